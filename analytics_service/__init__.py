@@ -1,0 +1,1 @@
+"""Time-series analytics of a lending-and-borrowing protocol."""

@@ -1,0 +1,190 @@
+"""Settings: one table of name, default and help, read from environment variables ANALYTICS_*."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import platformdirs
+
+from analytics_service.errors import SettingError
+
+PREFIX = "ANALYTICS_"
+# Read by the test suite, not by the service; not a misspelt setting.
+_OTHER_USES = {"ANALYTICS_TEST_DATA"}
+
+
+def text(value: str) -> str:
+    """Any non-empty text."""
+    if not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def flag(value: str) -> bool:
+    """`true` or `false`."""
+    if value not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value == "true"
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """A parser of whole numbers from `low` to `high`."""
+
+    def parse(value: str) -> int:
+        if not re.fullmatch(r"\d{1,9}", value) or not low <= int(value) <= high:
+            raise ValueError(f"must be a whole number from {low} to {high}")
+        return int(value)
+
+    return parse
+
+
+def zone(value: str) -> str:
+    """The name of an IANA time zone."""
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise ValueError("must be an IANA time zone such as Europe/London") from None
+    return value
+
+
+def server_url(value: str) -> str:
+    """An http(s) URL of a host and a port."""
+    try:
+        parts = urlsplit(value)
+        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port is not None
+    except ValueError:
+        complete = False
+    if not complete:
+        raise ValueError("must look like http://host:8123 or https://host:8443")
+    if parts.username or parts.password or parts.query or parts.path not in ("", "/"):
+        raise ValueError("must hold no user, password, path or query; they have settings of their own")
+    return value.rstrip("/")
+
+
+def address(value: str) -> str:
+    """`host:port` to listen on; `[::1]:port` for IPv6."""
+    host, _, port = value.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError("must be host:port, such as 127.0.0.1:8000")
+    return value
+
+
+def source(value: str) -> str:
+    """The spec of a snapshot source."""
+    if not re.fullmatch(r"none|simulated(:[^\s:]{1,64})?", value):
+        raise ValueError("must be simulated, simulated:<seed> or none")
+    return value
+
+
+def name(value: str) -> str:
+    """A database name."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
+        raise ValueError("must be letters, digits and underscores, not beginning with a digit")
+    return value
+
+
+def log_level(value: str) -> str:
+    """A level of the standard library's logging."""
+    if value not in ("debug", "info", "warning", "error"):
+        raise ValueError("must be debug, info, warning or error")
+    return value
+
+
+def _setting(default: Any, parse: Callable[[str], Any], help: str) -> Any:
+    make = default if callable(default) else lambda: default
+    return field(default_factory=make, metadata={"default": make, "parse": parse, "help": help})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, parsed. Each is read from ANALYTICS_<NAME>; SettingError names what is wrong."""
+
+    bind: str = _setting("127.0.0.1:8000", address, "Address the HTTP service listens on.")
+    workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
+    threads: int = _setting(4, whole(1, 256), "Threads of each worker; as many connections to ClickHouse are pooled.")
+    source: str = _setting(
+        "simulated", source, "Where jobs take snapshots from: simulated, simulated:<seed>, or none."
+    )
+    data_dir: Path = _setting(
+        lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),
+        lambda value: Path(text(value)).expanduser(),
+        "Folder of the embedded ClickHouse: its data, logs and password.",
+    )
+    clickhouse_url: str | None = _setting(
+        None, server_url, "ClickHouse server to use, http(s)://host:port. Unset: an embedded one."
+    )
+    clickhouse_user: str = _setting("default", text, "User on that server.")
+    clickhouse_password: str = _setting("", str, "Password on that server.")
+    clickhouse_database: str = _setting("analytics", name, "Database of the service's tables.")
+    clickhouse_ca_cert: str | None = _setting(
+        None, text, "File of the certificate authority that signed that server's certificate."
+    )
+    clickhouse_verify: bool = _setting(True, flag, "Whether that server's certificate is verified.")
+    query_timeout: int = _setting(
+        20, whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
+    )
+    tz: str = _setting("UTC", zone, "Zone of history buckets when a request names none.")
+    cors_origins: str = _setting("*", text, "Origins that browsers may call from: * or a comma-separated list.")
+    prices_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of prices.")
+    log_level: str = _setting("info", log_level, "Least level that is logged: debug, info, warning or error.")
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str], **overrides: object) -> "Settings":
+        """Settings from ANALYTICS_* variables; `overrides` that are not None (command-line options) win."""
+        known = {PREFIX + f.name.upper(): f for f in fields(cls)}
+        values: dict[str, object] = {}
+        for variable in sorted(v for v in environ if v.startswith(PREFIX) and v not in _OTHER_USES):
+            if variable not in known:
+                raise SettingError(_unknown(variable, list(known)))
+            values[known[variable].name] = _parse(known[variable], variable, environ[variable])
+        values.update({key: value for key, value in overrides.items() if value is not None})
+        return cls(**values)  # type: ignore[arg-type]
+
+    def to_environment(self) -> dict[str, str]:
+        """The same settings as ANALYTICS_* variables, for child processes."""
+        values = {row.variable: getattr(self, row.name) for row in table()}
+        return {
+            variable: str(value).lower() if isinstance(value, bool) else str(value)
+            for variable, value in values.items()
+            if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """A line of the settings table: what `--help` and the operators' page show."""
+
+    name: str
+    variable: str
+    default: object
+    help: str
+
+
+def table() -> Iterator[SettingRow]:
+    """Every setting with its variable, default and help."""
+    for f in fields(Settings):
+        yield SettingRow(f.name, PREFIX + f.name.upper(), f.metadata["default"](), f.metadata["help"])
+
+
+def parse_setting(setting: str, value: str) -> Any:
+    """One setting's value from text. ValueError says what is allowed."""
+    return {f.name: f for f in fields(Settings)}[setting].metadata["parse"](value)
+
+
+def _parse(setting: "Field[Any]", variable: str, value: str) -> object:
+    try:
+        return setting.metadata["parse"](value)
+    except ValueError as error:
+        shown = "***" if "password" in setting.name else repr(value[:80])
+        raise SettingError(f"{variable}={shown} is not usable: it {error}.") from None
+
+
+def _unknown(variable: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(variable, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"{variable} is not a setting.{hint} `analytics-service settings` lists them all."

@@ -1,0 +1,129 @@
+"""Settings: every malformed one is an error that names it, and nothing is read any other way."""
+
+from pathlib import Path
+
+import pytest
+
+from analytics_service.config import PREFIX, Settings, table
+from analytics_service.errors import SettingError
+
+MALFORMED = [
+    ("BIND", "8000"),
+    ("BIND", ":8000"),
+    ("BIND", "127.0.0.1:0"),
+    ("BIND", "127.0.0.1:65536"),
+    ("BIND", "127.0.0.1:http"),
+    ("WORKERS", "0"),
+    ("WORKERS", "513"),
+    ("WORKERS", "two"),
+    ("WORKERS", "-1"),
+    ("WORKERS", "1.0"),
+    ("THREADS", "0"),
+    ("THREADS", "257"),
+    ("SOURCE", "simulate"),
+    ("SOURCE", "simulated:"),
+    ("SOURCE", "none:1"),
+    ("DATA_DIR", ""),
+    ("CLICKHOUSE_URL", ""),
+    ("CLICKHOUSE_URL", "clickhouse:8123"),
+    ("CLICKHOUSE_URL", "http://clickhouse"),
+    ("CLICKHOUSE_URL", "http://clickhouse:port"),
+    ("CLICKHOUSE_URL", "tcp://clickhouse:9000"),
+    ("CLICKHOUSE_URL", "http://user:pw@clickhouse:8123"),
+    ("CLICKHOUSE_URL", "http://clickhouse:8123/?database=x"),
+    ("CLICKHOUSE_USER", ""),
+    ("CLICKHOUSE_DATABASE", ""),
+    ("CLICKHOUSE_DATABASE", "9lives"),
+    ("CLICKHOUSE_DATABASE", "a-b"),
+    ("CLICKHOUSE_DATABASE", "a`; DROP DATABASE b"),
+    ("CLICKHOUSE_CA_CERT", ""),
+    ("CLICKHOUSE_VERIFY", "False"),
+    ("CLICKHOUSE_VERIFY", "0"),
+    ("QUERY_TIMEOUT", "0"),
+    ("QUERY_TIMEOUT", "601"),
+    ("TZ", "Mars/Olympus"),
+    ("TZ", "../etc/passwd"),
+    ("TZ", ""),
+    ("CORS_ORIGINS", ""),
+    ("PRICES_EVERY", "0"),
+    ("PRICES_EVERY", "86401"),
+    ("LOG_LEVEL", "INFO"),
+    ("LOG_LEVEL", "verbose"),
+]
+
+WELL_FORMED = [
+    ("BIND", "[::1]:8000", "[::1]:8000"),
+    ("WORKERS", "512", 512),
+    ("THREADS", "1", 1),
+    ("SOURCE", "none", "none"),
+    ("SOURCE", "simulated:seven", "simulated:seven"),
+    ("DATA_DIR", "/var/lib/analytics", Path("/var/lib/analytics")),
+    ("CLICKHOUSE_URL", "https://clickhouse.example:8443/", "https://clickhouse.example:8443"),
+    ("CLICKHOUSE_USER", "reader", "reader"),
+    ("CLICKHOUSE_PASSWORD", "", ""),
+    ("CLICKHOUSE_DATABASE", "_x9", "_x9"),
+    ("CLICKHOUSE_CA_CERT", "/etc/ca.pem", "/etc/ca.pem"),
+    ("CLICKHOUSE_VERIFY", "false", False),
+    ("CLICKHOUSE_VERIFY", "true", True),
+    ("QUERY_TIMEOUT", "600", 600),
+    ("TZ", "Asia/Kathmandu", "Asia/Kathmandu"),
+    ("CORS_ORIGINS", "https://a.example,https://b.example", "https://a.example,https://b.example"),
+    ("PRICES_EVERY", "86400", 86400),
+    ("LOG_LEVEL", "warning", "warning"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), MALFORMED)
+def test_a_malformed_setting_is_an_error_that_names_it(name: str, value: str) -> None:
+    with pytest.raises(SettingError, match=f"^{PREFIX}{name}=.* is not usable: it must "):
+        Settings.from_environment({PREFIX + name: value})
+
+
+@pytest.mark.parametrize(("name", "value", "parsed"), WELL_FORMED)
+def test_a_well_formed_setting_is_parsed(name: str, value: str, parsed: object) -> None:
+    assert getattr(Settings.from_environment({PREFIX + name: value}), name.lower()) == parsed
+
+
+def test_both_lists_cover_every_setting_that_can_be_malformed() -> None:
+    names = {row.name.upper() for row in table()}
+    assert {name for name, _, _ in WELL_FORMED} == names
+    # Any text is a password.
+    assert {name for name, _ in MALFORMED} == names - {"CLICKHOUSE_PASSWORD"}
+
+
+def test_an_unknown_setting_is_an_error_that_suggests_the_one_meant() -> None:
+    with pytest.raises(SettingError, match=r"ANALYTICS_WORKER is not a setting\. Did you mean ANALYTICS_WORKERS\?"):
+        Settings.from_environment({"ANALYTICS_WORKER": "2"})
+
+
+def test_a_setting_that_resembles_none_is_an_error_that_says_where_they_are_listed() -> None:
+    with pytest.raises(SettingError, match=r"X{40} is not a setting\. `analytics-service settings` lists"):
+        Settings.from_environment({"ANALYTICS_" + "X" * 40: "2"})
+
+
+def test_other_variables_are_left_alone() -> None:
+    assert Settings.from_environment({"PATH": "/bin", "WORKERS": "9"}) == Settings()
+
+
+def test_a_long_value_is_shortened_in_the_error() -> None:
+    with pytest.raises(SettingError) as error:
+        Settings.from_environment({"ANALYTICS_BIND": "x" * 10_000})
+    assert len(str(error.value)) < 200
+
+
+def test_an_override_goes_before_the_environment_unless_it_is_none() -> None:
+    environ = {"ANALYTICS_WORKERS": "3", "ANALYTICS_BIND": "127.0.0.1:9000"}
+    settings = Settings.from_environment(environ, workers=5, bind=None)
+    assert (settings.workers, settings.bind) == (5, "127.0.0.1:9000")
+
+
+def test_settings_pass_through_the_environment_of_a_child_unchanged() -> None:
+    settings = Settings.from_environment({PREFIX + name: value for name, value, _ in WELL_FORMED})
+    assert Settings.from_environment(settings.to_environment()) == settings
+    assert Settings.from_environment(Settings().to_environment()) == Settings()
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    for row in table():
+        assert row.variable == PREFIX + row.name.upper()
+        assert row.help.endswith("."), row.name
