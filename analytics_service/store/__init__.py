@@ -1,0 +1,1 @@
+"""ClickHouse: connection, migrations, reading, writing, the snapshot ledger, the embedded server."""

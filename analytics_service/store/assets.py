@@ -1,0 +1,42 @@
+"""Definitions of assets in the store."""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, split_id
+from analytics_service.store.connection import Store
+
+_NEWEST = 2**64 - 1
+_SCHEMA = {
+    "id": pl.String,
+    "version": pl.UInt64,
+    "name": pl.String,
+    "symbol": pl.String,
+    "symbol_denom": pl.String,
+    "decimals_denom": pl.UInt8,
+    "decimals_display": pl.UInt8,
+    "kind": pl.String,
+    "origin_asset": pl.String,
+    "receipt_asset": pl.String,
+}
+
+
+def read_assets(store: Store, version: int = _NEWEST) -> dict[str, Asset]:
+    """Every asset as it was defined at a version of the ledger, by id, in the order of ids."""
+    return {row["id"]: _asset(row) for row in store.frame("assets", version=version).iter_rows(named=True)}
+
+
+def write_assets(store: Store, assets: Iterable[Asset], version: int) -> int:
+    """Write the definitions that are new or changed; answers how many."""
+    known = read_assets(store)
+    changed = [asset for asset in assets if known.get(asset.id) != asset]
+    columns = {name: [version if name == "version" else getattr(a, name) for a in changed] for name in _SCHEMA}
+    store.insert("asset", pl.DataFrame(columns, schema=_SCHEMA))
+    return len(changed)
+
+
+def _asset(row: dict[str, object]) -> Asset:
+    group, key = split_id(str(row["id"]))
+    fields = {name: row[name] for name in _SCHEMA if name not in ("id", "version", "kind")}
+    return Asset(group=AssetGroup(group), group_key=key, kind=AssetKind(str(row["kind"])), **fields)  # type: ignore[arg-type]

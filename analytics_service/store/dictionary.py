@@ -1,0 +1,14 @@
+"""The data dictionary: every table and column with its meaning, from the schema's own comments."""
+
+from analytics_service.store.connection import Store
+
+
+def data_dictionary(store: Store) -> str:
+    """Markdown: a section for each table, a line for each column."""
+    lines: list[str] = []
+    rows = store.frame("dictionary")
+    for (table, comment), columns in rows.group_by(["table", "table_comment"], maintain_order=True):
+        lines += ["", f"### {table}", "", f"{comment}.", "", "| column | type | meaning |", "|---|---|---|"]
+        for column in columns.iter_rows(named=True):
+            lines.append(f"| `{column['column']}` | `{column['type']}` | {column['comment']} |")
+    return "\n".join(lines).strip() + "\n"

@@ -1,0 +1,94 @@
+"""Configuration of the embedded ClickHouse: config.xml and users.xml, as any ClickHouse has them."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+USER = "analytics"
+
+_CONFIG = """\
+<clickhouse>
+    <http_port>{http}</http_port>
+    <tcp_port>{tcp}</tcp_port>
+    <listen_host>127.0.0.1</listen_host>
+    <users_config>users.xml</users_config>
+    <timezone>UTC</timezone>
+    <!-- Half of the memory: gunicorn's workers and the jobs need some too. -->
+    <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
+    <mark_cache_size>268435456</mark_cache_size>
+    <!-- Started this way the server logs its start only, and takes the level from here, not from <logger>. -->
+    <log-level>information</log-level>
+    <logger>
+        <log>server.log</log>
+        <errorlog>server.err.log</errorlog>
+        <size>10M</size>
+        <count>3</count>
+    </logger>
+    <!-- What ran, how long it took and what went wrong, for a week: SELECT * FROM system.query_log. -->
+    <query_log>
+        <database>system</database>
+        <table>query_log</table>
+        <flush_interval_milliseconds>1000</flush_interval_milliseconds>
+        <partition_by>event_date</partition_by>
+        <ttl>event_date + INTERVAL 7 DAY DELETE</ttl>
+    </query_log>
+    <!-- BACKUP DATABASE analytics TO File('name.tar') writes data/backups/name.tar. -->
+    <backups>
+        <allowed_path>backups</allowed_path>
+    </backups>
+</clickhouse>
+"""
+
+# `default` is the server's own session and needs no password from this machine. One session is all it may have, so
+# nobody else gets one; the grants are what that session needs.
+_USERS = """\
+<clickhouse>
+    <profiles>
+        <default/>
+        <supervisor>
+            <max_sessions_for_user>1</max_sessions_for_user>
+        </supervisor>
+    </profiles>
+    <quotas>
+        <default/>
+    </quotas>
+    <users>
+        <default>
+            <password></password>
+            <networks><ip>127.0.0.1</ip></networks>
+            <profile>supervisor</profile>
+            <quota>default</quota>
+            <grants>
+                <query>GRANT SYSTEM LISTEN ON *.*</query>
+                <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
+                <query>GRANT READ ON FILE</query>
+            </grants>
+        </default>
+        <{user}>
+            <password_sha256_hex>{password}</password_sha256_hex>
+            <networks><ip>127.0.0.1</ip></networks>
+            <profile>default</profile>
+            <quota>default</quota>
+            <access_management>1</access_management>
+        </{user}>
+    </users>
+</clickhouse>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the server listens on 127.0.0.1."""
+
+    http: int
+    tcp: int
+
+
+def write_configuration(folder: Path, ports: Ports, password: str) -> None:
+    """Write all files that the server reads at its start into its own folder."""
+    config = _CONFIG.format(http=ports.http, tcp=ports.tcp)
+    # Both names are looked for in the working directory.
+    for name in ("config.xml", "clickhouse-local.xml"):
+        (folder / name).write_text(config, "utf-8")
+    digest = hashlib.sha256(password.encode()).hexdigest()
+    (folder / "users.xml").write_text(_USERS.format(user=USER, password=digest), "utf-8")

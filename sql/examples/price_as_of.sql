@@ -1,0 +1,7 @@
+-- What was every asset worth as of an instant? A look-back that stays cheap however long the history is.
+WITH toDateTime('2026-01-01 12:00:00', 'UTC') AS as_of
+SELECT asset_id, max(p.observed_at) AS observed_at, argMax(p.price, (p.observed_at, p.version)) AS price
+FROM price AS p
+WHERE p.observed_at <= as_of AND p.observed_at > as_of - INTERVAL 7 DAY
+GROUP BY asset_id
+ORDER BY asset_id;

@@ -1,0 +1,6 @@
+-- How is each asset defined, as of a version of the ledger?
+SELECT *
+FROM asset
+WHERE version <= {version:UInt64}
+ORDER BY id, version DESC
+LIMIT 1 BY id

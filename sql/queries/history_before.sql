@@ -1,0 +1,19 @@
+-- Which values may be the last before an instant, however long before? Few rows, whatever the length of the history:
+-- months before the instant's month, days before its day, quarter hours before its quarter, then observations.
+SELECT asset_id, observed_at, {value:Identifier} AS value, rank
+FROM {rollup:Identifier}
+WHERE asset_id IN {ids:Array(String)}
+  AND (
+    (width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
+    OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC')
+        AND cell < toDateTime({day:UInt32}, 'UTC'))
+    OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
+        AND cell < toDateTime({quarter:UInt32}, 'UTC')))
+
+UNION ALL
+
+SELECT asset_id, observed_at, {value:Identifier} AS value, version AS rank
+FROM {table:Identifier}
+WHERE asset_id IN {ids:Array(String)}
+  AND observed_at >= toDateTime({quarter:UInt32}, 'UTC')
+  AND observed_at < toDateTime({before:UInt32}, 'UTC')

@@ -1,0 +1,11 @@
+-- Which series have values up to an instant, since which UTC month, and what is the last value of each?
+SELECT
+    asset_id,
+    min(r.cell) AS first_month,
+    max(r.observed_at) AS observed_at,
+    argMax(r.{value:Identifier}, (r.cell, r.rank)) AS value
+FROM {rollup:Identifier} AS r
+WHERE r.width = 'month'
+GROUP BY asset_id
+HAVING first_month <= toDateTime({until:UInt32}, 'UTC')
+ORDER BY asset_id
