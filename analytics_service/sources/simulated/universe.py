@@ -1,0 +1,93 @@
+"""What the simulated protocol lists: the same assets for every seed, so their ids can be quoted."""
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from hashlib import sha256
+
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.sources.simulated.noise import PERIODS, UNIT
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """An asset and how its oracle price behaves.
+
+    The price is `usd` times e to the power of: noise named by `follows`, as wide as `swings`, plus `growth`
+    for each year since the protocol began. Swings and growth are in `noise.UNIT`.
+    """
+
+    asset: Asset
+    usd: Decimal
+    swings: tuple[int, ...]
+    follows: str
+    growth: int = 0
+
+
+def regular(asset: Asset, usd: str, swings: tuple[int, ...]) -> Listing:
+    """A listing with fortunes of its own."""
+    return Listing(asset, Decimal(usd), swings, follows=asset.id)
+
+
+def staked(asset: Asset, origin: Listing, percent: int) -> Listing:
+    """The asset as a liquid staking token, worth a share of `origin` that grows by about `percent` a year."""
+    stands_for = replace(asset, kind=AssetKind.LIQUID_STAKING, origin_asset=origin.asset.id)
+    return replace(origin, asset=stands_for, growth=percent * UNIT // 100)
+
+
+def volatile(percent: int) -> tuple[int, ...]:
+    """Swings of a price that moves by about `percent` in a year, and over shorter times by the root of the time."""
+    # Periods differ by a factor of 4, so the root of the time halves from one octave to the next shorter.
+    return tuple(percent * UNIT // 100 >> halvings for halvings in reversed(range(len(PERIODS))))
+
+
+def pegged(basis_points: int) -> tuple[int, ...]:
+    """Swings of a price that stays within `basis_points` of its peg."""
+    return (basis_points * UNIT // 10_000 // len(PERIODS),) * len(PERIODS)
+
+
+def native(denom: str, name: str, symbol: str, decimals: int, display: int) -> Asset:
+    """An asset of the chain itself, known by its denom."""
+    return Asset(AssetGroup.NATIVE, denom, name, symbol, denom, decimals, display)
+
+
+def token(denom: str, name: str, symbol: str, decimals: int, display: int) -> Asset:
+    """An asset that lives in a contract; the address is made up from the symbol."""
+    address = "0x" + sha256(symbol.encode()).hexdigest()[:40]
+    return Asset(AssetGroup.TOKEN, address, name, symbol, denom, decimals, display)
+
+
+def receipt_of(origin: Asset) -> Asset:
+    """The token that lenders of `origin` receive. No oracle quotes it."""
+    decimals, display = origin.decimals_denom, origin.decimals_display
+    receipt = token(
+        f"r{origin.symbol_denom}", f"{origin.name} Receipt", f"r{origin.symbol}", decimals, display
+    )
+    return replace(receipt, kind=AssetKind.RECEIPT, origin_asset=origin.id)
+
+
+_PTOKEN = regular(native("uptk", "Protocol Token", "PTK", 6, 2), "0.42", volatile(110))
+_HNATIVE = regular(native("ahel", "Helion", "HEL", 18, 4), "23", volatile(85))
+_ORBIT = regular(native("uorb", "Orbit", "ORB", 6, 2), "7.6", volatile(95))
+_ETHER = regular(token("wei", "Bridged Ether", "ETH", 18, 5), "2900", volatile(70))
+_LENT = (
+    _HNATIVE,
+    _ORBIT,
+    _ETHER,
+    regular(token("sat", "Bridged Bitcoin", "BTC", 8, 6), "60000", volatile(60)),
+    regular(native("ntide", "Tidewater", "TIDE", 9, 2), "1.35", volatile(105)),
+    regular(token("pqry", "Quarry", "QRY", 12, 1), "0.0185", volatile(130)),
+    regular(token("uusdt", "Tether USD", "USDT", 6, 2), "1", pegged(20)),
+    regular(token("uusdc", "USD Coin", "USDC", 6, 2), "1", pegged(15)),
+    regular(native("uhusd", "Helion Dollar", "HUSD", 6, 2), "1", pegged(30)),
+)
+_RECEIPTS = {listing.asset.id: receipt_of(listing.asset) for listing in _LENT}
+
+# Every asset with an oracle price.
+LISTINGS = (
+    _PTOKEN,
+    *(replace(one, asset=replace(one.asset, receipt_asset=_RECEIPTS[one.asset.id].id)) for one in _LENT),
+    staked(native("asthel", "Staked Helion", "stHEL", 18, 4), _HNATIVE, 11),
+    staked(token("ustorb", "Staked Orbit", "stORB", 6, 2), _ORBIT, 14),
+    staked(token("stwei", "Staked Ether", "stETH", 18, 5), _ETHER, 3),
+)
+ASSETS = (*(listing.asset for listing in LISTINGS), *_RECEIPTS.values())

@@ -1,0 +1,240 @@
+"""Jobs and what they leave in ClickHouse."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import clickhouse_connect
+import polars as pl
+import pytest
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.market.assets import Asset
+from analytics_service.market.prices import Price
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.assets import read_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import completed, read_heads
+from jobs import scheduler
+from jobs.registry import JOBS
+from jobs.runner import Outcome, backfill, run_once
+
+PRICES = JOBS["prices"]
+SOURCE = SimulatedSource("1")
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+NOON_SECOND = 1_740_830_400
+HOUR = timedelta(hours=1)
+
+pytestmark = pytest.mark.usefixtures("store")
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[Client]:
+    """A way into the tables that the service's own code has no part in."""
+    url, _, port = str(settings.clickhouse_url).removeprefix("http://").partition(":")
+    client = clickhouse_connect.get_client(
+        host=url,
+        port=int(port),
+        username=settings.clickhouse_user,
+        password=settings.clickhouse_password,
+        database=settings.clickhouse_database,
+        tz_mode="aware",
+    )
+    yield client
+    client.close()
+
+
+def contents(client: Client) -> dict[str, Sequence[Sequence[object]]]:
+    """Every row of every table."""
+    tables = client.query(
+        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'"
+    )
+    names = [row[0] for row in tables.result_rows]
+    return {name: client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows for name in names}
+
+
+def stored_prices(client: Client, at: datetime) -> dict[str, Decimal]:
+    """The prices observed at an instant, by asset."""
+    query = "SELECT asset_id, price FROM price FINAL WHERE observed_at = {at:DateTime('UTC')}"
+    rows = client.query(query, parameters={"at": at}).result_rows
+    return {row[0]: row[1] for row in rows}
+
+
+def quoted_prices(at: datetime) -> dict[str, Decimal]:
+    """The prices that the source quotes at an instant, by asset."""
+    return {price.asset_id: price.usd for price in SOURCE.prices(at)}
+
+
+def filled(store: Store, start: datetime, end: datetime) -> int:
+    return backfill(PRICES, SOURCE, store, start, end, HOUR, lambda _: None)
+
+
+def test_a_run_stores_what_the_source_says(store: Store, client: Client) -> None:
+    run_once(PRICES, SOURCE, store, NOON)
+    assert stored_prices(client, NOON) == quoted_prices(NOON)
+    assert list(read_assets(store).values()) == sorted(SOURCE.assets(NOON), key=lambda asset: asset.id)
+    assert read_heads(store)["prices"].instant == NOON
+
+
+def test_running_once_twice_changes_nothing(store: Store, client: Client) -> None:
+    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.DONE
+    before = contents(client)
+    assert all(before[table] for table in ("asset", "price", "price_rollup", "snapshot", "snapshot_head"))
+    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.ALREADY_DONE
+    assert contents(client) == before
+
+
+def test_backfilling_twice_changes_nothing(store: Store, client: Client) -> None:
+    """From 12:00 to 12:00 the next day there are 25 whole hours, of 13 prices each."""
+    assert filled(store, NOON, NOON + 24 * HOUR) == 25
+    before = contents(client)
+    assert len(before["price"]) == 25 * 13
+    assert filled(store, NOON, NOON + 24 * HOUR) == 0
+    assert contents(client) == before
+
+
+def test_a_wider_backfill_adds_only_what_is_missing(store: Store) -> None:
+    filled(store, NOON, NOON + 3 * HOUR)
+    assert filled(store, NOON - HOUR, NOON + 5 * HOUR) == 3
+    every_hour = {NOON_SECOND + 3600 * hour for hour in range(-1, 6)}
+    assert completed(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_400) == every_hour
+
+
+def test_history_that_was_backfilled_joins_live_history_without_a_jump(store: Store, client: Client) -> None:
+    filled(store, NOON - 3 * HOUR, NOON)
+    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.ALREADY_DONE
+    minute_later = NOON + timedelta(minutes=1)
+    run_once(PRICES, SOURCE, store, minute_later)
+    backfilled, live = stored_prices(client, NOON), stored_prices(client, minute_later)
+    assert backfilled.keys() == live.keys() == quoted_prices(NOON).keys()
+    assert all(abs(live[asset] / backfilled[asset] - 1) < Decimal("0.01") for asset in live)
+
+
+def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client: Client) -> None:
+    filled(store, NOON, NOON + 2 * HOUR)
+    for hour in range(3):
+        assert stored_prices(client, NOON + hour * HOUR) == quoted_prices(NOON + hour * HOUR)
+
+
+class DyingStore(Store):
+    """Loses ClickHouse where the given table would be written."""
+
+    def __init__(self, settings: Settings, table: str) -> None:
+        super().__init__(settings)
+        self.table = table
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        if table == self.table:
+            raise StoreUnavailable("ClickHouse is gone.")
+        super().insert(table, rows)
+
+
+@pytest.mark.parametrize("table", ["asset", "price", "snapshot"])
+def test_a_run_that_dies_half_way_shows_nothing_and_running_it_again_repairs_it(
+    table: str, store: Store, settings: Settings, client: Client
+) -> None:
+    dying = DyingStore(settings, table)
+    with pytest.raises(StoreUnavailable):
+        run_once(PRICES, SOURCE, dying, NOON)
+    dying.close()
+    assert read_heads(store) == {}
+    assert completed(store, "prices", NOON_SECOND, NOON_SECOND) == set()
+    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.DONE
+    assert completed(store, "prices", NOON_SECOND, NOON_SECOND) == {NOON_SECOND}
+    assert stored_prices(client, NOON) == quoted_prices(NOON)
+    assert len(contents(client)["price"]) == 13
+    assert len(contents(client)["asset"]) == len(SOURCE.assets(NOON))
+
+
+def test_a_backfill_that_dies_half_way_goes_on_where_it_was(store: Store, client: Client) -> None:
+    """A batch is 500 instants; of 700 hours it dies after the first batch."""
+
+    def die(_: int) -> None:
+        raise StoreUnavailable("ClickHouse is gone.")
+
+    with pytest.raises(StoreUnavailable):
+        backfill(PRICES, SOURCE, store, NOON, NOON + 699 * HOUR, HOUR, die)
+    assert filled(store, NOON, NOON + 699 * HOUR) == 200
+    assert len(contents(client)["price"]) == 700 * 13
+
+
+class MeetingSource(SimulatedSource):
+    """Answers only when two runs are under way."""
+
+    def __init__(self) -> None:
+        super().__init__("1")
+        self.meeting = threading.Barrier(2, timeout=20)
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        self.meeting.wait()
+        return super().prices(at)
+
+
+def test_two_schedulers_that_race_for_an_instant_leave_one_snapshot(
+    store: Store, settings: Settings, client: Client
+) -> None:
+    """Both have found the instant missing before either writes."""
+    other, source = Store(settings), MeetingSource()
+    with ThreadPoolExecutor(2) as both:
+        runs = [both.submit(run_once, PRICES, source, one, NOON) for one in (store, other)]
+        assert [run.result() for run in runs] == [Outcome.DONE, Outcome.DONE]
+    other.close()
+    after = contents(client)
+    assert [row[:2] for row in after["snapshot"]] == [("prices", NOON)]
+    assert len(after["price"]) == 13
+    assert stored_prices(client, NOON) == quoted_prices(NOON)
+    assert len(read_assets(store)) == len(SOURCE.assets(NOON))
+
+
+class RenamingSource(SimulatedSource):
+    """A protocol that gave its first asset another name at NOON, and took its last one off its list."""
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        first, *others, last = super().assets(at)
+        if at < NOON:
+            return [replace(first, name="Old Name"), *others, last]
+        return [replace(first, name="New Name"), *others]
+
+
+def test_a_backfill_of_the_past_adds_assets_but_redefines_none(store: Store) -> None:
+    source = RenamingSource("1")
+    first, *_, last = SOURCE.assets(NOON)
+    run_once(PRICES, source, store, NOON)
+    assert last.id not in read_assets(store)
+    backfill(PRICES, source, store, NOON - 2 * HOUR, NOON - HOUR, HOUR, lambda _: None)
+    assets = read_assets(store)
+    assert assets[first.id].name == "New Name"
+    assert assets[last.id] == last
+
+
+def test_a_later_snapshot_redefines_assets(store: Store) -> None:
+    source = RenamingSource("1")
+    first, *_ = SOURCE.assets(NOON)
+    run_once(PRICES, source, store, NOON - HOUR)
+    assert read_assets(store)[first.id].name == "Old Name"
+    backfill(PRICES, source, store, NOON - HOUR, NOON + HOUR, HOUR, lambda _: None)
+    assert read_assets(store)[first.id].name == "New Name"
+
+
+def test_the_scheduler_takes_a_first_snapshot_and_stops_when_told(store: Store) -> None:
+    stop = threading.Event()
+
+    class StoppingSource(SimulatedSource):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            stop.set()
+            return super().prices(at)
+
+    thread = threading.Thread(
+        target=scheduler.run, args=(Settings(prices_every=60), StoppingSource("1"), store, stop), daemon=True
+    )
+    thread.start()
+    thread.join(timeout=20)
+    assert not thread.is_alive()
+    head = read_heads(store)["prices"]
+    assert head.at % 60 == 0
+    assert head.at == head.last_observed_at

@@ -1,0 +1,245 @@
+"""Runs of a job, without a ClickHouse."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics_service.config import Settings
+from analytics_service.errors import SourceError, StoreFailure, StoreUnavailable
+from analytics_service.market.prices import Price
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import Outcome, Patience, backfill, instants, run_once
+
+PRICES = JOBS["prices"]
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+class RecordingStore(Store):
+    """Remembers inserts in their order; knows of the snapshots that were written to it, and of no assets."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings())
+        self.inserts: list[tuple[str, pl.DataFrame]] = []
+
+    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
+        if query == "snapshots_between":
+            ledger = [row for table, rows in self.inserts if table == "snapshot" for row in rows["at"]]
+            return pl.DataFrame({"at": ledger}, schema={"at": pl.UInt32})
+        return pl.DataFrame()
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        self.inserts.append((table, rows))
+
+
+class FlakySource(SimulatedSource):
+    """Fails as often as there are errors given, then answers."""
+
+    def __init__(self, *errors: Exception) -> None:
+        super().__init__("1")
+        self.errors = list(errors)
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        if self.errors:
+            raise self.errors.pop(0)
+        return super().prices(at)
+
+
+class Timekeeper:
+    """Patience whose pauses pass at once on a clock of its own."""
+
+    def __init__(self, stop_at_pause: int = 0) -> None:
+        self.pauses: list[float] = []
+        self.stop_at_pause = stop_at_pause
+
+    def patience(self, seconds: float) -> Patience:
+        return Patience(seconds, self.wait, lambda: sum(self.pauses))
+
+    def wait(self, seconds: float) -> bool:
+        self.pauses.append(seconds)
+        return len(self.pauses) == self.stop_at_pause
+
+
+def test_a_run_writes_assets_and_prices_and_then_completes() -> None:
+    store = RecordingStore()
+    assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.DONE
+    assert [table for table, _ in store.inserts] == ["asset", "price", "snapshot"]
+
+
+def test_the_ledger_tells_what_the_run_wrote() -> None:
+    """Prices that the oracle stated a minute and half a minute earlier: those are the observations' bounds."""
+
+    class Late(SimulatedSource):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            first, second, *_ = super().prices(at)
+            return [
+                Price(first.asset_id, at - timedelta(seconds=60), first.usd),
+                Price(second.asset_id, at - timedelta(seconds=30), second.usd),
+            ]
+
+    store = RecordingStore()
+    run_once(PRICES, Late("9"), store, NOON)
+    noon = 1_740_830_400
+    row = store.inserts[-1][1].row(0, named=True)
+    version = row.pop("version")
+    assert row == {
+        "family": "prices",
+        "at": noon,
+        "kind": "job",
+        "first_observed_at": noon - 60,
+        "last_observed_at": noon - 30,
+        "rows": 2,
+        "source": "simulated:9",
+    }
+    assert [frame["version"].unique().to_list() for _, frame in store.inserts] == [[version]] * 3
+
+
+def test_a_complete_instant_is_left_alone() -> None:
+    store = RecordingStore()
+    run_once(PRICES, SimulatedSource("1"), store, NOON)
+    assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
+    assert len(store.inserts) == 3
+
+
+def test_an_instant_is_a_whole_second() -> None:
+    asked: list[datetime] = []
+
+    class Watched(SimulatedSource):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            asked.append(at)
+            return super().prices(at)
+
+    store = RecordingStore()
+    run_once(PRICES, Watched("1"), store, NOON + timedelta(milliseconds=700))
+    assert asked == [NOON]
+    assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
+
+
+def test_a_source_without_prices_completes_nothing() -> None:
+    class Empty(SimulatedSource):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            return []
+
+    store = RecordingStore()
+    with pytest.raises(SourceError, match="simulated:1 quotes no prices as of 2025-03-01T12:00:00Z"):
+        run_once(PRICES, Empty("1"), store, NOON)
+    assert store.inserts == []
+
+
+def test_a_run_tries_again_after_ever_longer_pauses() -> None:
+    source = FlakySource(SourceError("no"), StoreUnavailable("no"), SourceError("no"))
+    time = Timekeeper()
+    assert run_once(PRICES, source, RecordingStore(), NOON, time.patience(60)) is Outcome.DONE
+    assert time.pauses == [1, 2, 4]
+
+
+def test_a_run_gives_up_where_the_next_attempt_would_begin_too_late() -> None:
+    """1 + 2 + 4 seconds fit into 10, 8 more do not: the fourth failure is the last."""
+    source = FlakySource(*(SourceError(f"failure {number}") for number in range(1, 9)))
+    time = Timekeeper()
+    with pytest.raises(SourceError, match="failure 4"):
+        run_once(PRICES, source, RecordingStore(), NOON, time.patience(10))
+    assert time.pauses == [1, 2, 4]
+
+
+def test_pauses_grow_to_half_a_minute() -> None:
+    time = Timekeeper()
+    source = FlakySource(*[SourceError("no")] * 7)
+    run_once(PRICES, source, RecordingStore(), NOON, time.patience(3600))
+    assert time.pauses == [1, 2, 4, 8, 16, 30, 30]
+
+
+def test_a_run_that_is_told_to_stop_tries_no_more() -> None:
+    source = FlakySource(SourceError("first"), SourceError("second"), SourceError("third"))
+    with pytest.raises(SourceError, match="second"):
+        run_once(PRICES, source, RecordingStore(), NOON, Timekeeper(stop_at_pause=2).patience(3600))
+
+
+@pytest.mark.parametrize("error", [StoreFailure("refused"), ZeroDivisionError()])
+def test_what_time_cannot_mend_is_not_tried_again(error: Exception) -> None:
+    time = Timekeeper()
+    with pytest.raises(type(error)):
+        run_once(PRICES, FlakySource(error), RecordingStore(), NOON, time.patience(3600))
+    assert time.pauses == []
+
+
+def test_without_patience_the_first_failure_is_raised() -> None:
+    with pytest.raises(SourceError, match="first"):
+        run_once(PRICES, FlakySource(SourceError("first"), SourceError("second")), RecordingStore(), NOON)
+
+
+def nothing(_: int) -> None:
+    """Progress that nobody watches."""
+
+
+def backfilled(
+    store: Store, start: datetime, end: datetime, progress: Callable[[int], None] = nothing
+) -> int:
+    return backfill(PRICES, SimulatedSource("1"), store, start, end, HOUR, progress)
+
+
+def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
+    """1,001 hours: two batches of 500 and one of 1; 13 priced assets in each."""
+    store = RecordingStore()
+    heard: list[int] = []
+    assert backfilled(store, NOON, NOON + 1000 * HOUR, heard.append) == 1001
+    assert heard == [500, 500, 1]
+    assert [table for table, _ in store.inserts] == ["asset", "price", "snapshot"] * 3
+    assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
+    assert [rows.height for table, rows in store.inserts if table == "price"] == [6500, 6500, 13]
+    assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {
+        "backfill"
+    }
+
+
+def test_a_backfill_defines_an_asset_once_though_many_snapshots_tell_of_it() -> None:
+    store = RecordingStore()
+    backfilled(store, NOON, NOON + 5 * HOUR)
+    assert store.inserts[0][1]["id"].is_unique().all()
+
+
+def test_a_backfill_writes_only_what_is_missing() -> None:
+    store = RecordingStore()
+    run_once(PRICES, SimulatedSource("1"), store, NOON + HOUR)
+    heard: list[int] = []
+    assert backfilled(store, NOON, NOON + 2 * HOUR, heard.append) == 2
+    assert heard == [3]
+    assert store.inserts[-1][1]["at"].to_list() == [1_740_830_400, 1_740_837_600]
+
+
+def test_a_backfill_of_nothing_writes_nothing() -> None:
+    store = RecordingStore()
+    assert backfilled(store, NOON + timedelta(minutes=1), NOON + timedelta(minutes=59)) == 0
+    assert backfilled(store, NOON + HOUR, NOON) == 0
+    assert store.inserts == []
+
+
+def test_instants_are_whole_multiples_and_the_range_includes_its_ends() -> None:
+    assert instants(NOON, NOON + HOUR, HOUR) == [NOON, NOON + HOUR]
+    assert instants(NOON + timedelta(microseconds=1), NOON + HOUR, HOUR) == [NOON + HOUR]
+    assert instants(NOON, NOON + HOUR - timedelta(microseconds=1), HOUR) == [NOON]
+
+
+def test_instants_are_in_utc_whatever_zone_the_range_is_given_in() -> None:
+    """12:30 in Kathmandu (+5:45) is 06:45 UTC, so the next whole hour is 07:00 UTC."""
+    start = datetime(2025, 3, 1, 12, 30, tzinfo=timezone(timedelta(hours=5, minutes=45)))
+    (found,) = instants(start, start + timedelta(minutes=59), HOUR)
+    assert (found, found.utcoffset()) == (datetime(2025, 3, 1, 7, tzinfo=UTC), timedelta())
+
+
+@given(st.integers(0, 2_000_000_000), st.integers(0, 10_000), st.integers(1, 86_400))
+def test_instants_are_those_seconds_of_the_range_that_the_interval_divides(
+    start: int, width: int, every: int
+) -> None:
+    found = instants(at(start), at(start + width), timedelta(seconds=every))
+    assert found == [at(second) for second in range(start, start + width + 1) if second % every == 0]
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)

@@ -1,0 +1,217 @@
+"""The scheduler, without a ClickHouse. Where real seconds must pass, tests wait for what happens, at most two."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+from apscheduler.events import (
+    EVENT_JOB_ERROR,
+    EVENT_JOB_MAX_INSTANCES,
+    JobExecutionEvent,
+    JobSubmissionEvent,
+)
+
+from analytics_service.config import Settings
+from analytics_service.errors import SourceError, StoreUnavailable
+from analytics_service.market.prices import Price
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import Patience
+from jobs.scheduler import InstantExecutor, Tick, build, report, run
+
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+EVERY_SECOND = Settings(prices_every=1)
+
+
+class RecordingStore(Store):
+    """Holds nothing; remembers the instants that were completed."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings())
+        self.completed: list[int] = []
+
+    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
+        return pl.DataFrame(schema={"at": pl.UInt32})
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        if table == "snapshot":
+            self.completed += rows["at"].to_list()
+
+
+class WatchedSource(SimulatedSource):
+    """Tells `watch` of each snapshot that is asked for, before it answers."""
+
+    def __init__(self, watch: Callable[[datetime], None]) -> None:
+        super().__init__("1")
+        self.watch = watch
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        self.watch(at)
+        return super().prices(at)
+
+
+def run_until_stopped(
+    source: SimulatedSource, store: Store, stop: threading.Event, settings: Settings
+) -> None:
+    """Run the scheduler in a thread; fail where it is not stopped in ten seconds."""
+    thread = threading.Thread(target=run, args=(settings, source, store, stop), daemon=True)
+    thread.start()
+    thread.join(timeout=10)
+    ended = not thread.is_alive()
+    stop.set()
+    assert ended
+
+
+def fire_times(now: datetime, settings: Settings, count: int) -> list[datetime]:
+    """The first instants at which prices are taken; the second is also that of a trigger which knows no first."""
+    scheduler = build(settings, SimulatedSource("1"), RecordingStore(), threading.Event(), now)
+    scheduler.start(paused=True)
+    job = scheduler.get_job("prices")
+    times = [job.next_run_time]
+    while len(times) < count:
+        times.append(job.trigger.get_next_fire_time(times[-1], now))
+    scheduler.shutdown()
+    assert job.trigger.get_next_fire_time(None, now) == times[1]
+    return times
+
+
+def test_instants_are_whole_minutes_from_the_last_one_that_has_begun() -> None:
+    times = fire_times(NOON + timedelta(seconds=59, microseconds=5), Settings(), 3)
+    assert times == [NOON, NOON + MINUTE, NOON + 2 * MINUTE]
+    assert times[0].utcoffset() == timedelta()
+
+
+def test_instants_are_multiples_of_the_interval_since_the_epoch() -> None:
+    """NOON is 1,740,830,400 = 248,690,057 * 7 + 1."""
+    times = fire_times(NOON, Settings(prices_every=7), 2)
+    assert [time.timestamp() for time in times] == [1_740_830_399, 1_740_830_406]
+
+
+def test_runs_that_come_late_are_not_dropped_silently_nor_doubled() -> None:
+    scheduler = build(Settings(), SimulatedSource("1"), RecordingStore(), threading.Event(), NOON)
+    scheduler.start(paused=True)
+    job = scheduler.get_job("prices")
+    assert (job.misfire_grace_time, job.coalesce, job.max_instances) == (60, True, 1)
+    scheduler.shutdown()
+
+
+def test_a_snapshot_is_taken_at_once_for_the_current_instant() -> None:
+    stop = threading.Event()
+    store = RecordingStore()
+    began = datetime.now(UTC)
+    run_until_stopped(WatchedSource(lambda _: stop.set()), store, stop, Settings(prices_every=86_400))
+    today = began.replace(hour=0, minute=0, second=0, microsecond=0)
+    # The day may turn while the test runs.
+    assert store.completed in ([today.timestamp()], [(today + timedelta(days=1)).timestamp()])
+
+
+def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogCaptureFixture) -> None:
+    stop = threading.Event()
+    store = RecordingStore()
+    asked: list[datetime] = []
+
+    def watch(at: datetime) -> None:
+        asked.append(at)
+        if len(asked) == 1:
+            raise ZeroDivisionError
+        stop.set()
+
+    run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND)
+    first, second = asked
+    assert second > first
+    assert store.completed == [second.timestamp()]
+    (failure,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert failure.getMessage() == f"prices: no snapshot of {first:%Y-%m-%dT%H:%M:%SZ}: an unexpected error."
+    assert failure.exc_info
+    assert failure.exc_info[0] is ZeroDivisionError
+
+
+def test_a_run_that_lasts_beyond_the_next_instant_is_not_joined_by_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stop = threading.Event()
+    store = RecordingStore()
+    skipped = threading.Event()
+    asked: list[datetime] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "the one before is not done yet" in record.getMessage():
+                skipped.set()
+
+    def watch(at: datetime) -> None:
+        asked.append(at)
+        if len(asked) == 1:
+            assert skipped.wait(timeout=8)
+        else:
+            stop.set()
+
+    logger, listener = logging.getLogger("jobs.scheduler"), Listener()
+    logger.addHandler(listener)
+    try:
+        run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND)
+    finally:
+        logger.removeHandler(listener)
+    first, second = asked
+    assert second - first >= timedelta(seconds=2)
+    assert store.completed == [first.timestamp(), second.timestamp()]
+    assert "no snapshots between" in caplog.text
+
+
+def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptureFixture) -> None:
+    stop = threading.Event()
+    asked: list[datetime] = []
+
+    def watch(at: datetime) -> None:
+        asked.append(at)
+        stop.set()
+        raise SourceError("The source is gone.")
+
+    run_until_stopped(WatchedSource(watch), RecordingStore(), stop, Settings(prices_every=86_400))
+    assert len(asked) == 1
+    assert "The source is gone." in caplog.text
+
+
+def test_instants_that_were_passed_over_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    tick = Tick(JOBS["prices"], SimulatedSource("1"), RecordingStore(), MINUTE, Patience())
+    tick(NOON)
+    tick(NOON + MINUTE)
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+    tick(NOON + 3 * MINUTE)
+    (message,) = [record.message for record in caplog.records if record.levelno > logging.INFO]
+    assert message == (
+        "prices: no snapshots between 2025-03-01T12:01:00Z and 2025-03-01T12:03:00Z; "
+        "`analytics-service jobs backfill prices` adds them."
+    )
+
+
+def test_a_run_that_could_not_begin_in_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    store, executor = RecordingStore(), InstantExecutor()
+    scheduler = build(Settings(), SimulatedSource("1"), store, threading.Event(), NOON)
+    scheduler.add_executor(executor, "late")
+    scheduler.start(paused=True)
+    executor.submit_job(scheduler.get_job("prices"), [NOON])
+    scheduler.shutdown()
+    assert store.completed == []
+    expected = "prices: skipped the run for 2025-03-01T12:00:00Z, because it could not begin in time."
+    assert caplog.messages == [expected]
+
+
+def test_a_run_that_would_overlap_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    report(JobSubmissionEvent(EVENT_JOB_MAX_INSTANCES, "prices", "default", [NOON]))
+    expected = "prices: skipped the run for 2025-03-01T12:00:00Z, because the one before is not done yet."
+    assert caplog.messages == [expected]
+
+
+def test_an_expected_failure_is_logged_in_its_own_words_without_a_stack(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    error = StoreUnavailable("ClickHouse cannot be reached.")
+    report(JobExecutionEvent(EVENT_JOB_ERROR, "prices", "default", NOON, exception=error))
+    assert caplog.messages == ["prices: no snapshot of 2025-03-01T12:00:00Z: ClickHouse cannot be reached."]
+    assert caplog.records[0].exc_info is None

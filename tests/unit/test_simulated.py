@@ -1,0 +1,193 @@
+"""The simulated source."""
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from hashlib import blake2b, sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics_service.errors import SettingError
+from analytics_service.market.assets import Asset, AssetKind
+from analytics_service.sources.registry import open_source
+from analytics_service.sources.simulated import noise
+from analytics_service.sources.simulated.source import SimulatedSource
+
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+GENESIS = datetime(2024, 1, 1, tzinfo=UTC)
+ASSETS = SimulatedSource("1").assets(NOON)
+BY_SYMBOL = {asset.symbol: asset for asset in ASSETS}
+
+seeds = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters=":"), min_size=1
+)
+instants = st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
+
+
+def usd(at: datetime, seed: str = "1") -> dict[str, Decimal]:
+    """Prices by symbol."""
+    symbols = {asset.id: asset.symbol for asset in ASSETS}
+    return {symbols[price.asset_id]: price.usd for price in SimulatedSource(seed).prices(at)}
+
+
+def of_kind(kind: AssetKind) -> list[Asset]:
+    return [asset for asset in ASSETS if asset.kind is kind]
+
+
+@given(seeds, instants)
+def test_the_same_seed_and_instant_give_the_same_snapshot_whatever_was_asked_before(
+    seed: str, at: datetime
+) -> None:
+    first = SimulatedSource(seed).prices(at)
+    noise._draw.cache_clear()
+    noise._phase.cache_clear()
+    SimulatedSource(seed).prices(at + timedelta(days=1))
+    assert SimulatedSource(seed).prices(at) == first
+    assert SimulatedSource(seed).assets(at) == ASSETS
+
+
+def test_prices_are_the_sum_of_hashed_octaves_on_every_platform() -> None:
+    """Bitcoin swings around 60,000 by 60 % a year; recomputed here with binary floats from the same hashes."""
+    second = int(NOON.timestamp())
+
+    def drawn(key: str) -> int:
+        return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big")
+
+    logarithm = 0.0
+    for octave in range(10):
+        period = 120 * 4**octave
+        key = f"7|{BY_SYMBOL['BTC'].id}|{period}"
+        index, within = divmod(second + drawn(key) % period, period)
+        low, high = (drawn(f"{key}|{i}") / 2**63 - 1 for i in (index, index + 1))
+        x = within / period
+        logarithm += 0.6 / 2 ** (9 - octave) * (low + (high - low) * (3 * x**2 - 2 * x**3))
+    assert float(usd(NOON, "7")["BTC"]) == pytest.approx(60_000 * math.exp(logarithm), rel=1e-9)
+
+
+def test_seeds_give_different_fortunes_to_the_same_assets() -> None:
+    one, two = usd(NOON, "1"), usd(NOON, "2")
+    assert one.keys() == two.keys()
+    assert all(one[symbol] != two[symbol] for symbol in one)
+
+
+@given(seeds, instants)
+def test_every_price_is_positive_with_18_decimals(seed: str, at: datetime) -> None:
+    for price in SimulatedSource(seed).prices(at):
+        assert 0 < price.usd < 10**20
+        assert price.usd.as_tuple().exponent == -18
+
+
+@given(seeds, instants)
+def test_no_price_moves_by_more_than_a_percent_in_a_minute(seed: str, at: datetime) -> None:
+    before, after = usd(at, seed), usd(at + timedelta(minutes=1), seed)
+    assert all(abs(after[symbol] / before[symbol] - 1) < Decimal("0.01") for symbol in before)
+
+
+@given(seeds, instants)
+def test_no_price_jumps_from_one_second_to_the_next(seed: str, at: datetime) -> None:
+    before, after = usd(at, seed), usd(at + timedelta(seconds=1), seed)
+    assert all(abs(after[symbol] / before[symbol] - 1) < Decimal("0.0005") for symbol in before)
+
+
+def test_prices_do_move() -> None:
+    """Over 30 days bitcoin's price takes another value every hour, and spans more than 2 %."""
+    hours = [usd(NOON + timedelta(hours=hour))["BTC"] for hour in range(720)]
+    assert len(set(hours)) == 720
+    assert max(hours) / min(hours) > Decimal("1.02")
+
+
+@given(seeds, instants)
+def test_stablecoins_stay_within_a_third_of_a_percent_of_a_dollar(seed: str, at: datetime) -> None:
+    prices = usd(at, seed)
+    assert all(abs(prices[symbol] - 1) < Decimal("0.0033") for symbol in ("USDT", "USDC", "HUSD"))
+
+
+@given(seeds, instants, st.integers(0, 10**8))
+def test_a_liquid_staking_token_is_worth_ever_more_of_its_origin(
+    seed: str, at: datetime, seconds: int
+) -> None:
+    earlier, later = usd(at, seed), usd(at + timedelta(seconds=seconds), seed)
+    for staked, origin in (("stHEL", "HEL"), ("stORB", "ORB"), ("stETH", "ETH")):
+        # A unit in the 18th decimal of prices as low as 0.1 is the rounding.
+        assert later[staked] / later[origin] >= earlier[staked] / earlier[origin] - Decimal("1e-15")
+
+
+def test_a_liquid_staking_token_is_at_par_until_2024_and_grows_by_its_rate_over_the_year() -> None:
+    a_year_before, at_genesis, a_year_on = (usd(GENESIS + timedelta(days=days)) for days in (-365, 0, 365))
+    assert a_year_before["stHEL"] == a_year_before["HEL"]
+    assert at_genesis["stHEL"] == at_genesis["HEL"]
+    assert float(a_year_on["stHEL"] / a_year_on["HEL"]) == pytest.approx(math.exp(0.11), rel=1e-12)
+
+
+def test_there_are_enough_assets_of_every_sort() -> None:
+    assert len(ASSETS) >= 16
+    assert {asset.group for asset in ASSETS} == {"native", "token"}
+    assert {asset.kind for asset in ASSETS} == set(AssetKind)
+    assert {6, 8, 18} <= {asset.decimals_denom for asset in ASSETS} <= set(range(6, 19))
+    assert all(0 < asset.decimals_display <= asset.decimals_denom for asset in ASSETS)
+    assert len(of_kind(AssetKind.LIQUID_STAKING)) >= 2
+
+
+def test_ids_are_unique_and_of_the_form_of_their_group() -> None:
+    form = re.compile(r"native;[a-z]+|token;0x[0-9a-f]{40}")
+    assert all(form.fullmatch(asset.id) for asset in ASSETS)
+    assert len({asset.id for asset in ASSETS}) == len({asset.symbol for asset in ASSETS}) == len(ASSETS)
+
+
+def test_contract_addresses_are_made_from_the_symbol_alone() -> None:
+    assert BY_SYMBOL["BTC"].id == "token;0x" + sha256(b"BTC").hexdigest()[:40]
+
+
+def test_every_asset_but_the_protocol_token_is_lent_and_linked_with_its_receipt_token_both_ways() -> None:
+    by_id = {asset.id: asset for asset in ASSETS}
+    regular = of_kind(AssetKind.REGULAR)
+    assert [asset.symbol for asset in regular if asset.receipt_asset is None] == ["PTK"]
+    links = {asset.id: asset.receipt_asset for asset in regular if asset.receipt_asset}
+    assert {receipt.origin_asset: receipt.id for receipt in of_kind(AssetKind.RECEIPT)} == links
+    assert all(
+        by_id[receipt].decimals_denom == by_id[origin].decimals_denom for origin, receipt in links.items()
+    )
+    assert all(asset.origin_asset is None for asset in regular)
+    assert all(asset.receipt_asset is None for asset in ASSETS if asset.kind is not AssetKind.REGULAR)
+
+
+def test_liquid_staking_tokens_stand_for_regular_assets() -> None:
+    origins = {asset.symbol: asset.origin_asset for asset in of_kind(AssetKind.LIQUID_STAKING)}
+    assert origins == {f"st{origin}": BY_SYMBOL[origin].id for origin in ("HEL", "ORB", "ETH")}
+
+
+def test_the_oracle_quotes_every_asset_once_except_receipt_tokens() -> None:
+    quoted = [price.asset_id for price in SimulatedSource("1").prices(NOON)]
+    assert sorted(quoted) == sorted(asset.id for asset in ASSETS if asset.kind is not AssetKind.RECEIPT)
+    assert len(quoted) >= 12
+
+
+def test_prices_are_observed_at_the_whole_second() -> None:
+    assert {
+        price.observed_at for price in SimulatedSource("1").prices(NOON + timedelta(milliseconds=999))
+    } == {NOON}
+
+
+@pytest.mark.parametrize(
+    ("spec", "opened"),
+    [("simulated", "simulated:1"), ("simulated:1", "simulated:1"), ("simulated:winter", "simulated:winter")],
+)
+def test_a_simulated_source_is_named_with_its_seed(spec: str, opened: str) -> None:
+    source = open_source(spec)
+    assert source is not None
+    assert source.spec == opened
+
+
+def test_none_opens_no_source() -> None:
+    assert open_source("none") is None
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "simulate", "simulated:", "simulated:a b", "simulated:a:b", "none:1", "ftp://x"]
+)
+def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
+    with pytest.raises(SettingError, match="must be simulated, simulated:<seed> or none"):
+        open_source(spec)
