@@ -1,0 +1,80 @@
+"""Reads a CSV file of assets: columns symbol, address and decimals, and any others."""
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+from analytics_service.market.assets import Asset, AssetGroup
+
+_COLUMNS = ("symbol", "address", "decimals")
+_MOST_DECIMALS = 77
+_DISPLAYED = 6
+
+
+def read_assets_file(path: Path) -> list[Asset]:
+    """The assets as `token;<address>`, in the file's order. ImportRefused names the first line that is wrong."""
+    table = _read(path)
+    symbols: dict[str, Asset] = {}
+    addresses: dict[str, Asset] = {}
+    for number, row in enumerate(table.iter_rows(named=True), start=1):
+        fault = _fault(row) or _conflict(row, symbols.get(row["symbol"]), addresses.get(row["address"]))
+        if fault:
+            raise ImportRefused(f"Asset {number} of {path}, {_shown(row)}: {fault}. Correct the file.")
+        symbols[row["symbol"]] = addresses[row["address"]] = _asset(row)
+    if not addresses:
+        raise ImportRefused(f"{path} names no assets.")
+    return list(addresses.values())
+
+
+def _read(path: Path) -> pl.DataFrame:
+    if not path.is_file():
+        raise ImportRefused(f"{path} is not a file. Check the name given to --assets.")
+    try:
+        table = pl.read_csv(
+            path, infer_schema=False, empty_string_is_null=False, truncate_ragged_lines=True, glob=False
+        )
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ImportRefused(f"{path} cannot be read as CSV: {str(error).partition(chr(10))[0][:200]}.") from error
+    names = {name.strip().lower(): name for name in table.columns}
+    missing = [name for name in _COLUMNS if name not in names]
+    if missing:
+        raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(table.columns)[:200]}.")
+    return table.select(pl.col(names[name]).fill_null("").str.strip_chars().alias(name) for name in _COLUMNS)
+
+
+def _fault(row: dict[str, str]) -> str | None:
+    if not row["symbol"]:
+        return "the symbol is empty"
+    # Commas separate ids in requests, a semicolon the group from the key.
+    if not re.fullmatch(r"[^\s,;]+", row["address"]):
+        return "the address is empty or holds a space, comma or semicolon"
+    if not re.fullmatch(r"[0-9]{1,2}", row["decimals"]) or int(row["decimals"]) > _MOST_DECIMALS:
+        return f"decimals must be a whole number from 0 to {_MOST_DECIMALS}"
+    return None
+
+
+def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:
+    if same_symbol and same_symbol.group_key != row["address"]:
+        return f"the symbol stands for {same_symbol.group_key} further up"
+    if same_address and same_address != _asset(row):
+        return f"the address is that of {same_address.symbol} with {same_address.decimals_denom} decimals further up"
+    return None
+
+
+def _shown(row: dict[str, str]) -> str:
+    return repr(",".join(row.values())[:80])
+
+
+def _asset(row: dict[str, str]) -> Asset:
+    decimals = int(row["decimals"])
+    return Asset(
+        group=AssetGroup.TOKEN,
+        group_key=row["address"],
+        name=row["symbol"],
+        symbol=row["symbol"],
+        symbol_denom=row["symbol"].lower(),
+        decimals_denom=decimals,
+        decimals_display=min(decimals, _DISPLAYED),
+    )

@@ -1,0 +1,189 @@
+"""Judges the rows of price files: which asset, which second, which price, or why not."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+from analytics_service.market.assets import Asset
+from analytics_service.market.prices import PRICE_DECIMALS
+from analytics_service.sources.tables import FIELDS, Form, Table
+
+TimeUnit = Literal["s", "ms"]
+# Unix seconds reach this in the year 5138; as milliseconds it is March 1973.
+_MILLISECONDS_FROM = 10**11
+# An observation cannot come from the future; a day allows for clocks and zones that are off.
+_AHEAD = 86_400
+_LAST_SECOND = 2**32 - 1
+_PRICE = pl.Decimal(38, PRICE_DECIMALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a row may call an asset, in each form of file, and the ids that can come out of it."""
+
+    ids: dict[Form, dict[str, str]]
+    ambiguous: frozenset[str]
+    dtype: pl.Enum
+
+    @classmethod
+    def of(cls, listed: Iterable[Asset], registered: Iterable[Asset]) -> "Names":
+        """Names of the assets in the assets file and in the store. A symbol in the file means the file's asset."""
+        listed, registered = list(listed), list(registered)
+        symbols: dict[str, str] = {}
+        ambiguous: set[str] = set()
+        for asset in registered:
+            if symbols.setdefault(asset.symbol, asset.id) != asset.id:
+                ambiguous.add(asset.symbol)
+        for asset in listed:
+            symbols[asset.symbol] = asset.id
+        ambiguous -= {asset.symbol for asset in listed}
+        ids = sorted({asset.id for asset in [*listed, *registered]})
+        resolved = {symbol: id_ for symbol, id_ in symbols.items() if symbol not in ambiguous}
+        return cls(
+            {Form.SYMBOL: resolved, Form.ID: dict(zip(ids, ids, strict=True))},
+            frozenset(ambiguous),
+            pl.Enum(ids),
+        )
+
+
+@dataclass(slots=True)
+class Judged:
+    """The outcome of a file. Good rows: asset (Enum of ids), observed_at (UInt32 seconds), price; in file order."""
+
+    good: list[pl.DataFrame]
+    read: int = 0
+    rejected: int = 0
+
+
+def judge_table(
+    table: Table,
+    names: Names,
+    unit: TimeUnit,
+    at: datetime,
+    reject: Callable[[pl.DataFrame], None],
+    advance: Callable[[int], None],
+) -> Judged:
+    """Judge all rows of a file. `reject` gets bad rows (line, FIELDS, reason) as they are met, in order.
+
+    ImportRefused when the file's times are in the other unit, or when it turns out to be unreadable.
+    """
+    nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), "price": _PRICE}
+    judged, scale = Judged([pl.DataFrame(schema=nothing)]), _Scale(table, unit)
+    latest = min(int(at.timestamp()) + _AHEAD, _LAST_SECOND)
+    for block, size in table.blocks():
+        rows = _parsed(block, names, table.form)
+        scale.add(rows["time_number"])
+        rows = rows.with_columns(observed_at=pl.col("time_number") // (1000 if unit == "ms" else 1))
+        usable = rows.select(_is_good(latest)).to_series()
+        good = rows if usable.all() else rows.filter(usable)
+        judged.good.append(
+            good.select("asset", pl.col("observed_at").cast(pl.UInt32), pl.col("price_number").alias("price"))
+        )
+        judged.read += rows.height
+        if good.height < rows.height:
+            judged.rejected += rows.height - good.height
+            reject(_explained(rows.filter(~usable), names, table.form, latest))
+        advance(size)
+    scale.check()
+    return judged
+
+
+def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
+    ids = names.ids[form]
+    asset = _text("key").replace_strict(
+        pl.Series(list(ids), dtype=pl.String),
+        pl.Series(list(ids.values()), dtype=names.dtype),
+        default=None,
+        return_dtype=names.dtype,
+    )
+    return block.with_columns(
+        asset=asset,
+        # Spreadsheets and data frames write whole numbers as 1609459200.0.
+        time_number=_text("time").str.strip_suffix(".0").cast(pl.Int64, strict=False),
+        price_number=_text("price").cast(_PRICE, strict=False),
+    )
+
+
+def _text(field: str) -> pl.Expr:
+    return pl.col(field).str.strip_chars()
+
+
+def _is_good(latest: int) -> pl.Expr:
+    return (
+        (pl.col("extra") == "")
+        & pl.col("asset").is_not_null()
+        & pl.col("observed_at").is_between(0, latest).fill_null(False)
+        & pl.col("price_number").is_not_null()
+        & ~_is_negative("price")
+    )
+
+
+def _is_negative(field: str) -> pl.Expr:
+    # By text: what rounds to zero may be negative, and -0 is not.
+    return _text(field).str.contains(r"^-[0.]*[1-9]")
+
+
+def _explained(bad: pl.DataFrame, names: Names, form: Form, latest: int) -> pl.DataFrame:
+    """Bad rows as they stand in the file, with the first reason that applies."""
+    key, time, price = (_text(field) for field in FIELDS)
+    column, time_column, price_column = form.value
+    number = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+    reasons = {
+        "the row has more than 3 fields": pl.col("extra") != "",
+        "the row is empty": pl.concat_str(key, time, price) == "",
+        f"{column} is empty": key == "",
+        "several assets have this symbol; say which in the assets file": key.is_in(list(names.ambiguous))
+        & pl.col("asset").is_null(),
+        f"unknown {column}: neither in the assets file nor registered": pl.col("asset").is_null(),
+        f"{time_column} is empty": time == "",
+        f"{time_column} is negative": _is_negative("time") & time.str.contains(r"^-[0-9]+(\.0)?$"),
+        f"{time_column} is in the future": (pl.col("observed_at") > latest) | time.str.contains(r"^\+?[0-9]{19,}$"),
+        f"{time_column} is not a whole number": pl.col("time_number").is_null(),
+        f"{price_column} is empty": price == "",
+        f"{price_column} is infinite": price.str.contains(r"^(?i)[+-]?inf(inity)?$"),
+        f"{price_column} is negative": _is_negative("price") & price.str.contains(number),
+        f"{price_column} is not below 10^20": price.str.contains(number),
+    }
+    reason = pl.coalesce(
+        *(pl.when(applies).then(pl.lit(text)) for text, applies in reasons.items()),
+        pl.lit(f"{price_column} is not a number"),
+    )
+    whole_price = pl.when(pl.col("extra") == "").then("price").otherwise(pl.concat_str("price", pl.lit(","), "extra"))
+    return bad.select("line", "key", "time", whole_price.alias("price"), reason.alias("reason"))
+
+
+@dataclass(slots=True)
+class _Scale:
+    """Whether a file's times are in the unit that was named: half of them far off means they are not."""
+
+    table: Table
+    unit: TimeUnit
+    whole: int = 0
+    odd: int = 0
+    first: int | None = None
+
+    def add(self, times: pl.Series) -> None:
+        odd = times >= _MILLISECONDS_FROM if self.unit == "s" else times < _MILLISECONDS_FROM
+        self.whole += times.len() - times.null_count()
+        count = int(odd.sum())
+        if count and self.first is None:
+            self.first = int(times.filter(odd)[0])
+        self.odd += count
+
+    def check(self) -> None:
+        if self.first is None or self.odd * 2 < self.whole:
+            return
+        column, path = self.table.form.value[1], self.table.path
+        if self.unit == "s":
+            raise ImportRefused(
+                f"The times of {path} look like milliseconds: the first {column} is {self.first}. Nothing was written. "
+                "Import it with --time-unit ms."
+            )
+        raise ImportRefused(
+            f"The times of {path} look like seconds: the first {column} is {self.first}. Nothing was written. "
+            "Import it without --time-unit ms."
+        )

@@ -1,0 +1,112 @@
+"""Imports made for a test, and ways to see what they left in ClickHouse."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import clickhouse_connect
+
+from analytics_service.config import Settings
+from analytics_service.importing import Summary, import_prices
+from analytics_service.store.connection import Store
+
+NOW = datetime(2025, 3, 1, 12, tzinfo=UTC)
+HEADER = "asset_id,ts,price\n"
+ASSETS = "symbol,address,decimals\nAAA,0xa,18\nBBB,0xb,6\nCCC,0xc,0\n"
+IDS = ("token;0xa", "token;0xb", "token;0xc")
+
+Row = tuple[str, int, str]
+Observations = dict[tuple[str, int], Decimal]
+
+
+@dataclass
+class Progress:
+    """A reporter that remembers, and may do something at the first batch that is written."""
+
+    at_first_batch: Callable[[], None] = lambda: None
+    stages: list[tuple[str, int]] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+
+    def stage(self, label: str, total: int) -> None:
+        self.stages.append((label, total))
+        self.done.append(0)
+
+    def advance(self, count: int) -> None:
+        first = self.done[-1] == 0
+        self.done[-1] += count
+        if first and self.stages[-1][0] == "Writing":
+            self.at_first_batch()
+
+
+def assets_file(folder: Path) -> Path:
+    path = folder / "assets.csv"
+    path.write_text(ASSETS)
+    return path
+
+
+def prices_file(folder: Path, rows: Sequence[Row], name: str = "prices.csv") -> Path:
+    path = folder / name
+    path.write_text(HEADER + "".join(f"{asset},{second},{price}\n" for asset, second, price in rows))
+    return path
+
+
+def run(
+    store: Store, *files: Path, skip_invalid: bool = False, reporter: Progress | None = None, **others: object
+) -> Summary:
+    """Import files with the three assets, which stand beside them."""
+    assets = assets_file(files[0].parent)
+    reporter = reporter or Progress()
+    return import_prices(store, list(files), assets, "s", skip_invalid, NOW, reporter, **others)  # type: ignore[arg-type]
+
+
+def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:
+    """Rows by a way into the tables that the service's own code has no part in."""
+    host, _, port = str(settings.clickhouse_url).removeprefix("http://").partition(":")
+    client = clickhouse_connect.get_client(
+        host=host,
+        port=int(port),
+        username=settings.clickhouse_user,
+        password=settings.clickhouse_password,
+        database=settings.clickhouse_database,
+        tz_mode="aware",
+    )
+    try:
+        return [tuple(row) for row in client.query(sql).result_rows]
+    finally:
+        client.close()
+        # The driver's shared pool would keep them, and the server would wait for them when it is stopped.
+        client.close_connections()
+
+
+def observations(settings: Settings) -> Observations:
+    rows = query(settings, "SELECT asset_id, toUnixTimestamp(observed_at), price FROM price FINAL")
+    return {(str(asset), int(str(second))): Decimal(str(price)) for asset, second, price in rows}
+
+
+CONTENTS = {
+    "prices": "SELECT asset_id, observed_at, price FROM price FINAL ORDER BY ALL",
+    "rollup": "SELECT width, asset_id, cell, observed_at, price FROM price_rollup FINAL ORDER BY ALL",
+    "assets": "SELECT * EXCEPT version FROM asset FINAL ORDER BY ALL",
+    "ledger": "SELECT * EXCEPT version FROM snapshot FINAL ORDER BY ALL",
+}
+
+
+def contents(settings: Settings) -> dict[str, list[tuple[object, ...]]]:
+    """All values of all tables; versions are instants of writing."""
+    return {name: query(settings, sql) for name, sql in CONTENTS.items()}
+
+
+def many(count: int, years: int, seed: int) -> list[Row]:
+    """Random observations over some years up to 2025, some of them for the same asset and second."""
+    dice = random.Random(seed)
+    end = int(NOW.timestamp())
+    instants = [dice.randrange(end - years * 365 * 86_400, end) for _ in range(count)]
+    return [(dice.choice(IDS), instant, f"{dice.randrange(10**12)}e-9") for instant in instants + instants[::10]]
+
+
+def outcome(*imports: Sequence[Row]) -> Observations:
+    """What rows leave when each takes the place of an earlier one."""
+    return {(asset, second): Decimal(price) for rows in imports for asset, second, price in rows}

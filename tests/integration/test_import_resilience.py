@@ -1,0 +1,169 @@
+"""Imports that are disturbed: ClickHouse dies, or the import does."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.importing import Summary
+from analytics_service.store.connection import Store
+from analytics_service.store.embedded import clickhouse
+from analytics_service.store.migrations import migrate
+from tests.integration.imports import (
+    IDS,
+    NOW,
+    Progress,
+    assets_file,
+    contents,
+    many,
+    observations,
+    outcome,
+    prices_file,
+    run,
+)
+
+
+@contextmanager
+def database(settings: Settings, name: str) -> Iterator[tuple[Store, Settings]]:
+    """A migrated database besides that of the test."""
+    own = replace(settings, clickhouse_database=name)
+    store = Store(own)
+    migrate(store)
+    try:
+        yield store, own
+    finally:
+        store.execute_outside_database(f"DROP DATABASE IF EXISTS `{name}` SYNC")
+        store.close()
+
+
+class Flaky(Store):
+    """A store whose inserts of prices arrive and then fail, so many times."""
+
+    def __init__(self, settings: Settings, failures: int) -> None:
+        super().__init__(settings)
+        self.failures = failures
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        super().insert(table, rows)
+        if table == "price" and self.failures:
+            self.failures -= 1
+            raise StoreUnavailable("ClickHouse cannot be reached.")
+
+
+@pytest.mark.usefixtures("store")
+def test_an_insert_that_failed_is_sent_again_and_counted_once(settings: Settings, tmp_path: Path) -> None:
+    pauses: list[float] = []
+    path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2")])
+    flaky = Flaky(settings, failures=3)
+    assert run(flaky, path, pause=pauses.append) == Summary(read=2, written=2, replaced=0, rejected=0)
+    assert pauses == sorted(pauses)
+    assert len(pauses) == 3
+    assert observations(settings) == {(IDS[0], 100): Decimal(1), (IDS[1], 100): Decimal(2)}
+    flaky.close()
+
+
+@pytest.mark.usefixtures("store")
+def test_an_import_gives_up_after_half_a_minute_and_says_how_to_go_on(settings: Settings, tmp_path: Path) -> None:
+    pauses: list[float] = []
+    path = prices_file(tmp_path, [(IDS[0], 100, "1")])
+    flaky = Flaky(settings, failures=1000)
+    with pytest.raises(StoreUnavailable, match="Run the same command again"):
+        run(flaky, path, pause=pauses.append)
+    flaky.close()
+    assert 20 <= sum(pauses) <= 40
+    assert contents(settings)["ledger"] == []
+
+
+@pytest.fixture(scope="module")
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A server of its own, to be killed."""
+    with clickhouse(Settings(data_dir=tmp_path_factory.mktemp("mortal")), "pytest") as running:
+        yield running
+
+
+def server_pid(settings: Settings) -> int:
+    """The process that runs the embedded server of a data folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        words = (process / "cmdline").read_bytes().split(b"\0") if process.name != str(os.getpid()) else []
+        if any(word.startswith(str(settings.data_dir).encode()) for word in words):
+            return int(process.name)
+    raise LookupError(settings.data_dir)
+
+
+def clean_import(settings: Settings, path: Path) -> dict[str, list[tuple[object, ...]]]:
+    with database(settings, "clean") as (store, own):
+        run(store, path)
+        return contents(own)
+
+
+def test_an_import_survives_the_death_of_clickhouse(
+    mortal: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # What they log holds on to open connections, pytest keeps it, and the server would wait for them when it stops.
+    for logger in ("clickhouse_connect", "urllib3"):
+        caplog.set_level(logging.CRITICAL, logger)
+    rows = many(50_000, 12, seed=4)
+    path = prices_file(tmp_path, rows)
+    with database(mortal, "disturbed") as (store, own):
+        pauses: list[float] = []
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            time.sleep(seconds)
+
+        progress = Progress(at_first_batch=lambda: os.kill(server_pid(mortal), signal.SIGKILL))
+        summary = run(store, path, reporter=progress, pause=pause)
+        assert pauses, "ClickHouse was not missed"
+        assert summary == Summary(len(rows), len(outcome(rows)), len(rows) - len(outcome(rows)), 0)
+        assert contents(own) == clean_import(mortal, path)
+
+
+# The reporter ends its own process, without any chance to tidy up, once a part of the rows is written.
+STOPPED = """
+import os, signal, sys
+from datetime import datetime
+from pathlib import Path
+from analytics_service.config import Settings
+from analytics_service.importing import import_prices
+from analytics_service.store.connection import Store
+
+class Killer:
+    def stage(self, label, total):
+        self.label = label
+    def advance(self, count):
+        if self.label == "Writing":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+store = Store(Settings.from_environment(os.environ))
+prices, assets, at = sys.argv[1:]
+import_prices(store, [Path(prices)], Path(assets), "s", False, datetime.fromisoformat(at), Killer())
+"""
+
+
+def test_an_import_killed_half_way_and_run_again_ends_in_the_same_state(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    rows = many(50_000, 12, seed=5)
+    path = prices_file(tmp_path, rows)
+    words = [sys.executable, "-c", STOPPED, str(path), str(assets_file(tmp_path)), NOW.isoformat()]
+    environment = {**os.environ, **settings.to_environment()}
+    ended = subprocess.run(words, env=environment, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    there = len(observations(settings))
+    assert 0 < there < len(outcome(rows))
+    assert contents(settings)["ledger"] == []
+    summary = run(store, path)
+    assert summary.written + there <= len(outcome(rows)) <= summary.written + summary.replaced
+    assert contents(settings) == clean_import(settings, path)

@@ -1,0 +1,215 @@
+"""Imports of price files into ClickHouse: what they leave there, and what they say they did."""
+
+import csv
+import gzip
+import os
+import random
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.errors import ImportRefused
+from analytics_service.importing import Summary, import_prices
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.prices import quantize_price
+from analytics_service.store.assets import read_assets, write_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_heads
+from tests.integration.imports import (
+    CONTENTS,
+    IDS,
+    NOW,
+    Observations,
+    Progress,
+    contents,
+    many,
+    observations,
+    outcome,
+    prices_file,
+    query,
+    run,
+)
+
+
+def test_an_import_says_what_it_read_wrote_replaced_and_rejected(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    first = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2"), (IDS[0], 100, "3")])
+    assert run(store, first) == Summary(read=3, written=2, replaced=1, rejected=0)
+    second = prices_file(tmp_path, [(IDS[0], 100, "4"), (IDS[0], 101, "5"), (IDS[2], 100, "-1"), ("x", 1, "1")])
+    rejected = tmp_path / "prices.csv.rejected.csv"
+    assert run(store, second, skip_invalid=True) == Summary(4, 1, 1, 2, (rejected,))
+    assert observations(settings) == {
+        (IDS[0], 100): Decimal(4),
+        (IDS[1], 100): Decimal(2),
+        (IDS[0], 101): Decimal(5),
+    }
+    assert rejected.read_text().splitlines() == [
+        "asset_id,ts,price,line,reason",
+        "token;0xc,100,-1,4,price is negative",
+        "x,1,1,5,unknown asset_id: neither in the assets file nor registered",
+    ]
+
+
+def test_one_ledger_row_stands_for_an_import(store: Store, settings: Settings, tmp_path: Path) -> None:
+    files = [prices_file(tmp_path, [(IDS[0], second, "1")], f"{second}.csv") for second in (200, 100, 10**9)]
+    run(store, *files)
+    rows = query(
+        settings,
+        "SELECT family, toUnixTimestamp(at), kind, toUnixTimestamp(first_observed_at), "
+        "toUnixTimestamp(last_observed_at), rows, source FROM snapshot",
+    )
+    assert rows == [("prices", 10**9, "import", 100, 10**9, 3, "200.csv, 100.csv, 1000000000.csv")]
+    newest = query(settings, "SELECT max(version) FROM price")[0][0]
+    assert read_heads(store)["prices"].version >= int(str(newest))
+
+
+def test_progress_adds_up_to_its_totals(store: Store, tmp_path: Path) -> None:
+    path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[0], 10**9, "1"), (IDS[0], 10**9, "2")])
+    progress = Progress()
+    run(store, path, reporter=progress)
+    assert progress.stages == [("Reading prices.csv", path.stat().st_size), ("Writing", 2)]
+    assert progress.done == [path.stat().st_size, 2]
+
+
+def test_a_bad_row_stops_the_import_before_anything_is_written(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    good = prices_file(tmp_path, [(IDS[0], 100, "1")], "good.csv")
+    bad = prices_file(tmp_path, [(IDS[0], 100, "1"), *[(IDS[0], 100, f"bad{n}" + "x" * 99) for n in range(7)]])
+    with pytest.raises(ImportRefused) as refusal:
+        run(store, good, bad)
+    lines = str(refusal.value).splitlines()
+    assert lines[0] == "7 of 9 rows cannot be imported, so nothing was written:"
+    shown = [f"  {bad}, line {n + 3}: 'token;0xa,100,bad{n}" for n in range(5)]
+    assert [line[: len(start)] for line, start in zip(lines[1:6], shown, strict=True)] == shown
+    assert all(line.endswith("...': price is not a number") and len(line) < len(str(bad)) + 120 for line in lines[1:6])
+    assert lines[6:] == ["  and 2 more", "Correct them, or import the others with --skip-invalid."]
+    assert contents(settings) == {"prices": [], "rollup": [], "assets": [], "ledger": []}
+    assert sorted(tmp_path.iterdir()) == sorted([good, bad, tmp_path / "assets.csv"])
+
+
+def test_a_file_in_the_wrong_unit_is_refused_also_when_bad_rows_are_skipped(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    good = prices_file(tmp_path, [(IDS[0], 100, "1"), ("x", 100, "1")], "good.csv")
+    wrong = prices_file(tmp_path, [(IDS[0], 1_609_460_825_963, "1")])
+    with pytest.raises(ImportRefused, match="--time-unit ms"):
+        run(store, good, wrong, skip_invalid=True)
+    assert observations(settings) == {}
+    assert sorted(tmp_path.iterdir()) == sorted([good, wrong, tmp_path / "assets.csv"])
+
+
+def test_an_import_of_nothing_but_bad_rows_writes_nothing(store: Store, settings: Settings, tmp_path: Path) -> None:
+    path = prices_file(tmp_path, [("x", 100, "1")])
+    assert run(store, path, skip_invalid=True) == Summary(1, 0, 0, 1, (tmp_path / "prices.csv.rejected.csv",))
+    assert contents(settings)["ledger"] == []
+
+
+def test_skipping_without_bad_rows_leaves_earlier_rejects_alone(store: Store, tmp_path: Path) -> None:
+    earlier = tmp_path / "prices.csv.rejected.csv"
+    earlier.write_text("kept")
+    path = prices_file(tmp_path, [(IDS[0], 100, "1")])
+    assert run(store, path, skip_invalid=True).rejected_files == ()
+    assert earlier.read_text() == "kept"
+
+
+def test_a_file_given_twice_is_refused(store: Store, tmp_path: Path) -> None:
+    path = prices_file(tmp_path, [(IDS[0], 100, "1")])
+    with pytest.raises(ImportRefused, match="given twice"):
+        run(store, path, tmp_path / ".." / tmp_path.name / "prices.csv")
+
+
+def test_assets_are_registered_once_and_never_redefined(store: Store, settings: Settings, tmp_path: Path) -> None:
+    mine = Asset(AssetGroup.TOKEN, "0xb", "Bee", "BEE", "bee", 6, 2)
+    write_assets(store, [mine], 1)
+    path = prices_file(tmp_path, [(IDS[0], 100, "1")])
+    run(store, path)
+    run(store, path)
+    registered = read_assets(store)
+    assert list(registered) == list(IDS)
+    assert registered[IDS[0]] == Asset(AssetGroup.TOKEN, "0xa", "AAA", "AAA", "aaa", 18, 6)
+    assert registered[IDS[1]] == mine
+    assert query(settings, "SELECT count() FROM asset") == [(3,)]
+
+
+def test_registered_assets_need_no_assets_file(store: Store, settings: Settings, tmp_path: Path) -> None:
+    write_assets(store, [Asset(AssetGroup.NATIVE, "coin", "Coin", "COIN", "ucoin", 6, 2)], 1)
+    path = tmp_path / "prices.csv"
+    path.write_text("symbol,timestamp,USD_price\nCOIN,100,1.5\n")
+    assert import_prices(store, [path], None, "s", False, NOW, Progress()) == Summary(1, 1, 0, 0)
+    assert observations(settings) == {("native;coin", 100): Decimal("1.5")}
+
+
+def test_the_later_line_wins_and_the_later_file_over_the_earlier(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    one = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2"), (IDS[0], 100, "3")], "one.csv")
+    two = prices_file(tmp_path, [(IDS[1], 100, "4")], "two.csv")
+    assert run(store, one, two) == Summary(read=4, written=2, replaced=2, rejected=0)
+    assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(4)}
+    assert run(store, two, one) == Summary(read=4, written=0, replaced=4, rejected=0)
+    assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(2)}
+
+
+def cells(rows: Observations) -> set[tuple[object, ...]]:
+    """The last observation in each cell of each width, by walking all observations in order of time."""
+    last: dict[tuple[object, ...], tuple[object, ...]] = {}
+    for (asset, second), price in sorted(rows.items(), key=lambda item: item[0][1]):
+        at = datetime.fromtimestamp(second, UTC)
+        day = at.replace(hour=0, minute=0, second=0)
+        for width, cell in (
+            ("quarter", datetime.fromtimestamp(second - second % 900, UTC)),
+            ("day", day),
+            ("month", day.replace(day=1)),
+        ):
+            last[width, asset, cell] = (at, price)
+    return {(*cell, *observation) for cell, observation in last.items()}
+
+
+def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, tmp_path: Path) -> None:
+    rows = many(5_000, 5, seed=1)
+    path = prices_file(tmp_path, rows)
+    expected = outcome(rows)
+    assert run(store, path) == Summary(len(rows), len(expected), len(rows) - len(expected), 0)
+    before = contents(settings)
+    assert run(store, path) == Summary(len(rows), 0, len(rows), 0)
+    assert contents(settings) == before
+    assert observations(settings) == expected
+
+
+def test_rollups_hold_the_last_price_of_each_cell_after_repeats_and_corrections(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    rows = many(4_000, 2, seed=2)
+    corrections = [(asset, second, f"1{price}") for asset, second, price in rows[::7]]
+    random.Random(3).shuffle(corrections)
+    dense = [(IDS[0], 1_700_000_000 + second, str(second)) for second in range(5_000)]
+    imports = [rows, corrections, rows[:100], dense, dense[::-2]]
+    for batch in imports:
+        run(store, prices_file(tmp_path, batch))
+    expected = outcome(*imports)
+    assert observations(settings) == expected
+    assert set(query(settings, CONTENTS["rollup"])) == cells(expected)
+
+
+@pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")
+def test_real_prices_arrive_as_python_reads_them(store: Store, settings: Settings) -> None:
+    folder = Path(os.environ["ANALYTICS_TEST_DATA"])
+    prices, assets = folder / "prices_hourly.csv.gz", folder / "assets.csv"
+    with assets.open(newline="") as lines:
+        ids = {row["symbol"]: f"token;{row['address']}" for row in csv.DictReader(lines)}
+    expected: Observations = {}
+    read = 0
+    with gzip.open(prices, "rt", newline="") as packed:
+        for row in csv.DictReader(packed):
+            read += 1
+            key = (ids[row["symbol"]], int(row["timestamp"]) // 1000)
+            expected[key] = quantize_price(Decimal(row["USD_price"]))
+    summary = import_prices(store, [prices], assets, "ms", False, datetime.now(UTC), Progress())
+    assert summary == Summary(read, len(expected), read - len(expected), 0)
+    assert observations(settings) == expected
+    assert set(read_assets(store)) == set(ids.values())

@@ -1,0 +1,62 @@
+"""Assets files: what they give, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from analytics_service.errors import ImportRefused
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.sources.assets_file import read_assets_file
+from analytics_service.sources.files import Names
+from tests.unit.price_files import HEADER, asset, judge, written
+
+
+def test_a_symbol_of_two_registered_assets_is_nobody_s_until_the_assets_file_says_whose(tmp_path: Path) -> None:
+    path = written(tmp_path, f"{HEADER}AAA,100,1\nBBB,100,1\n")
+    registered = [asset("AAA", "0x1"), asset("AAA", "0x2"), asset("BBB", "0x3")]
+    good, bad = judge(path, names=Names.of([], registered))
+    assert [row[0] for row in good] == ["token;0x3"]
+    assert bad == [(2, "several assets have this symbol; say which in the assets file")]
+    good, bad = judge(path, names=Names.of([asset("AAA", "0x2"), asset("BBB", "0x9")], registered))
+    assert [row[0] for row in good] == ["token;0x2", "token;0x9"]
+    assert bad == []
+
+
+def read_assets(folder: Path, text: str) -> list[Asset]:
+    return read_assets_file(written(folder, text, "assets.csv"))
+
+
+def test_an_assets_file_gives_tokens_by_address(tmp_path: Path) -> None:
+    text = 'Decimals,symbol,address,note\n6,USDT,0xdAC1,"a, b"\n0, ONE ,0x2,\n6,USDT,0xdAC1,again\n'
+    assert read_assets(tmp_path, text) == [
+        Asset(AssetGroup.TOKEN, "0xdAC1", "USDT", "USDT", "usdt", 6, 6),
+        Asset(AssetGroup.TOKEN, "0x2", "ONE", "ONE", "one", 0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("symbol,address\nA,0x1\n", "lacks the columns decimals; it has symbol, address"),
+        ("symbol,address,decimals\n", "names no assets"),
+        ("", "cannot be read as CSV"),
+        ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "Asset 2 of .*the symbol is empty"),
+        ("symbol,address,decimals\nA,,18\n", "Asset 1 of .*the address is empty"),
+        ("symbol,address,decimals\nA,0x1;2,18\n", "semicolon"),
+        ("symbol,address,decimals\nA,0x1,78\n", "from 0 to 77"),
+        ("symbol,address,decimals\nA,0x1,-1\n", "from 0 to 77"),
+        ("symbol,address,decimals\nA,0x1,1.5\n", "from 0 to 77"),
+        ("symbol,address,decimals\nA,0x1\n", "from 0 to 77"),
+        ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "the symbol stands for 0x1 further up"),
+        ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "the address is that of A with 18 decimals"),
+        ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "the address is that of A with 18 decimals"),
+    ],
+)
+def test_a_wrong_assets_file_is_refused_with_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ImportRefused, match=message):
+        read_assets(tmp_path, text)
+
+
+def test_a_missing_assets_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ImportRefused, match="--assets"):
+        read_assets_file(tmp_path / "assets.csv")

@@ -1,0 +1,164 @@
+"""Price files as a whole: forms and formats, what is refused, what is kept of rejected rows."""
+
+import gzip
+from collections.abc import Callable
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from analytics_service.errors import ImportRefused
+from analytics_service.sources.files import judge_table
+from analytics_service.sources.rejected import RejectedFile
+from analytics_service.sources.tables import Form, open_table
+from tests.unit.price_files import HEADER, NAMES, NOW, judge, written
+
+
+def test_line_numbers_are_those_of_an_editor(tmp_path: Path) -> None:
+    """With Windows line ends, a byte order mark, quotes, an empty line between rows and some at the end."""
+    text = f"\ufeff{HEADER}" + '"AAA","100","1"\nX,1,1\n\n"BBB" , 100,"2"\nY,1,1\n \n\n'
+    good, bad = judge(written(tmp_path, text.replace("\n", "\r\n")))
+    assert [row[0] for row in good] == ["token;0xa", "token;0xb"]
+    assert [line for line, _ in bad] == [3, 4, 6]
+
+
+@pytest.mark.parametrize(("name", "pack"), [("a.csv", bytes), ("a.csv.gz", partial(gzip.compress, compresslevel=1))])
+def test_a_long_file_is_read_in_blocks_without_losing_count(
+    tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
+) -> None:
+    count = 1_500_000
+    rows = (f"AAA,{second},{second}" if second % 100_000 else f"AAA,{second},bad" for second in range(count))
+    path = tmp_path / name
+    path.write_bytes(pack((HEADER + "\n".join(rows) + "\n" * 1000).encode()))
+    sizes: list[int] = []
+    bad: list[pl.DataFrame] = []
+    table = open_table(path)
+    judged = judge_table(table, NAMES, "s", NOW, bad.append, sizes.append)
+    seconds = pl.concat(judged.good)["observed_at"].to_list()
+    assert seconds == [second for second in range(count) if second % 100_000]
+    assert pl.concat(bad)["line"].to_list() == [second + 2 for second in range(0, count, 100_000)]
+    assert len(sizes) > 1
+    assert sum(sizes) == table.size == path.stat().st_size
+
+
+def test_a_file_without_line_ends_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ImportRefused, match="no line ends within"):
+        judge(written(tmp_path, HEADER + "x" * 10**8))
+
+
+@pytest.mark.parametrize("rows", ["", "\n\n"])
+def test_a_file_may_hold_no_rows(tmp_path: Path, rows: str) -> None:
+    assert judge(written(tmp_path, HEADER + rows)) == ([], [])
+
+
+def test_text_that_is_not_utf8_is_an_unknown_symbol(tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes(HEADER.encode() + b"caf\xe9,100,1\nAAA,100,1\n")
+    good, bad = judge(path)
+    assert (len(good), bad[0][0]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"time,price\n1,2\n", r"columns 'time, price'.*symbol,timestamp,USD_price or asset_id,ts,price"),
+        ("a.csv", b"symbol;timestamp;USD_price\n", "needs symbol,timestamp,USD_price"),
+        ("a.csv", b"symbol,timestamp,USD_price,note\n", "USD_price, note"),
+        ("a.csv", b"symbol,symbol,timestamp,USD_price\n", "symbol, symbol"),
+        ("a.csv", b"\n" + HEADER.encode(), "has the columns"),
+        ("a.csv.gz", b"\x1f\x8bnothing", "cannot be read"),
+        ("a.csv.gz", gzip.compress(HEADER.encode() * 99)[:-9], "cannot be read"),
+        ("a.csv.gz", gzip.compress(HEADER.encode() * 99)[:-8] + b"\0" * 8, "cannot be read"),
+        ("a.parquet", b"not parquet", "cannot be read"),
+        ("a.parquet", b"PAR1 but damaged", "cannot be read"),
+    ],
+)
+def test_an_unusable_file_is_refused_by_name(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ImportRefused, match=message) as refusal:
+        judge(path)
+    assert str(path) in str(refusal.value)
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ImportRefused, match=r"nowhere\.csv is not a file"):
+        open_table(tmp_path / "nowhere.csv")
+
+
+@pytest.mark.parametrize(
+    ("times", "prices"),
+    [
+        (["100", "101"], ["1.5", "0.1"]),
+        ([100, 101], [Decimal("1.5"), Decimal("0.1")]),
+        # The double nearest to 0.1 is 0.1000000000000000055...; its shortest text is what the writer meant.
+        ([100.0, 101.0], [1.5, 0.1]),
+    ],
+)
+def test_parquet_is_taken_as_exactly_as_its_types_allow(
+    tmp_path: Path, times: list[object], prices: list[object]
+) -> None:
+    path = tmp_path / "prices.parquet"
+    pl.DataFrame({"symbol": ["AAA", "BBB"], "timestamp": times, "USD_price": prices}).write_parquet(path)
+    assert judge(path) == ([("token;0xa", 100, Decimal("1.5")), ("token;0xb", 101, Decimal("0.1"))], [])
+
+
+def test_bad_rows_of_parquet_are_told_by_row(tmp_path: Path) -> None:
+    path = tmp_path / "prices.parquet"
+    count = 1_000_000
+    prices = [1.0, None, float("inf"), float("nan"), *[1.0] * (count - 5), -1.0]
+    pl.DataFrame({"asset_id": ["token;0xa"] * count, "ts": range(count), "price": prices}).write_parquet(path)
+    good, bad = judge(path)
+    assert [second for _, second, _ in good] == [0, *range(4, count - 1)]
+    assert bad == [
+        (2, "price is empty"),
+        (3, "price is infinite"),
+        (4, "price is not a number"),
+        (count, "price is negative"),
+    ]
+    assert open_table(path).place == "row"
+
+
+def test_parquet_times_must_be_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "prices.parquet"
+    pl.DataFrame({"symbol": ["AAA"], "timestamp": [NOW], "USD_price": [1.0]}).write_parquet(path)
+    with pytest.raises(ImportRefused, match=r"Column timestamp .*Datetime.*unix times as numbers"):
+        open_table(path)
+
+
+def test_rejected_rows_keep_the_columns_of_their_file_and_get_line_and_reason(tmp_path: Path) -> None:
+    path = written(tmp_path, 'USD_price,symbol,timestamp\n1,AAA,100\n"-1", AAA,100\n1,AAA,100,7\n')
+    table = open_table(path)
+    with RejectedFile(table) as rejected:
+        judge_table(table, NAMES, "s", NOW, rejected.add, lambda _: None)
+        assert not rejected.path.exists()
+        assert rejected.keep() == [tmp_path / "prices.csv.rejected.csv"]
+    assert rejected.path.read_text().splitlines() == [
+        "USD_price,symbol,timestamp,line,reason",
+        "-1, AAA,100,3,USD_price is negative",
+        '"1,7",AAA,100,4,the row has more than 3 fields',
+    ]
+    assert sorted(tmp_path.iterdir()) == [path, rejected.path]
+
+
+def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path) -> None:
+    table = open_table(written(tmp_path, f"{HEADER}X,1,1\n"))
+    with RejectedFile(table) as rejected:
+        judge_table(table, NAMES, "s", NOW, rejected.add, lambda _: None)
+    assert list(tmp_path.iterdir()) == [table.path]
+
+
+def test_rejected_rows_that_cannot_be_kept_are_a_refusal(tmp_path: Path) -> None:
+    table = open_table(written(tmp_path, f"{HEADER}X,1,1\n"))
+    (tmp_path / "prices.csv.rejected.csv.part").mkdir()
+    with RejectedFile(table) as rejected, pytest.raises(ImportRefused, match="cannot be written to"):
+        judge_table(table, NAMES, "s", NOW, rejected.add, lambda _: None)
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_every_form_is_named_when_columns_are_not_recognised(tmp_path: Path, form: Form) -> None:
+    with pytest.raises(ImportRefused, match=",".join(form.value)):
+        open_table(written(tmp_path, "x,y,z\n"))
