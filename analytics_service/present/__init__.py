@@ -1,0 +1,1 @@
+"""How records look in responses: each object declared once, its variants derived."""

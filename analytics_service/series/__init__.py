@@ -1,0 +1,1 @@
+"""History pages: the bucket grid, sampling rows onto it, encoding points."""

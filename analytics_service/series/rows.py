@@ -1,0 +1,105 @@
+"""Reads the rows that a plan names, and looks back where a series begins the page with none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import polars as pl
+
+from analytics_service.series.plan import Plan, look_back
+from analytics_service.store.connection import Store
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A kind of history: its ledger family, its table, the rollup of that, and the column of values in both."""
+
+    family: str
+    table: str
+    rollup: str
+    value: str
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the history queries call by parameter."""
+        return {"table": self.table, "rollup": self.rollup, "value": self.value}
+
+
+PRICES = History(family="prices", table="price", rollup="price_rollup", value="price")
+
+
+def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan) -> pl.DataFrame:
+    """Observations of the plan's range: series (place in ids), observed_at (unix s), value, rank; in no order.
+
+    For each series and bucket the last observation is among them; of several with one observed_at the one with the
+    greatest rank holds.
+    """
+    parts = ["days" if plan.by_days else "quarters", *(["tail"] if plan.has_tail else [])]
+    return store.frame(
+        "page_rows_thinned" if plan.thinned else "page_rows",
+        parts=[f"history_{part}" for part in parts],
+        **history.names,
+        ids=list(ids),
+        quarters_from=plan.quarters_from,
+        raw_from=plan.raw_from,
+        days_from=plan.days_from,
+        days_to=plan.days_to,
+        # Long lists are sent only where they are used: binding them costs time.
+        edge_days=plan.edge_days if plan.by_days else [],
+        edge_seconds=plan.edge_seconds,
+        bounds=plan.bounds if plan.thinned else [],
+        until=plan.until,
+    )
+
+
+def read_last_before(store: Store, history: History, ids: Sequence[str], before: int) -> pl.DataFrame:
+    """The last observation of each series before an instant, in the columns of `read_rows`; none where there is none.
+
+    The cost does not grow with the history, but for one row a month.
+    """
+    return store.frame(
+        "page_rows_thinned",
+        parts=["history_before"],
+        **history.names,
+        ids=list(ids),
+        bounds=[0],
+        **look_back(before),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """What is known of a series without reading a page: the begin of its first UTC month, and its last observation."""
+
+    first_month: int
+    last_observed_at: int
+    last_value: Decimal
+
+
+def read_series(store: Store, history: History, until: int) -> dict[str, Series]:
+    """The series with an observation at or before a second, by id in the order of ids."""
+    rows = store.frame("history_series", until=until, **history.names)
+    return {asset_id: Series(*known) for asset_id, *known in rows.iter_rows()}
+
+
+def read_page_rows(
+    store: Store, history: History, series: Mapping[str, Series], plan: Plan, first_end: int
+) -> pl.DataFrame:
+    """All rows a page needs; `series` are the page's in order. `first_end` is the end of its first bucket, exclusive.
+
+    A series that has no row before `first_end` but is older than what was read has ended before, and its last
+    observation is known, or it has a long gap there and is looked up further back.
+    """
+    ids = list(series)
+    rows = read_rows(store, history, ids, plan)
+    begun = set(rows.filter(pl.col("observed_at") < first_end)["series"].unique().to_list())
+    missing = [i for i, known in enumerate(series.values()) if i not in begun and known.first_month < plan.since]
+    ended = [i for i in missing if series[ids[i]].last_observed_at < plan.since]
+    gaps = [i for i in missing if series[ids[i]].last_observed_at >= plan.since]
+    last = [(i, series[ids[i]].last_observed_at, series[ids[i]].last_value, 0) for i in ended]
+    found = [rows, pl.DataFrame(last, schema=rows.schema, orient="row")]
+    if gaps:
+        earlier = read_last_before(store, history, [ids[i] for i in gaps], plan.since)
+        place = pl.Series(gaps, dtype=rows.schema["series"])
+        found.append(earlier.with_columns(series=place.gather(earlier["series"])))
+    return pl.concat(found)

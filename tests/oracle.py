@@ -1,0 +1,107 @@
+"""An independent reading of the history rules, slow and plain: walks the calendar and the observations one by one."""
+
+from bisect import bisect_right
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+ZONES = (
+    "UTC",
+    "America/New_York",
+    "Europe/London",
+    "America/Santiago",
+    "America/Havana",
+    "Africa/Cairo",
+    "Asia/Beirut",
+    "Australia/Lord_Howe",
+    "Asia/Kathmandu",
+    "Pacific/Apia",
+    "America/Sao_Paulo",
+    "Asia/Kolkata",
+)
+
+
+def wall(second: int, zone: str) -> datetime:
+    """What the clocks of a zone show."""
+    return datetime.fromtimestamp(second, ZoneInfo(zone)).replace(tzinfo=None)
+
+
+@cache
+def day_begin(day: date, zone: str) -> int:
+    """The first instant at which the zone's clocks show the day's midnight or anything later: found by looking."""
+    around = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+    midnight = wall(around, "UTC")
+    candidates = range(around - 16 * 3600, around + 40 * 3600, 60)
+    return next(second for second in candidates if wall(second, zone) >= midnight)
+
+
+def begins(start: int, end: int, period: str, interval: int, zone: str) -> list[int]:
+    """Begins of all buckets up to `end`, and of the one after them."""
+    local = wall(start, zone)
+    if period == "h":
+        found = [_hour_begin(start, zone)]
+        while found[-1] <= end:
+            found.append(found[-1] + 3600 * interval)
+        return found
+    days = []
+    k = 0
+    while True:
+        days.append(day_begin(_step(local.date(), period, k * interval), zone))
+        if days[-1] > end:
+            return days
+        k += 1
+
+
+def _hour_begin(start: int, zone: str) -> int:
+    """The last instant up to `start` at which a local hour, or what is left of one, begins."""
+    local = wall(start, zone)
+    top = local.replace(minute=0, second=0)
+    same_hour = [s for s in range(start - 7200, start + 1) if top <= wall(s, zone) <= local]
+    # Of an hour that occurs twice only the pass that leads up to `start` counts.
+    first = len(same_hour) - 1
+    while first > 0 and same_hour[first - 1] == same_hour[first] - 1 and wall(same_hour[first - 1], zone) < wall(
+        same_hour[first], zone
+    ):
+        first -= 1
+    return same_hour[first]
+
+
+def _step(day: date, period: str, steps: int) -> date:
+    if period in "dw":
+        return day + timedelta(days=steps * (7 if period == "w" else 1))
+    months = day.year * 12 + (day.month - 1 if period == "m" else 0) + steps * (1 if period == "m" else 12)
+    return date(months // 12, months % 12 + 1, 1)
+
+
+def instant(second: int) -> datetime:
+    """A unix second as an aware instant."""
+    return datetime.fromtimestamp(second, UTC)
+
+
+class Oracle:
+    """Values of buckets from a plain list of observations per asset; a later one for the same second replaces."""
+
+    def __init__(self, observations: dict[str, list[tuple[int, Decimal]]]) -> None:
+        self.series = {asset: sorted(dict(rows).items()) for asset, rows in observations.items()}
+        self.newest = max(rows[-1][0] for rows in self.series.values())
+
+    def page(
+        self, asset: str, grid: list[int], end: int, offset: int, limit: int, carry: bool
+    ) -> list[dict[str, object]]:
+        """The points of a page."""
+        seconds = [second for second, _ in self.series[asset]]
+        points: list[dict[str, object]] = []
+        for begin, after in list(pairwise(grid))[offset : offset + limit]:
+            place = bisect_right(seconds, min(after - 1, end)) - 1
+            missing = place < 0 or begin > self.newest or (not carry and seconds[place] < begin)
+            value = None if missing else text(self.series[asset][place][1])
+            points.append({"t": begin, "v": value})
+        return points
+
+
+def text(value: Decimal) -> str:
+    """A decimal without exponent and without trailing zeros."""
+    whole, _, rest = f"{value:f}".partition(".")
+    return f"{whole}.{rest.rstrip('0')}".rstrip(".")

@@ -1,0 +1,138 @@
+"""The bucket grid against an independent walk through the calendar."""
+
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from analytics_service.errors import ParameterInvalid
+from analytics_service.series.grid import Grid, Period, make_grid
+from analytics_service.series.zones import midnight
+from tests import oracle
+
+
+def second(*at: int, zone: str = "UTC") -> int:
+    return int(datetime(*at, tzinfo=ZoneInfo(zone)).timestamp())  # type: ignore[misc, arg-type]
+
+
+def grid(start: int, end: int, period: str, interval: int = 1, zone: str = "UTC") -> Grid:
+    return make_grid(start, end, Period(period), interval, ZoneInfo(zone))
+
+
+@given(
+    zone=st.sampled_from(oracle.ZONES),
+    start=st.integers(second(1972, 1, 1), second(2036, 1, 1)),
+    length=st.integers(0, 90 * 86_400),
+    period=st.sampled_from("hdwmy"),
+    interval=st.integers(1, 7),
+)
+@example(zone="America/Santiago", start=second(2026, 9, 5), length=3 * 86_400, period="d", interval=1)
+@example(zone="America/Havana", start=second(2026, 10, 31), length=3 * 86_400, period="d", interval=1)
+@example(zone="Pacific/Apia", start=second(2011, 12, 28), length=5 * 86_400, period="d", interval=1)
+@example(zone="America/Sao_Paulo", start=second(2018, 11, 3), length=3 * 86_400, period="d", interval=1)
+@example(zone="Australia/Lord_Howe", start=second(2026, 4, 3), length=3 * 86_400, period="d", interval=1)
+@settings(max_examples=300, deadline=None)
+def test_every_begin_is_where_a_walk_through_the_calendar_finds_it(
+    zone: str, start: int, length: int, period: str, interval: int
+) -> None:
+    end = start + length
+    expected = oracle.begins(start, end, period, interval, zone)
+    mine = grid(start, end, period, interval, zone)
+    assert mine.count == len(expected) - 1
+    assert mine.page(0, mine.count) == expected
+
+
+@given(
+    zone=st.sampled_from(oracle.ZONES),
+    start=st.integers(0, second(2036, 1, 1)),
+    length=st.integers(0, 400 * 86_400),
+    interval=st.integers(1, 5),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_week_is_seven_days(zone: str, start: int, length: int, interval: int) -> None:
+    weeks = grid(start, start + length, "w", interval, zone)
+    days = grid(start, start + length, "d", 7 * interval, zone)
+    assert weeks.page(0, weeks.count) == days.page(0, days.count)
+
+
+@given(offset=st.integers(0, 40), limit=st.integers(1, 40))
+def test_a_page_is_a_slice_of_the_whole(offset: int, limit: int) -> None:
+    whole = grid(second(2026, 3, 1), second(2026, 3, 30), "d", 1, "Europe/London")
+    everything = whole.page(0, whole.count)
+    assert whole.page(offset, limit) == (everything[offset : offset + limit + 1] if offset < whole.count else [])
+
+
+@pytest.mark.parametrize(
+    ("day", "zone", "expected"),
+    [
+        # Clocks went from 24:00 on the 5th to 01:00.
+        (date(2026, 9, 6), "America/Santiago", second(2026, 9, 6, 4)),
+        # Clocks went back from 01:00 to 00:00: midnight comes at 04:00 and at 05:00 UTC.
+        (date(2026, 11, 1), "America/Havana", second(2026, 11, 1, 4)),
+        # The 30th never came; the 31st began when the 29th ended.
+        (date(2011, 12, 30), "Pacific/Apia", second(2011, 12, 30, 10)),
+        (date(2011, 12, 31), "Pacific/Apia", second(2011, 12, 30, 10)),
+        (date(2026, 1, 1), "Asia/Kathmandu", second(2025, 12, 31, 18, 15)),
+        # 44 minutes and 30 seconds behind until 1972.
+        (date(1971, 6, 1), "Africa/Monrovia", second(1971, 6, 1, 0, 44, 30)),
+        # That zone's clocks skipped from midnight to 00:44:30.
+        (date(1972, 1, 7), "Africa/Monrovia", second(1972, 1, 7, 0, 44, 30)),
+    ],
+)
+def test_midnight_of_days_whose_midnight_is_odd(day: date, zone: str, expected: int) -> None:
+    assert midnight(ZoneInfo(zone), day.toordinal()) == expected
+
+
+@pytest.mark.parametrize(
+    ("zone", "start", "expected"),
+    [
+        # 01:30 the second time, at 06:30 UTC: that hour began at 06:00, not at 05:00.
+        ("America/New_York", second(2026, 11, 1, 6, 30), second(2026, 11, 1, 6)),
+        ("Asia/Kathmandu", second(2026, 1, 1, 0, 20), second(2026, 1, 1, 0, 15)),
+        # 02:00 to 02:30 were skipped: the hour of 02:45 began with 02:30, at 15:30 UTC.
+        ("Australia/Lord_Howe", second(2026, 10, 3, 15, 45), second(2026, 10, 3, 15, 30)),
+    ],
+)
+def test_the_hour_of_a_moment_near_a_change_of_clocks(zone: str, start: int, expected: int) -> None:
+    assert grid(start, start, "h", 1, zone).page(0, 1)[0] == expected
+
+
+def test_local_days_have_23_24_and_25_hours() -> None:
+    spring = grid(second(2026, 3, 7), second(2026, 3, 9), "d", 1, "America/New_York").page(0, 10)
+    autumn = grid(second(2026, 11, 1, 12), second(2026, 11, 2, 12), "d", 1, "America/New_York").page(0, 10)
+    assert [b - a for a, b in pairwise(spring)] == [24 * 3600, 24 * 3600, 23 * 3600]
+    assert autumn[1] - autumn[0] == 25 * 3600
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York", "Pacific/Apia"])
+@pytest.mark.parametrize("period", list("dwmy"))
+def test_the_grid_goes_on_beyond_the_year_9999_as_400_years_before(zone: str, period: str) -> None:
+    cycle = 146_097 * 86_400
+    end = 253_402_300_799
+    late = grid(end - 40 * 86_400, end, period, 1, zone)
+    early = grid(end - 40 * 86_400 - cycle, end - cycle, period, 1, zone)
+    assert late.page(0, 100) == [begin + cycle for begin in early.page(0, 100)]
+
+
+def test_the_epoch_in_a_zone_west_of_utc_begins_on_the_day_before() -> None:
+    assert grid(0, 0, "d", 1, "America/New_York").page(0, 1) == [second(1969, 12, 31, 5), second(1970, 1, 1, 5)]
+
+
+def test_a_reversed_range_is_refused() -> None:
+    with pytest.raises(ParameterInvalid, match="must not be later"):
+        grid(2, 1, "d")
+
+
+def test_a_range_of_more_than_a_million_buckets_is_refused_and_says_so() -> None:
+    hours = 1_000_000
+    assert grid(0, hours * 3600 - 1, "h").count == hours
+    with pytest.raises(ParameterInvalid, match="1,000,001 buckets; at most 1,000,000"):
+        grid(0, hours * 3600, "h")
+
+
+def test_begin_is_independent_of_the_page_it_is_read_for() -> None:
+    wide = grid(int(datetime(1990, 1, 1, tzinfo=UTC).timestamp()), second(2030, 1, 1), "m", 1, "Europe/London")
+    assert wide.page(420, 2) == [second(2025, 1, 1), second(2025, 2, 1), second(2025, 3, 1)]

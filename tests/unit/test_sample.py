@@ -1,0 +1,79 @@
+"""Values at bucket ends and their encoding, against a walk over the observations."""
+
+import json
+from decimal import Decimal
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics_service.series.encode import encode_series
+from analytics_service.series.sample import sample
+from tests import oracle
+
+PRICES = st.decimals(0, 10**19, places=18, allow_nan=False, allow_infinity=False)
+SCHEMA = {"series": pl.UInt64, "observed_at": pl.UInt32, "value": pl.Decimal(38, 18), "rank": pl.UInt64}
+
+
+def rows_of(observations: list[list[tuple[int, Decimal]]]) -> pl.DataFrame:
+    rows = [(s, at, usd, rank) for s, seen in enumerate(observations) for rank, (at, usd) in enumerate(seen)]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+@given(
+    observations=st.lists(
+        st.lists(st.tuples(st.integers(0, 60), PRICES), max_size=12), min_size=1, max_size=4
+    ).filter(any),
+    bounds=st.lists(st.integers(-20, 90), min_size=2, max_size=10).map(sorted),
+    end_after=st.integers(0, 30),
+    carry=st.booleans(),
+    data=st.data(),
+)
+@settings(max_examples=300, deadline=None)
+def test_each_value_is_the_last_observation_before_its_buckets_end(
+    observations: list[list[tuple[int, Decimal]]],
+    bounds: list[int],
+    end_after: int,
+    carry: bool,
+    data: st.DataObject,
+) -> None:
+    shuffled = data.draw(st.permutations(range(sum(map(len, observations)))))
+    end = bounds[-2] + end_after
+    names = [str(series) for series in range(len(observations))]
+    known = oracle.Oracle({name: seen for name, seen in zip(names, observations, strict=True) if seen})
+    horizon = min(end, known.newest) + 1
+
+    rows = rows_of(observations)[shuffled].filter(pl.col("observed_at") < horizon)
+    values = sample(rows, len(names), bounds, horizon, carry=carry)
+    answer = json.loads(encode_series(values, bounds, [f'{{"asset":"{name}"' for name in names]))
+
+    for name, series in zip(names, answer, strict=True):
+        empty = [{"t": begin, "v": None} for begin in bounds[:-1]]
+        expected = known.page(name, bounds, end, 0, 99, carry) if name in known.series else empty
+        assert series == {"asset": name, "points": expected}
+
+
+def test_a_series_without_any_observation_on_the_page_is_null_throughout() -> None:
+    values = sample(rows_of([[], []]), 2, [0, 10, 20], 20, carry=True)
+    assert values.to_list() == [None] * 4
+
+
+def test_of_two_rows_for_one_second_the_one_of_greater_rank_holds() -> None:
+    rows = pl.DataFrame([(0, 5, Decimal(1), 9), (0, 5, Decimal(2), 3)], schema=SCHEMA, orient="row")
+    assert sample(rows, 1, [0, 10], 10, carry=True).to_list() == ["1"]
+
+
+def test_decimals_are_plain_without_exponent_or_trailing_zeros() -> None:
+    prices = ["0", "0.000000000000000001", "1572.5", "99999999999999999999.999999999999999999", "100"]
+    rows = rows_of([[(at, Decimal(price)) for at, price in enumerate(prices)]])
+    assert sample(rows, 1, range(len(prices) + 1), len(prices), carry=True).to_list() == prices
+
+
+def test_a_page_beyond_the_end_has_series_without_points() -> None:
+    assert encode_series(pl.Series([], dtype=pl.String), [], ['{"asset":1', '{"asset":2']) == (
+        '[{"asset":1,"points":[]},{"asset":2,"points":[]}]'
+    )
+
+
+def test_a_page_of_no_series_is_an_empty_array() -> None:
+    assert encode_series(pl.Series([], dtype=pl.String), [0, 10], []) == "[]"
