@@ -1,0 +1,1 @@
+"""What is HTTP about the service: envelope, errors, query parameters, caching headers."""

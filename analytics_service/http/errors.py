@@ -1,0 +1,111 @@
+"""Errors on the wire: one table from error to status, kind and scope (decisions section 3)."""
+
+import logging
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import falcon
+
+from analytics_service.errors import (
+    EntityNotFound,
+    NoSnapshot,
+    NotReady,
+    ParameterInvalid,
+    SchemaError,
+    StoreUnavailable,
+)
+from analytics_service.http.envelope import failure
+
+log = logging.getLogger(__name__)
+
+_RETRY_AFTER = "5"
+
+
+class RequestError(Exception):
+    """A request that is wrong by itself; `kind` is a row of the table below."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row of the table of errors."""
+
+    status: HTTPStatus
+    scope: str
+
+
+CASES = {
+    "path_unknown": Case(HTTPStatus.NOT_FOUND, "client"),
+    "method_not_allowed": Case(HTTPStatus.METHOD_NOT_ALLOWED, "client"),
+    "path_parameter_invalid": Case(HTTPStatus.BAD_REQUEST, "client"),
+    "query_parameter_missing": Case(HTTPStatus.BAD_REQUEST, "client"),
+    "query_parameter_invalid": Case(HTTPStatus.BAD_REQUEST, "client"),
+    "query_parameter_unknown": Case(HTTPStatus.BAD_REQUEST, "client"),
+    "entity_not_found": Case(HTTPStatus.NOT_FOUND, "user"),
+    "content_type_unsupported": Case(HTTPStatus.NOT_ACCEPTABLE, "client"),
+    "unavailable": Case(HTTPStatus.SERVICE_UNAVAILABLE, "server"),
+    "internal": Case(HTTPStatus.INTERNAL_SERVER_ERROR, "server"),
+}
+_UNAVAILABLE = "The service cannot read its store at the moment. Try again in a few seconds."
+
+
+def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
+    """Make the app answer every error with the envelope."""
+    app.add_error_handler(Exception, _unexpected)
+    app.add_error_handler(falcon.HTTPError, _from_falcon)
+    app.add_error_handler(RequestError, _request_error)
+    app.add_error_handler(ParameterInvalid, _parameter_invalid)
+    app.add_error_handler(EntityNotFound, _entity_not_found)
+    app.add_error_handler((StoreUnavailable, SchemaError), _store_away)
+    app.add_error_handler((NoSnapshot, NotReady), _unavailable)
+
+
+def _answer(resp: falcon.Response, kind: str, message: str) -> None:
+    case = CASES[kind]
+    resp.status = case.status
+    resp.content_type = falcon.MEDIA_JSON
+    resp.data = failure(case.status, kind, case.scope, message)
+    resp.set_header("Cache-Control", "no-store")
+    if kind == "unavailable":
+        resp.set_header("Retry-After", _RETRY_AFTER)
+
+
+def _request_error(req: falcon.Request, resp: falcon.Response, error: RequestError, params: object) -> None:
+    _answer(resp, error.kind, str(error))
+
+
+def _parameter_invalid(req: falcon.Request, resp: falcon.Response, error: ParameterInvalid, params: object) -> None:
+    _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}: {error}.")
+
+
+def _entity_not_found(req: falcon.Request, resp: falcon.Response, error: EntityNotFound, params: object) -> None:
+    _answer(resp, "entity_not_found", str(error))
+
+
+def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    _answer(resp, "unavailable", str(error))
+
+
+def _store_away(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    log.warning("%s %s: %s (%s)", req.method, req.path, error, error.__cause__)
+    _answer(resp, "unavailable", _UNAVAILABLE)
+
+
+def _from_falcon(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: object) -> None:
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        _answer(resp, "path_unknown", f"There is nothing at {req.path[:200]}; no path ends with a slash.")
+    elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        _answer(resp, "method_not_allowed", f"{req.method[:20]} is not allowed; GET, HEAD and OPTIONS are.")
+        resp.set_headers(error.headers or {})
+    elif error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        _answer(resp, "query_parameter_invalid", "The request is malformed.")
+    else:
+        _unexpected(req, resp, error, params)
+
+
+def _unexpected(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+    log.error("%s %s failed", req.method, req.path, exc_info=error)
+    _answer(resp, "internal", "The service failed unexpectedly. The operator finds the reason in its log.")

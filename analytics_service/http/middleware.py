@@ -1,0 +1,43 @@
+"""What holds for every request: methods, the media type, and browsers of other origins."""
+
+from typing import Any
+
+import falcon
+
+from analytics_service.http.errors import RequestError
+
+ALLOWED = ("GET", "HEAD", "OPTIONS")
+
+
+class Negotiation:
+    """Refuses methods no route has and callers that rule out JSON."""
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Falcon answers 400 to methods it has never heard of; here they are methods that are not allowed."""
+        if req.method not in falcon.COMBINED_METHODS:
+            raise falcon.HTTPMethodNotAllowed(ALLOWED)
+
+    def process_resource(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, object]
+    ) -> None:
+        """Runs for known paths only, so that an unknown path is told first."""
+        if req.method in ("GET", "HEAD") and not req.client_accepts_json:
+            raise RequestError(
+                "content_type_unsupported", f"Accept: {req.accept[:80]} rules out application/json, all there is here."
+            )
+
+
+class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
+    """Lets browsers of other origins read; `origins` is the setting: `*` or a comma-separated list."""
+
+    def __init__(self, origins: str) -> None:
+        allowed = "*" if origins == "*" else [origin.strip() for origin in origins.split(",")]
+        super().__init__(allow_origins=allowed, expose_headers=["Allow", "Last-Modified", "Retry-After"])
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        """Where the answer's headers depend on the caller's origin, caches must know."""
+        super().process_response(req, resp, resource, req_succeeded)
+        if self.allow_origins != "*":
+            resp.append_header("Vary", "Origin")

@@ -1,0 +1,142 @@
+"""Query parameters, declared per route: what is not declared is refused (decisions section 3)."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo, available_timezones
+
+import falcon
+
+from analytics_service.http.errors import RequestError
+from analytics_service.market.assets import split_id
+from analytics_service.series.grid import MAX_SECOND, Period
+
+MAX_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A query parameter: `parse` turns its text into a value or raises ValueError saying what is allowed."""
+
+    name: str
+    parse: Callable[[str], Any]
+    help: str
+    required: bool = False
+    default: Any = None
+
+
+def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
+    """The declared parameters of a request, parsed. RequestError for the first fault: unknown, missing, invalid."""
+    given: dict[str, list[str]] = {}
+    for name, value in parse_qsl(req.query_string, keep_blank_values=True, max_num_fields=None):
+        given.setdefault(name, []).append(value)
+    names = [param.name for param in declared]
+    for name in given:
+        if name not in names:
+            allowed = f"it takes {', '.join(names)}" if names else "it takes none"
+            raise RequestError("query_parameter_unknown", f"Query parameter {shown(name)} is unknown here: {allowed}.")
+    for param in declared:
+        if param.required and not any(given.get(param.name, [])):
+            raise RequestError(
+                "query_parameter_missing",
+                f"Query parameter {param.name} is required and must not be empty: {param.help}",
+            )
+    return {param.name: _value(param, given.get(param.name, [])) for param in declared}
+
+
+def shown(value: str) -> str:
+    """A caller's text for a message, shortened."""
+    return repr(value if len(value) <= 80 else value[:77] + "...")
+
+
+def _value(param: Param, values: list[str]) -> Any:
+    if not values:
+        return param.default
+    if len(values) > 1:
+        raise RequestError("query_parameter_invalid", f"Query parameter {param.name} is given {len(values)} times.")
+    try:
+        return param.parse(values[0])
+    except ValueError as error:
+        raise RequestError(
+            "query_parameter_invalid", f"Query parameter {param.name}={shown(values[0])}: {error}."
+        ) from None
+
+
+def boolean(value: str) -> bool:
+    """true or false."""
+    if value not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value == "true"
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Whole numbers from `low` to `high` in plain decimal digits."""
+
+    def parse(value: str) -> int:
+        # Digits are counted first: no number here has more than 18.
+        if not re.fullmatch(r"-?[0-9]+", value):
+            raise ValueError("must be a whole number in decimal digits")
+        if len(value.lstrip("-0")) > 18 or not low <= int(value) <= high:
+            raise ValueError(f"must be from {low} to {high}")
+        return int(value)
+
+    return parse
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """One of some words."""
+
+    def parse(value: str) -> str:
+        if value not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}")
+        return value
+
+    return parse
+
+
+def period(value: str) -> Period:
+    """A bucket's unit."""
+    return Period(one_of(*Period)(value))
+
+
+def time_zone(value: str) -> ZoneInfo:
+    """An IANA time zone."""
+    if value not in _zone_names():
+        raise ValueError("must be the name of an IANA time zone, such as America/New_York")
+    return ZoneInfo(value)
+
+
+def asset_id(value: str) -> str:
+    """The id form of an AssetSpec."""
+    try:
+        split_id(value)
+    except ValueError:
+        raise ValueError("must be an asset id, native;<denom> or token;<contract>") from None
+    return value
+
+
+def asset_ids(value: str) -> list[str]:
+    """Asset ids separated by commas; repeats are dropped."""
+    return list(dict.fromkeys(asset_id(part) for part in value.split(",")))
+
+
+@cache
+def _zone_names() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+WITH_TEXT = Param("with_text", boolean, "true adds human-readable texts in extra.text.", default=False)
+RANGE = (
+    Param("start", whole(0, MAX_SECOND), "unix seconds, inclusive start of the range.", required=True),
+    Param("end", whole(0, MAX_SECOND), "unix seconds, inclusive end of the range.", required=True),
+    Param("period", period, "unit of a bucket: h, d, w, m or y.", required=True),
+    Param("interval", whole(1, 10_000), "width of a bucket in units of period.", default=1),
+    Param("tz", time_zone, "IANA zone whose hours, days, months and years the buckets follow."),
+    Param("fill", one_of("previous", "none"), "none leaves buckets without an observation null.", default="previous"),
+    Param("limit", whole(1, MAX_LIMIT), "buckets of a page.", default=200),
+    Param("offset", whole(0, 10**18 - 1), "first bucket of the page: next_offset of the page before.", default=0),
+)
+ASSET_IDS = Param("asset_ids", asset_ids, "asset ids separated by commas; all assets when omitted.")

@@ -1,0 +1,36 @@
+"""Base of all resources: GET, and HEAD which is GET without its body."""
+
+from abc import ABC, abstractmethod
+from datetime import UTC, datetime
+from typing import ClassVar
+
+import falcon
+
+from analytics_service.http.params import Param
+
+
+class Resource(ABC):
+    """A path that answers GET and HEAD; Falcon drops the body of a HEAD and keeps its length."""
+
+    query: ClassVar[tuple[Param, ...]] = ()
+    """Query parameters the path takes; all others are refused."""
+
+    @abstractmethod
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer the request."""
+
+    def on_head(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Answer with the headers that GET would."""
+        self.on_get(req, resp)
+
+    def on_options(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Say which methods there are; cross-origin headers are added for browsers."""
+        resp.set_header("Allow", "GET, HEAD, OPTIONS")
+        resp.set_header("Content-Length", "0")
+
+
+def answer(resp: falcon.Response, body: bytes, at: int | None = None) -> None:
+    """Send a body; `at` is the newest snapshot in it, unix seconds, which becomes Last-Modified (decisions 7)."""
+    resp.data = body
+    if at is not None:
+        resp.last_modified = datetime.fromtimestamp(at, UTC)

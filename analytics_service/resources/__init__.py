@@ -1,0 +1,1 @@
+"""Falcon resources, one file per path family."""

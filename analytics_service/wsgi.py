@@ -1,0 +1,8 @@
+"""The application as gunicorn imports it, set up from the environment."""
+
+import os
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+
+app = create_app(Settings.from_environment(os.environ))

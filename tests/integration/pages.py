@@ -1,0 +1,90 @@
+"""Random pages of a history, asked over the app and compared with the oracle value by value."""
+
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+from urllib.parse import urlencode
+
+import falcon.testing
+
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.prices import Price
+from analytics_service.store import ledger
+from analytics_service.store.assets import write_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.prices import price_frame, write_prices
+from tests import oracle
+
+Observations = dict[str, list[tuple[int, Decimal]]]
+# Longest ranges that keep the oracle's walk short, in seconds.
+_SPANS = {"h": 20 * 86_400, "d": 300 * 86_400, "w": 800 * 86_400, "m": 900 * 86_400, "y": 2_000 * 86_400}
+
+
+def asset(name: str) -> Asset:
+    """A token with nothing special about it."""
+    return Asset(AssetGroup.TOKEN, name, name, name, name.lower(), 6, 2)
+
+
+def commit(store: Store, observations: Observations, kind: str = "job", version: int | None = None) -> None:
+    """Write observations as one completed run."""
+    version = version or ledger.new_version()
+    write_assets(store, [asset(asset_id.partition(";")[2]) for asset_id in observations], version)
+    rows = [
+        Price(asset_id, oracle.instant(second), usd) for asset_id, seen in observations.items() for second, usd in seen
+    ]
+    write_prices(store, price_frame(rows, version))
+    seconds = [second for seen in observations.values() for second, _ in seen]
+    oldest, newest = min(seconds), max(seconds)
+    ledger.complete(store, [ledger.Run("prices", newest, kind, oldest, newest, len(rows), "test", version)])
+
+
+@dataclass
+class Pages:
+    """Draws random pages of a known history and compares."""
+
+    client: falcon.testing.TestClient
+    known: oracle.Oracle
+    random: random.Random
+
+    def check(self, first: int, last: int) -> None:
+        """One page whose range lies about [first, last]."""
+        draw = self.random
+        period, interval, zone = draw.choice("hdwmy"), draw.randint(1, 7), draw.choice(oracle.ZONES)
+        start = draw.randint(first, last)
+        end = start + draw.randint(0, _SPANS[period])
+        carry = draw.random() < 0.8
+        ids = draw.sample(sorted(self.known.series), draw.randint(1, len(self.known.series)))
+        asked = None if draw.random() < 0.3 else ids
+        grid = oracle.begins(start, end, period, interval, zone)
+        limit, offset = draw.randint(1, 250), draw.randint(0, max(0, len(grid) - 1))
+        self.compare(start, end, period, interval, zone, limit, offset, carry, asked, grid)
+
+    def compare(
+        self,
+        start: int,
+        end: int,
+        period: str,
+        interval: int,
+        zone: str,
+        limit: int,
+        offset: int,
+        carry: bool,
+        ids: list[str] | None,
+        grid: list[int],
+    ) -> None:
+        """One page against the oracle's."""
+        query = {"start": start, "end": end, "period": period, "interval": interval, "tz": zone}
+        query |= {"limit": limit, "offset": offset} | ({} if carry else {"fill": "none"})
+        query |= {"asset_ids": ",".join(ids)} if ids else {}
+        answer = self.client.simulate_get("/api/v1/assets/price-history", query_string=urlencode(query)).json
+        data = answer["data"]
+        assert data is not None, answer
+        assert data["range"] == {"start": start, "end": end, "interval": {"unit": period, "value": interval}}
+        count = len(grid) - 1
+        following = offset + limit if offset + limit < count else None
+        assert data["pagination"] == {"interval_count": count, "next_offset": following}, query
+        assert [series["asset"]["id"] for series in data["series"]] == (ids or sorted(self.known.series))
+        for series in data["series"]:
+            expected = self.known.page(series["asset"]["id"], grid, end, offset, limit, carry)
+            wrong = [pair for pair in zip(series["points"], expected, strict=True) if pair[0] != pair[1]]
+            assert not wrong, (query, series["asset"]["id"], wrong[:3])

@@ -1,0 +1,116 @@
+"""History pages over a real ClickHouse against the oracle."""
+
+import csv
+import gzip
+import os
+import random
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.store.connection import Store
+from tests import oracle
+from tests.integration.pages import Observations, Pages, commit
+
+
+def second(*at: int) -> int:
+    return int(datetime(*at, tzinfo=UTC).timestamp())  # type: ignore[misc, arg-type]
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
+    return falcon.testing.TestClient(create_app(settings, store))
+
+
+def merged(*parts: Observations) -> oracle.Oracle:
+    names = {name for part in parts for name in part}
+    return oracle.Oracle({name: [row for part in parts for row in part.get(name, [])] for name in names})
+
+
+def random_history(draw: random.Random) -> Observations:
+    """Minute data, hourly data with gaps, daily data, a late and sparse series; around changes of clocks."""
+
+    def walk(first: int, last: int, step: int, chance: float) -> list[tuple[int, Decimal]]:
+        seconds = [at + draw.randint(0, step - 1) for at in range(first, last, step) if draw.random() < chance]
+        return [(at, Decimal(draw.randint(0, 10**19)).scaleb(-draw.randint(0, 18))) for at in seconds]
+
+    return {
+        "token;minutes": walk(second(2026, 3, 6), second(2026, 3, 12), 60, 0.9),
+        "token;hours": walk(second(2025, 9, 1), second(2026, 11, 3), 3600, 0.6),
+        "token;days": walk(second(2023, 1, 1), second(2026, 10, 1), 86_400, 0.7),
+        "token;rare": walk(second(2022, 5, 5), second(2026, 9, 20), 40 * 86_400, 0.8),
+        "token;late": walk(second(2026, 9, 4), second(2026, 9, 9), 1800, 0.9),
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_pages_agree_with_the_oracle(client: falcon.testing.TestClient, store: Store, seed: int) -> None:
+    draw = random.Random(seed)
+    first = random_history(draw)
+    # A later run corrects some of the same seconds; the second write must win wherever rows lie.
+    corrected: Observations = {
+        name: [(at, Decimal(draw.randint(1, 10**6))) for at, _ in draw.sample(rows, len(rows) // 3)]
+        for name, rows in first.items()
+    }
+    commit(store, first)
+    commit(store, corrected, kind="import")
+    pages = Pages(client, merged(first, corrected), draw)
+    for _ in range(150):
+        pages.check(second(2022, 1, 1), second(2026, 12, 1))
+    for _ in range(50):
+        pages.check(second(2026, 3, 5), second(2026, 3, 13))
+
+
+def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testing.TestClient, store: Store) -> None:
+    """Africa/Monrovia was 44 minutes and 30 seconds behind UTC until 1972: no rollup cell fits its days."""
+    day = second(1971, 6, 2)
+    rows = [(day + offset, Decimal(offset)) for offset in range(0, 2 * 86_400, 60)]
+    commit(store, {"token;old": rows})
+    pages = Pages(client, merged({"token;old": rows}), random.Random(1))
+    begins = [second(1971, 6, 2, 0, 44, 30) + k * 86_400 for k in range(3)]
+    pages.compare(begins[0], begins[1], "d", 1, "Africa/Monrovia", 10, 0, True, None, begins)
+
+
+def test_a_value_never_comes_from_after_the_end_or_from_an_uncommitted_run(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    """The last bucket ends with `end` inside it; rows later than the newest completed run are not there yet."""
+    noon = second(2026, 1, 1, 12)
+    commit(store, {"token;a": [(noon, Decimal(1)), (noon + 600, Decimal(2)), (noon + 1200, Decimal(3))]})
+    query = f"start={noon}&period=h&asset_ids=token;a&end="
+
+    def value(end: int) -> object:
+        answer = client.simulate_get("/api/v1/assets/price-history", query_string=query + str(end)).json
+        return answer["data"]["series"][0]["points"][0]["v"]
+
+    assert [value(noon), value(noon + 599), value(noon + 600), value(noon + 1200), value(noon + 3599)] == list("11233")
+
+
+def test_a_page_of_one_bucket_of_no_length_carries_the_value_before_it(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    """Pacific/Apia skipped 2011-12-30 whole."""
+    commit(store, {"token;a": [(second(2011, 12, 29, 12), Decimal(7)), (second(2012, 1, 5), Decimal(8))]})
+    query = f"start={second(2011, 12, 29, 12)}&end={second(2012, 1, 3)}&period=d&tz=Pacific/Apia&limit=1&offset=1"
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=query).json
+    assert answer["data"]["series"][0]["points"] == [{"t": second(2011, 12, 30, 10), "v": "7"}]
+
+
+@pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="real data is not here")
+def test_random_pages_of_real_prices_agree_with_the_oracle(client: falcon.testing.TestClient, store: Store) -> None:
+    folder = Path(os.environ["ANALYTICS_TEST_DATA"])
+    with (folder / "assets.csv").open() as file:
+        ids = {row["symbol"]: f"token;{row['address']}" for row in csv.DictReader(file)}
+    real: Observations = {asset_id: [] for asset_id in ids.values()}
+    with gzip.open(folder / "prices_hourly.csv.gz", "rt") as file:
+        for row in csv.DictReader(file):
+            real[ids[row["symbol"]]].append((int(row["timestamp"]) // 1000, Decimal(row["USD_price"])))
+    commit(store, {name: list(dict(rows).items()) for name, rows in real.items()}, kind="import")
+    pages = Pages(client, merged(real), random.Random(7))
+    for _ in range(300):
+        pages.check(second(2020, 11, 1), second(2023, 4, 1))

@@ -1,0 +1,344 @@
+"""What holds on every route: envelope, errors, methods, headers (decisions sections 3 and 7)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import falcon.testing
+import pytest
+from falcon.inspect import inspect_routes
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Run, complete
+from tests.integration.pages import commit
+
+NOON = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp())
+HISTORY = f"start={NOON - 86_400}&end={NOON}&period=h"
+# Every path with a query it answers.
+ROUTES = {
+    "/healthz": "",
+    "/readyz": "",
+    "/api/v1/status/health": "",
+    "/api/v1/assets": "",
+    "/api/v1/assets/prices": "with_text=true",
+    "/api/v1/assets/price-history": HISTORY,
+}
+SNAPSHOT_ROUTES = [path for path in ROUTES if path.startswith("/api/v1/assets")]
+
+Client = falcon.testing.TestClient
+
+
+def client_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
+    return falcon.testing.TestClient(create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC)))
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> Client:
+    """The service with two assets and a snapshot of half a minute ago."""
+    prices = [(NOON - 3600, Decimal("1.5")), (NOON, Decimal("1572.5"))]
+    commit(store, {"token;a": prices, "token;b": [(NOON, Decimal(0))]})
+    return client_of(settings, store)
+
+
+def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: str) -> str:
+    """The one error body; answers its message."""
+    body = answer.json
+    message = body["error"]["message"]
+    phrase = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"}
+    phrase |= {500: "Internal Server Error", 503: "Service Unavailable"}
+    assert body == {
+        "data": None,
+        "error": {"kind": kind, "scope": scope, "message": message},
+        "status": status,
+        "status_text": phrase[status],
+    }
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    assert isinstance(message, str)
+    assert message
+    return message
+
+
+def test_the_routes_of_this_table_are_all_there_are(client: Client) -> None:
+    assert sorted(ROUTES) == sorted(route.path for route in inspect_routes(client.app))
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_a_good_request_has_the_envelope(client: Client, path: str) -> None:
+    answer = client.simulate_get(path, query_string=ROUTES[path])
+    assert answer.status == "200 OK"
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json["error"] is None
+    assert (answer.json["status"], answer.json["status_text"]) == (200, "OK")
+    assert answer.json["data"] is not None
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_head_has_the_headers_of_get_and_no_body(client: Client, path: str) -> None:
+    got = client.simulate_get(path, query_string=ROUTES[path])
+    head = client.simulate_head(path, query_string=ROUTES[path])
+    assert (head.status, head.text, dict(head.headers)) == (got.status, "", dict(got.headers))
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE"])
+def test_other_methods_are_not_allowed(client: Client, path: str, method: str) -> None:
+    answer = client.simulate_request(method, path)
+    expect_error(answer, 405, "method_not_allowed", "client")
+    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+
+
+@pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
+def test_a_method_nobody_knows_is_not_allowed_either(client: Client) -> None:
+    answer = client.simulate_request("BREW", "/api/v1/assets")
+    expect_error(answer, 405, "method_not_allowed", "client")
+    assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_options_tells_the_methods_and_lets_browsers_in(client: Client, path: str) -> None:
+    plain = client.simulate_options(path)
+    assert (plain.status_code, plain.headers["allow"]) == (200, "GET, HEAD, OPTIONS")
+    preflight = client.simulate_options(
+        path, headers={"Origin": "https://dash.example", "Access-Control-Request-Method": "GET"}
+    )
+    assert preflight.headers["access-control-allow-origin"] == "*"
+    assert preflight.headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
+
+
+def test_browsers_see_errors_of_other_origins_too(client: Client) -> None:
+    answer = client.simulate_get("/nowhere", headers={"Origin": "https://dash.example"})
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_only_origins_of_the_setting_are_let_in_when_it_names_some(settings: Settings, store: Store) -> None:
+    client = client_of(replace(settings, cors_origins="https://a.example, https://b.example"), store)
+    inside = client.simulate_get("/healthz", headers={"Origin": "https://b.example"})
+    outside = client.simulate_get("/healthz", headers={"Origin": "https://c.example"})
+    assert inside.headers["access-control-allow-origin"] == "https://b.example"
+    assert inside.headers["vary"] == "Origin"
+    assert "access-control-allow-origin" not in outside.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1", "/api/v1/assets/", "/api/v2/assets", "/healthz/"])
+def test_an_unknown_path(client: Client, path: str) -> None:
+    assert path in expect_error(client.simulate_get(path), 404, "path_unknown", "client")
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("accept", ["text/xml", "text/html, image/*", "application/json;q=0"])
+def test_an_accept_header_that_rules_json_out(client: Client, path: str, accept: str) -> None:
+    answer = client.simulate_get(path, query_string=ROUTES[path], headers={"Accept": accept})
+    assert accept in expect_error(answer, 406, "content_type_unsupported", "client")
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/*", "text/html, */*;q=0.1", "application/json"])
+def test_an_accept_header_that_lets_json_in(client: Client, accept: str) -> None:
+    assert client.simulate_get("/api/v1/assets", headers={"Accept": accept}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_a_parameter_the_path_does_not_know(client: Client, path: str) -> None:
+    answer = client.simulate_get(path, query_string=ROUTES[path] + "&with_texts=true")
+    assert "with_texts" in expect_error(answer, 400, "query_parameter_unknown", "client")
+
+
+@pytest.mark.parametrize("name", ["start", "end", "period"])
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_required_parameter_that_is_missing_or_empty(client: Client, name: str, empty: bool) -> None:
+    rest = [part for part in HISTORY.split("&") if not part.startswith(name)]
+    query = "&".join([*rest, f"{name}="] if empty else rest)
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=query)
+    assert f" {name} " in expect_error(answer, 400, "query_parameter_missing", "client")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("start=1.5&end=2&period=h", ["start='1.5'", "decimal digits"]),
+        ("start=-1&end=2&period=h", ["start='-1'", "from 0 to 253402300799"]),
+        ("start=+1&end=2&period=h", ["start=' 1'"]),
+        ("start=0x10&end=2&period=h", ["start='0x10'"]),
+        ("start=\u0661&end=2&period=h", ["start='\u0661'"]),
+        ("start=1&end=253402300800&period=h", ["end='253402300800'"]),
+        ("start=1&end=99999999999999999999999999&period=h", ["end=", "from 0"]),
+        ("start=1&end=2&period=H", ["period='H'", "h, d, w, m, y"]),
+        ("start=1&end=2&period=hour", ["period='hour'"]),
+        (HISTORY + "&interval=0", ["interval='0'", "from 1 to 10000"]),
+        (HISTORY + "&interval=10001", ["interval='10001'"]),
+        (HISTORY + "&interval=", ["interval=''"]),
+        (HISTORY + "&limit=0", ["limit='0'"]),
+        (HISTORY + "&limit=10001", ["limit='10001'", "from 1 to 10000"]),
+        (HISTORY + "&offset=-1", ["offset='-1'"]),
+        (HISTORY + "&tz=Mars/Olympus", ["tz='Mars/Olympus'", "IANA"]),
+        (HISTORY + "&tz=../../etc/passwd", ["tz="]),
+        (HISTORY + "&fill=zero", ["fill='zero'", "previous, none"]),
+        (HISTORY + "&asset_ids=a", ["asset_ids='a'", "asset id"]),
+        (HISTORY + "&asset_ids=token;a,,token;b", ["asset_ids="]),
+        (HISTORY + "&asset_ids=cw20;a", ["asset_ids='cw20;a'"]),
+        (HISTORY + "&limit=5&limit=6", ["limit", "2 times"]),
+        ("start=5&end=4&period=h", ["start", "later than end"]),
+        ("start=0&end=253402300799&period=d", ["interval", "at most 1,000,000"]),
+        (HISTORY + "&limit=" + "9" * 200, ["limit='999", "..."]),
+    ],
+)
+def test_a_malformed_parameter_is_named_with_its_value_and_what_is_allowed(
+    client: Client, given: str, told: list[str]
+) -> None:
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=given)
+    message = expect_error(answer, 400, "query_parameter_invalid", "client")
+    assert all(part in message for part in told), message
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize("value", ["1", "True", "yes", ""])
+def test_a_boolean_is_true_or_false_and_nothing_else(client: Client, value: str) -> None:
+    answer = client.simulate_get("/api/v1/assets/prices", query_string=f"with_text={value}")
+    assert "true or false" in expect_error(answer, 400, "query_parameter_invalid", "client")
+
+
+def test_of_several_faults_the_first_of_unknown_missing_invalid_is_told(client: Client) -> None:
+    path = "/api/v1/assets/price-history"
+    answers = [client.simulate_get(path, query_string=q) for q in ("start=x&extra=1", "start=x", HISTORY + "&limit=x")]
+    kinds = [answer.json["error"]["kind"] for answer in answers]
+    assert kinds == ["query_parameter_unknown", "query_parameter_missing", "query_parameter_invalid"]
+
+
+def test_an_id_that_names_nothing_is_named(client: Client) -> None:
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&asset_ids=token;a,token;zz")
+    assert "token;zz" in expect_error(answer, 404, "entity_not_found", "user")
+
+
+def test_too_many_points_on_a_page_are_refused_with_how_many_would_fit(settings: Settings, store: Store) -> None:
+    commit(store, {f"token;{n}": [(NOON, Decimal(n))] for n in range(60)})
+    query = f"start={NOON - 10_000 * 3600}&end={NOON}&period=h&limit="
+    client = client_of(settings, store)
+    path = "/api/v1/assets/price-history"
+    # 500,000 points of 60 series are 8,333 buckets.
+    refused = client.simulate_get(path, query_string=query + "8334")
+    assert "at most 8,333 buckets" in expect_error(refused, 400, "query_parameter_invalid", "client")
+    assert len(client.simulate_get(path, query_string=query + "8333").json["data"]["series"][0]["points"]) == 8333
+
+
+def test_series_come_in_the_order_asked_for_without_repeats_however_ids_are_written(client: Client) -> None:
+    for ids in ("token;b,token;a,token;b", "token%3Bb%2Ctoken%3Ba"):
+        answer = client.simulate_get("/api/v1/assets/price-history", query_string=f"{HISTORY}&asset_ids={ids}")
+        assert [series["asset"]["id"] for series in answer.json["data"]["series"]] == ["token;b", "token;a"]
+
+
+@pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
+def test_last_modified_is_the_newest_snapshots_instant(client: Client, path: str) -> None:
+    answer = client.simulate_get(path, query_string=ROUTES[path])
+    assert answer.headers["last-modified"] == "Sun, 01 Mar 2026 12:00:00 GMT"
+
+
+def test_the_price_list(client: Client) -> None:
+    listed = client.simulate_get("/api/v1/assets/prices", query_string="with_text=true").json
+    assert listed["count"] == 2
+    assert listed["data"][0] == {
+        "asset": {"id": "token;a", "group": "token", "group_key": "a"},
+        "classification": {"kind": "regular", "protocol_receipt_asset": None},
+        "metadata": {
+            "decimals_denom": 6,
+            "decimals_display": 2,
+            "name": "a",
+            "symbol": "a",
+            "symbol_denom": "a",
+        },
+        "price": {
+            "price": "1572.5",
+            "last_updated_at": "2026-03-01T12:00:00Z",
+            "extra": {"text": {"price": "$1,572.50", "last_updated_at": "2026-03-01 12:00:00 UTC"}},
+        },
+    }
+    bare = client.simulate_get("/api/v1/assets/prices").json
+    assert [asset["price"]["extra"] for asset in bare["data"]] == [{"text": None}] * 2
+    assert bare["data"][1]["price"]["price"] == "0"
+
+
+def test_the_asset_list_is_the_price_list_without_prices(client: Client) -> None:
+    priced = client.simulate_get("/api/v1/assets/prices").json
+    expected = [{key: asset[key] for key in ("asset", "classification", "metadata")} for asset in priced["data"]]
+    listed = client.simulate_get("/api/v1/assets").json
+    assert (listed["data"], listed["count"]) == (expected, 2)
+
+
+@pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
+def test_without_a_snapshot_the_service_is_unavailable_for_now(settings: Settings, store: Store, path: str) -> None:
+    answer = client_of(settings, store).simulate_get(path, query_string=ROUTES[path])
+    assert "snapshot" in expect_error(answer, 503, "unavailable", "server")
+    assert int(answer.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", None])
+def test_without_a_store_the_service_is_unavailable_and_tells_nothing_internal(path: str, url: str | None) -> None:
+    answer = client_of(Settings(clickhouse_url=url)).simulate_get(path, query_string=ROUTES[path])
+    message = expect_error(answer, 503, "unavailable", "server")
+    assert "127.0.0.1" not in message
+    assert "ClickHouse" not in message
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_without_tables_the_service_is_unavailable(settings: Settings) -> None:
+    answer = client_of(settings).simulate_get("/api/v1/assets")
+    expect_error(answer, 503, "unavailable", "server")
+
+
+class Broken(Store):
+    """A store with a programming error in it."""
+
+    def frame(self, query: str, parts: object = (), **parameters: object) -> Iterator[None]:  # type: ignore[override]
+        raise RuntimeError("SELECT secret FROM /etc/passwd")
+
+
+def test_an_unexpected_failure_tells_nothing_internal(settings: Settings) -> None:
+    answer = client_of(settings, Broken(settings)).simulate_get("/api/v1/assets")
+    message = expect_error(answer, 500, "internal", "server")
+    assert "secret" not in message
+
+
+def test_what_is_rendered_is_served_for_five_minutes_without_the_store(settings: Settings, store: Store) -> None:
+    """Its Last-Modified tells its age; history, which needs the store, is unavailable at once."""
+    commit(store, {"token;a": [(NOON, Decimal(1))]})
+    own = Store(settings)
+    client = client_of(settings, own)
+    before = client.simulate_get("/api/v1/assets/prices")
+    own.close()
+    own._settings = replace(settings, clickhouse_url="http://127.0.0.1:1")
+    assert before.status_code == 200
+    after = client.simulate_get("/api/v1/assets/prices")
+    assert (after.json, after.headers["last-modified"]) == (before.json, before.headers["last-modified"])
+    history = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY)
+    expect_error(history, 503, "unavailable", "server")
+
+
+def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Settings, store: Store) -> None:
+    def told(client: Client) -> str:
+        return expect_error(client.simulate_get("/readyz"), 503, "unavailable", "server")
+
+    assert "store" in told(client_of(Settings(clickhouse_url="http://127.0.0.1:1")))
+    assert "schema" in told(client_of(replace(settings, clickhouse_database="nothing_here")))
+    assert "prices" in told(client_of(settings, store))
+    complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
+    assert client_of(settings, store, NOON + 5 * 60).simulate_get("/readyz").status_code == 200
+    assert "prices" in told(client_of(settings, store, NOON + 5 * 60 + 1))
+    # Without a source nothing is scheduled, so nothing can be late.
+    idle = replace(settings, source="none")
+    assert client_of(idle, store, NOON + 10**6).simulate_get("/readyz").status_code == 200
+
+
+def test_health_tells_part_by_part(settings: Settings, store: Store) -> None:
+    complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
+    data = client_of(settings, store, NOON + 400).simulate_get("/api/v1/status/health").json["data"]
+    assert data == {
+        "healthy": False,
+        "faults": ["snapshots of prices are not fresh"],
+        "at": "2026-03-01T12:06:40Z",
+        "store": {"reachable": True, "schema_current": True},
+        "snapshots": [{"family": "prices", "newest": "2026-03-01T12:00:00Z", "age_seconds": 400, "fresh": False}],
+    }
+    away = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/api/v1/status/health")
+    assert (away.status_code, away.json["data"]["store"]["reachable"]) == (200, False)

@@ -1,0 +1,114 @@
+"""Migrations, and the schema as a public interface: its comments, its dictionary, its examples."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import clickhouse_connect
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.errors import SchemaError
+from analytics_service.store.connection import Store
+from analytics_service.store.dictionary import data_dictionary
+from analytics_service.store.migrations import Migration, migrate, pending, require_server, shipped
+from analytics_service.store.sql import scripts, statements
+from tests.integration.pages import commit
+
+ROOT = Path(__file__).parents[2]
+Run = Callable[[str], list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def run(settings: Settings) -> Run:
+    """Runs SQL as a researcher would, with a client of their own."""
+    client = clickhouse_connect.get_client(
+        dsn=settings.clickhouse_url,
+        username=settings.clickhouse_user,
+        password=settings.clickhouse_password,
+        database=settings.clickhouse_database,
+        tz_mode="aware",
+    )
+    return lambda sql: [tuple(row) for row in client.query(sql).result_rows]
+
+
+def test_migrating_again_applies_nothing(store: Store) -> None:
+    assert migrate(store) == []
+    assert pending(store) == []
+
+
+def test_a_changed_script_is_refused_by_name(store: Store) -> None:
+    first, *rest = shipped()
+    with pytest.raises(SchemaError, match=first.name):
+        migrate(store, [replace(first, script=first.script + "-- changed\n"), *rest])
+
+
+def test_a_database_of_a_newer_version_is_refused(store: Store) -> None:
+    with pytest.raises(SchemaError, match="newer"):
+        pending(store, shipped()[:-1])
+
+
+def test_a_script_that_failed_half_way_runs_again_as_a_whole(settings: Settings, store: Store, run: Run) -> None:
+    """The first statement took effect, the second failed, and the script is not recorded."""
+    first = "CREATE TABLE IF NOT EXISTS half (n UInt8) ENGINE = MergeTree ORDER BY n COMMENT 'x';\n"
+    broken = Migration(900, "0900_half.sql", first + "CREATE TABLE other (n NoSuchType) ENGINE = Memory;\n")
+    with pytest.raises(Exception, match="refused"):
+        migrate(store, [*shipped(), broken])
+    assert run("EXISTS half") == [(1,)]
+    mended = Migration(900, "0900_half.sql", first + "INSERT INTO half VALUES (7);\n")
+    assert migrate(store, [*shipped(), mended]) == [mended]
+    assert run("SELECT n FROM half") == [(7,)]
+
+
+@pytest.mark.parametrize("version", ["25.7.9.1", "24.12.1.1", "9.1"])
+def test_an_old_server_is_refused_in_plain_words(version: str) -> None:
+    with pytest.raises(SchemaError, match=rf"{version}.*25\.8 is the oldest"):
+        require_server(version)
+
+
+@pytest.mark.parametrize("version", ["25.8.1.1", "26.1.2.3", "26.9.2.1"])
+def test_a_supported_server_is_taken(version: str) -> None:
+    require_server(version)
+
+
+def test_every_table_and_column_says_what_it_means(store: Store, run: Run) -> None:
+    assert run("SELECT name FROM system.tables WHERE database = currentDatabase() AND comment = ''") == []
+    silent = """
+        SELECT table, name FROM system.columns WHERE database = currentDatabase() AND comment = ''
+          AND table NOT IN (SELECT name FROM system.tables WHERE engine = 'MaterializedView')
+    """
+    assert run(silent) == []
+
+
+def test_the_dictionary_for_researchers_is_that_of_the_schema(store: Store) -> None:
+    """`python -m tests.dictionary` writes it."""
+    assert data_dictionary(store) in (ROOT / "sql" / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("script", scripts("examples"), ids=lambda script: script.stem)
+def test_every_example_is_listed_and_runs(store: Store, run: Run, script: Path) -> None:
+    assert f"examples/{script.name}" in (ROOT / "sql" / "README.md").read_text("utf-8")
+    for statement in statements(script.read_text("utf-8")):
+        run(statement.removesuffix(";"))
+
+
+def example(name: str) -> str:
+    return (ROOT / "sql" / "examples" / f"{name}.sql").read_text("utf-8").strip().removesuffix(";")
+
+
+def test_the_example_of_daily_closes_answers_the_last_price_of_each_day(store: Store, run: Run) -> None:
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    yesterday = int((midnight - timedelta(days=1)).timestamp())
+    commit(store, {"token;a": [(yesterday + 60, Decimal(1)), (yesterday + 86_399, Decimal(2))]})
+    commit(store, {"token;a": [(yesterday + 86_399, Decimal(3))]})
+    assert run(example("daily_close")) == [("a", (midnight - timedelta(days=1)).date(), Decimal(3))]
+
+
+def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store, run: Run) -> None:
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    second = int(noon.timestamp())
+    commit(store, {"token;a": [(second - 60, Decimal(1)), (second, Decimal(2)), (second + 1, Decimal(3))]})
+    assert run(example("price_as_of")) == [("token;a", noon, Decimal(2))]
