@@ -1,0 +1,51 @@
+"""gunicorn's configuration: `gunicorn -c python:analytics_service.gunicorn_conf analytics_service.wsgi:app`.
+
+It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own options go before it.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from analytics_service import logs, supervised
+from analytics_service.config import Settings
+from analytics_service.errors import SettingError
+
+try:
+    _settings = Settings.from_environment(os.environ)
+except SettingError as error:
+    sys.exit(f"Error: {error}")
+_shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
+
+proc_name = "analytics-service"
+bind = _settings.bind
+workers = _settings.workers
+worker_class = "gthread"
+threads = _settings.threads
+# Its socket would be shared by all gunicorns of a user.
+control_socket_disable = True
+# Queries and clients made before the fork would hang in the workers.
+preload_app = False
+
+# A query ends by its own limit first, then the client, and the worker last.
+timeout = _settings.query_timeout + 15
+graceful_timeout = _settings.query_timeout + 10
+keepalive = 15
+# Workers are replaced now and then, so that no leak lasts; not all at once.
+max_requests = 50_000
+max_requests_jitter = 5_000
+# A heartbeat on a slow disk would get healthy workers killed.
+worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
+# Long lists of asset ids, percent-encoded.
+limit_request_line = 8190
+
+accesslog = None
+errorlog = "-"
+loglevel = _settings.log_level
+logconfig_dict = logs.configuration(_settings.log_level)
+
+
+def on_starting(server: Any) -> None:
+    """Called in the arbiter, before it forks: workers end with the arbiter, and the arbiter with `up`."""
+    supervised.end_with_supervisor()

@@ -1,0 +1,43 @@
+"""What `status` says: ClickHouse, schema, newest data."""
+
+from contextlib import closing
+from datetime import datetime, timedelta
+
+from analytics_service.config import Settings
+from analytics_service.errors import AnalyticsError
+from analytics_service.store.connection import Store
+from analytics_service.store.embedded import attached
+from analytics_service.store.ledger import Head, read_heads
+from analytics_service.store.migrations import pending
+
+
+def report(settings: Settings, now: datetime) -> tuple[list[str], bool]:
+    """Lines to show, and whether ClickHouse answers with an up-to-date schema."""
+    reached = attached(settings)
+    if reached is None:
+        return [
+            f"ClickHouse  not running in {settings.data_dir}; start it with `analytics-service up`, "
+            "or set ANALYTICS_CLICKHOUSE_URL"
+        ], False
+    with closing(Store(reached)) as store:
+        try:
+            return _report(reached, store, now)
+        except AnalyticsError as error:
+            return [f"ClickHouse  {reached.clickhouse_url}", f"Problem     {error}"], False
+
+
+def _report(settings: Settings, store: Store, now: datetime) -> tuple[list[str], bool]:
+    lines = [f"ClickHouse  {store.server_version()} at {settings.clickhouse_url}, database {store.database}"]
+    missing = pending(store)
+    if missing:
+        names = ", ".join(migration.name for migration in missing)
+        return [*lines, f"Schema      pending: {names}; run `analytics-service migrate`"], False
+    lines.append("Schema      up to date")
+    heads = read_heads(store)
+    lines += [_family(head, now) for _, head in sorted(heads.items())] or ["Data        no snapshot yet"]
+    return lines, True
+
+
+def _family(head: Head, now: datetime) -> str:
+    age = timedelta(seconds=int((now - head.instant).total_seconds()))
+    return f"{head.family:11} newest snapshot {head.instant:%Y-%m-%dT%H:%M:%SZ}, {age} old"

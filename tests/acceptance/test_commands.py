@@ -1,0 +1,160 @@
+"""`up` and the other commands as real processes: what they say, and what they leave behind."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.conftest import Service, alive, children, descendants, free_port, stop, until
+
+
+def all_stopped(pids: set[int]) -> bool:
+    """Whether none of the processes is there any more."""
+    return not any(alive(pid) for pid in pids)
+
+
+def command_line(pid: int) -> str:
+    """The command line of a running process."""
+    return Path(f"/proc/{pid}/cmdline").read_text("utf-8").replace("\0", " ")
+
+
+def test_up_answers_with_current_prices_and_ninety_days_of_history(service: Service) -> None:
+    assert service.get("/healthz")[0] == 200
+    status, prices = service.get("/api/v1/assets/prices")
+    assert status == 200
+    assert prices["count"] == len(prices["data"]) > 0
+    now = int(time.time())
+    status, history = service.get(f"/api/v1/assets/price-history?start={now - 89 * 86400}&end={now}&period=d")
+    assert status == 200
+    # 89 days ago, each day since, and today.
+    assert [len(series["points"]) for series in history["data"]["series"]] == [90] * prices["count"]
+    assert all(point["v"] is not None for series in history["data"]["series"] for point in series["points"])
+    until(lambda: service.get("/readyz")[0] == 200)
+
+
+def test_the_schema_is_up_to_date_and_status_says_so(service: Service) -> None:
+    code, output = service.done("status")
+    assert code == 0, output
+    assert "http://127.0.0.1:" in output
+    assert "Schema      up to date" in output
+    assert "prices" in output
+
+
+def test_a_second_up_on_the_same_folder_is_refused_and_names_the_first(service: Service) -> None:
+    code, output = service.done("up", "--bind", f"127.0.0.1:{free_port()}")
+    assert code == 1
+    assert str(service.data_dir) in output
+    assert f"analytics-service up --bind {service.bind}" in output
+    assert "Traceback" not in output
+
+
+def test_up_on_a_port_in_use_starts_nothing(own: Service) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, output = own.done("up", "--bind", bind)
+    assert code == 2
+    assert f"Nothing can listen on {bind}" in output
+    assert "--bind" in output
+    assert not own.data_dir.exists()
+
+
+def test_a_snapshot_that_is_complete_is_left_alone(service: Service) -> None:
+    assert service.done("jobs", "once", "prices", "--at", "2020-01-01") == (0, once("done"))
+    assert service.done("jobs", "once", "prices", "--at", "1577836800") == (0, once("already done"))
+
+
+def once(outcome: str) -> str:
+    """What `jobs once` says of the first second of 2020."""
+    return f"prices at 2020-01-01T00:00:00Z: {outcome}.\n"
+
+
+def test_a_backfill_takes_what_is_missing(service: Service) -> None:
+    arguments = ("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-02", "--every", "6h")
+    code, output = service.done(*arguments)
+    assert code == 0
+    # 00:00, 06:00, 12:00, 18:00 and 00:00 again.
+    assert output.endswith("prices: 5 snapshots taken, 0 were there already.\n")
+    assert service.done(*arguments)[1].endswith("prices: 0 snapshots taken, 5 were there already.\n")
+
+
+def test_whatever_part_is_killed_comes_back(service: Service) -> None:
+    up = int(json.loads((service.data_dir / "lock").read_text("utf-8"))["pid"])
+    victims = children(up)
+    assert len(victims) == 3
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: len(children(up) - victims) == 3)
+    until(lambda: service.get("/api/v1/assets/prices")[0] == 200)
+    assert service.done("status")[0] == 0
+    assert children(up).isdisjoint(victims)
+
+
+def test_sigterm_ends_up_cleanly_and_leaves_no_process_behind(own: Service) -> None:
+    process = own.up()
+    started = descendants(process.pid)
+    # ClickHouse, the scheduler, gunicorn and two workers.
+    assert len(started) == 5
+    assert stop(process) == 0
+    assert all_stopped(started)
+    assert own.get("/healthz")[0] == 0
+
+
+def test_ctrl_c_ends_up_cleanly_and_its_data_is_there_the_next_time(own: Service) -> None:
+    process = own.up()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    code, output = own.done("jobs", "backfill", "prices", "--start", "2021-01-01", "--end", "2021-01-01")
+    assert (code, output.splitlines()[-1]) == (0, "prices: 1 snapshots taken, 0 were there already.")
+    assert own.done("status")[0] == 1
+
+
+def test_a_killed_up_takes_everything_down_with_itself_and_can_be_started_again(own: Service) -> None:
+    process = own.up()
+    started = descendants(process.pid)
+    process.kill()
+    process.wait()
+    until(lambda: all_stopped(started), seconds=20)
+    again = own.up()
+    assert own.get("/api/v1/assets/prices")[0] == 200
+    assert stop(again) == 0
+
+
+@pytest.mark.parametrize("command", ["serve", "jobs run"])
+def test_a_command_of_its_own_starts_clickhouse_and_stops_it(own: Service, command: str) -> None:
+    bind = ["--bind", own.bind] if command == "serve" else []
+    process = own.command(*command.split(), *bind)
+    until(lambda: (own.data_dir / "running.json").exists() and own.done("status")[0] == 0)
+    if command == "serve":
+        until(lambda: own.get("/healthz")[0] == 200)
+    started = descendants(process.pid)
+    assert stop(process) == 0
+    assert all_stopped(started)
+
+
+def test_serve_beside_a_running_clickhouse_is_gunicorn_itself(service: Service) -> None:
+    other = Service(service.data_dir)
+    process = other.command("serve", "--bind", other.bind)
+    until(lambda: other.get("/api/v1/assets/prices")[0] == 200)
+    assert "gunicorn" in command_line(process.pid)
+    started = descendants(process.pid)
+    assert stop(process) == 0
+    assert all_stopped(started)
+    assert service.get("/healthz")[0] == 200
+
+
+def test_gunicorn_runs_on_the_configuration_module_alone(service: Service) -> None:
+    bind = f"127.0.0.1:{free_port()}"
+    environ = {**os.environ, "ANALYTICS_BIND": bind, "ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1"}
+    arguments = [sys.executable, "-m", "gunicorn", "-c", "python:analytics_service.gunicorn_conf"]
+    with subprocess.Popen([*arguments, "analytics_service.wsgi:app"], env=environ, stderr=subprocess.PIPE) as process:
+        alone = Service(service.data_dir, bind)
+        until(lambda: alone.get("/healthz")[0] == 200)
+        assert alone.get("/api/v1/assets/prices")[0] == 503
+        process.terminate()
+        assert process.wait(30) == 0

@@ -1,0 +1,159 @@
+"""The command line: what it understands, and how it says what it does not."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from analytics_service.cli import cli
+from analytics_service.cli_values import parse_duration, parse_instant
+from analytics_service.config import table
+
+
+def run(*arguments: str, **environ: str) -> Result:
+    """The command's result; its settings come from `environ` only."""
+    cleared: dict[str, str | None] = {row.variable: None for row in table()}
+    return CliRunner().invoke(cli, arguments, env=cleared | environ, prog_name="analytics-service")
+
+
+def commands(
+    command: click.Command = cli, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command and group, with the words that call it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from commands(child, (*path, name))
+
+
+@pytest.mark.parametrize("path", [path for path, _ in commands()], ids=" ".join)
+def test_the_help_of_every_command_teaches_with_an_example(path: tuple[str, ...]) -> None:
+    result = run(*path, "--help")
+    assert result.exit_code == 0
+    words = " ".join(["analytics-service", *path])
+    examples = [line.strip() for line in result.output.splitlines() if words in line and "Usage:" not in line]
+    assert examples, result.output
+
+
+@pytest.mark.parametrize(("path", "command"), [each for each in commands() if each[0]], ids=lambda each: str(each))
+def test_every_option_says_what_it_does(path: tuple[str, ...], command: click.Command) -> None:
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{path} {parameter.name}"
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("0", datetime(1970, 1, 1, tzinfo=UTC)),
+        ("1772323200", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T00:00:00Z", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01t12:30:15z", datetime(2026, 3, 1, 12, 30, 15, tzinfo=UTC)),
+        ("2026-03-01T01:00:00+01:00", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-02-28 18:15:00-05:45", datetime(2026, 3, 1, tzinfo=UTC)),
+    ],
+)
+def test_an_instant_is_unix_seconds_or_rfc_3339(text: str, instant: datetime) -> None:
+    assert parse_instant(text) == instant
+    assert parse_instant(text).utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "now", "-1", "1.5", "2026-03", "2026-02-30", "2026-03-01T00:00", "2026-03-01T00:00:00",
+     "2026-03-01T25:00:00Z", "2026-W09-7", "999999999999"],
+)  # fmt: skip
+def test_anything_else_is_not_an_instant(text: str) -> None:
+    with pytest.raises(ValueError, match="must be unix seconds"):
+        parse_instant(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "duration"),
+    [
+        ("30s", timedelta(seconds=30)),
+        ("15m", timedelta(minutes=15)),
+        ("1h", timedelta(hours=1)),
+        ("7d", timedelta(days=7)),
+    ],
+)
+def test_a_duration_is_a_number_and_a_unit(text: str, duration: timedelta) -> None:
+    assert parse_duration(text) == duration
+
+
+@pytest.mark.parametrize("text", ["", "1", "h", "0s", "-1h", "1.5h", "1w", "1H", "1 h", "1h30m"])
+def test_anything_else_is_not_a_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="such as 30s, 15m, 1h or 1d"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing"], "No such command 'nothing'"),
+        (["up", "--bind", "8000"], "'8000' must be host:port"),
+        (["up", "--source", "magic"], "'magic' must be simulated"),
+        (["serve", "--workers", "many"], "'many' must be a whole number from 1 to 512"),
+        (["jobs", "once", "weather"], "'weather' is not"),
+        (["jobs", "once", "prices", "--at", "noon"], "'noon' must be unix seconds"),
+        (["jobs", "backfill", "prices", "--start", "2026-03-01"], "Missing option '--end'"),
+        (["jobs", "backfill", "prices", "--start", "2", "--end", "1"], "--start is later than --end"),
+        (["jobs", "backfill", "prices", "--start", "1", "--end", "2", "--every", "x"], "'x' must be a whole number"),
+        (["jobs", "once", "prices", "--source", "none"], "nothing to take snapshots of"),
+        (["import", "prices"], "Missing argument 'FILES...'"),
+        (["import", "prices", "/no/such/file.csv"], "does not exist"),
+        (["import", "prices", __file__, "--time-unit", "us"], "'us' is not one of 's', 'ms'"),
+    ],
+)
+def test_a_call_that_cannot_work_exits_with_2_and_says_why(arguments: list[str], said: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_malformed_setting_is_one_line_and_exit_code_2() -> None:
+    result = run("status", ANALYTICS_WORKERS="many")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: ANALYTICS_WORKERS='many' is not usable: it must be a whole number from 1 to 512.\n"
+    )
+
+
+def test_settings_lists_every_setting_but_hides_the_password() -> None:
+    environ = {"ANALYTICS_TZ": "Europe/London", "ANALYTICS_CLICKHOUSE_PASSWORD": "a secret"}
+    result = run("settings", **environ)
+    assert result.exit_code == 0
+    for row in table():
+        assert f"{row.variable}=" in result.output
+        assert row.help in result.output
+    assert "ANALYTICS_TZ=Europe/London" in result.output
+    assert "Default: UTC." in result.output
+    assert "ANALYTICS_CLICKHOUSE_PASSWORD=(hidden)" in result.output
+    assert "a secret" not in result.output
+
+
+def test_status_without_a_running_clickhouse_says_how_to_start_one(tmp_path: Path) -> None:
+    result = run("status", ANALYTICS_DATA_DIR=str(tmp_path / "none"))
+    assert result.exit_code == 1
+    assert "analytics-service up" in result.output
+    assert not (tmp_path / "none").exists()
+
+
+def test_status_of_a_clickhouse_that_is_away_says_where_it_was_looked_for() -> None:
+    result = run("status", ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "http://127.0.0.1:1" in result.output
+    assert "Problem     ClickHouse cannot" in result.output
+
+
+def test_an_unreachable_clickhouse_is_one_line_and_exit_code_1() -> None:
+    result = run("migrate", ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ClickHouse cannot")
+    assert "`analytics-service status`" in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,31 @@
+"""The README says what is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analytics_service.config import SettingRow, table
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("row", list(table()), ids=lambda row: row.name)
+def test_every_setting_stands_in_the_table_with_its_default_and_help(row: SettingRow) -> None:
+    assert settings_line(row) in README
+
+
+def settings_line(row: SettingRow) -> str:
+    """A setting's line in the README's table."""
+    default = {"data_dir": "the user's data directory"}.get(row.name, row.default)
+    shown = "" if default in (None, "") else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    return f"| `{row.variable}` | {shown} | {row.help.replace('|', '/')} |"
+
+
+def test_it_opens_with_a_sentence_a_block_what_is_seen_and_a_second_block() -> None:
+    parts = re.split(r"^```(?:sh)?$", README, flags=re.MULTILINE)
+    title, first, seen, second = parts[:4]
+    assert len(title.strip().splitlines()) == 3
+    assert first.strip().endswith("analytics-service up")
+    assert "http://127.0.0.1:8000" in seen
+    assert second.strip().endswith("-m pytest")
