@@ -1,0 +1,30 @@
+"""Events of lending: what the loans history and the analytics state are sums of."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+
+
+class EventKind(StrEnum):
+    """What happened."""
+
+    BORROW = "borrow"
+    REPAY = "repay"
+    LEND = "lend"
+    REDEEM = "redeem"
+    FLASH_LOAN = "flash_loan"
+    LIQUIDATION = "liquidation"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. `id` is unique over all time; `amount` in denom units; `usd` its value at the time of the event."""
+
+    id: str
+    kind: EventKind
+    asset_id: str
+    address: str
+    at: datetime
+    amount: int
+    usd: Decimal

@@ -1,0 +1,57 @@
+"""What shares of a collateral or debt market stand for."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from analytics_service.market.markets import CollateralMarket, DebtMarket, Market
+from analytics_service.market.positions import Holding
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an account has posted or owes of an asset: its shares, and the `principal` in denom units they stand for."""
+
+    asset_id: str
+    principal: int
+    shares: int
+
+
+def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> int:
+    """The shares' part of a market's balance, in denom units; 0 without a market or shares in it.
+
+    Rounded down, for debts too: so what all accounts have never adds up to more than the balance.
+    """
+    return shares * market.balance // market.shares if market and market.shares else 0
+
+
+def collateral_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
+    """What holdings of collateral stand for; `markets` are by asset id."""
+    return tuple(
+        _claim(held, market.collateral if market else None) for held, market in _pairs(holdings, markets)
+    )
+
+
+def debt_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
+    """What holdings of debt stand for; `markets` are by asset id."""
+    return tuple(_claim(held, market.debt if market else None) for held, market in _pairs(holdings, markets))
+
+
+def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """One claim for each asset, in ascending order of asset id: the sums of the given ones."""
+    sums: dict[str, Claim] = {}
+    for claim in claims:
+        before = sums.get(claim.asset_id, Claim(claim.asset_id, 0, 0))
+        sums[claim.asset_id] = Claim(
+            claim.asset_id, before.principal + claim.principal, before.shares + claim.shares
+        )
+    return tuple(sums[asset_id] for asset_id in sorted(sums))
+
+
+def _pairs(
+    holdings: Iterable[Holding], markets: Mapping[str, Market]
+) -> Iterator[tuple[Holding, Market | None]]:
+    return ((held, markets.get(held.asset_id)) for held in holdings)
+
+
+def _claim(held: Holding, market: CollateralMarket | DebtMarket | None) -> Claim:
+    return Claim(held.asset_id, principal_of(held.shares, market), held.shares)

@@ -1,0 +1,208 @@
+"""What shares stand for, how safe accounts are, what stakes weigh, who is active, what an address is."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics_service.market.activity import Activity, activity
+from analytics_service.market.addresses import bech32_address, parse_address
+from analytics_service.market.health import INFINITE, Health, account_health
+from analytics_service.market.markets import (
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    DebtMarket,
+    GlobalConfig,
+    Market,
+)
+from analytics_service.market.positions import Account, Holding, LendPosition, Position, Stake
+from analytics_service.market.ptoken import StakingPool
+from analytics_service.market.shares import (
+    Claim,
+    claim_totals,
+    collateral_claims,
+    debt_claims,
+    principal_of,
+)
+from analytics_service.market.staking import health_weighted_value, staked_in_pool
+
+D = Decimal
+HALF = D("0.5")
+COLLATERAL = CollateralConfig(True, HALF, HALF, None, HALF, HALF)
+DEBT = DebtConfig(True, None, HALF, HALF)
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+CONFIG = GlobalConfig(
+    time_window_nanos=1,
+    partial_liquidation_threshold=D(100),
+    target_liquidation_health=D("1.1"),
+    liquidation_fee=HALF,
+    flash_loans_enabled=True,
+    flash_loan_fee=HALF,
+    staking_health_modifier=D("0.1"),
+    stake_collateral_ratio=D("0.05"),
+    stake_flash_loan_ratio=HALF,
+    dynamic_discount_width=HALF,
+    hnative="native;a",
+    ptoken="native;p",
+)
+
+
+def debt_market(balance: int, shares: int) -> DebtMarket:
+    return DebtMarket(DEBT, D(0), balance, shares, NOON, D(0))
+
+
+def stake(pool: int, account: int, amount: int) -> Stake:
+    return Stake(pool, account, amount, cascade=False, transition_at=None, last_stake_acc=D(0))
+
+
+def pool(index: int, health_weight: str) -> StakingPool:
+    return StakingPool(index, 86_400, D(1), D(1), D(health_weight), D(1), 0)
+
+
+def test_shares_stand_for_their_part_of_the_balance_rounded_down() -> None:
+    """Of a balance of 10 and 3 shares, each share is 3.33 and two are 6.67."""
+    assert [principal_of(shares, debt_market(10, 3)) for shares in (0, 1, 2, 3)] == [0, 3, 6, 10]
+
+
+def test_shares_of_a_market_that_is_empty_or_missing_stand_for_nothing() -> None:
+    assert principal_of(5, debt_market(0, 0)) == 0
+    assert principal_of(5, None) == 0
+
+
+@given(
+    st.lists(st.integers(0, 2**128), min_size=1),
+    st.integers(0, 2**256),
+)
+def test_what_all_accounts_owe_is_never_more_than_the_balance(shares: list[int], balance: int) -> None:
+    market = debt_market(balance, sum(shares))
+    owed = sum(principal_of(one, market) for one in shares)
+    assert owed <= balance
+    assert market.shares == 0 or owed > balance - len(shares)
+
+
+def test_claims_come_from_the_market_of_their_side() -> None:
+    market = Market("a", None, CollateralMarket(COLLATERAL, 40, 40), debt_market(30, 20))
+    holdings = (Holding("a", 10), Holding("gone", 7))
+    assert collateral_claims(holdings, {"a": market}) == (Claim("a", 10, 10), Claim("gone", 0, 7))
+    assert debt_claims(holdings, {"a": market}) == (Claim("a", 15, 10), Claim("gone", 0, 7))
+
+
+def test_claim_totals_add_up_by_asset_in_order_of_id() -> None:
+    claims = [Claim("b", 1, 2), Claim("a", 10, 20), Claim("b", 100, 200)]
+    assert claim_totals(claims) == (Claim("a", 10, 20), Claim("b", 101, 202))
+
+
+def test_health_is_secured_value_over_debt_plus_the_boost_of_the_stake() -> None:
+    """(1000 * 0.8 + 500 * 0.6) / 400 = 2.75. A full boost of 0.1 takes 5 % of 1500 = 75 USD; 30 USD are 0.4 of it."""
+    collaterals = [(D(1000), D("0.8")), (D(500), D("0.6"))]
+    health = account_health(collaterals, D(400), D(30), CONFIG)
+    assert health == Health(D("2.75"), D("0.04"))
+    assert health.result == D("2.79")
+
+
+@pytest.mark.parametrize(("staked", "boost"), [("0", "0"), ("5", "0.1"), ("5.01", "0.1"), ("1000", "0.1")])
+def test_the_boost_ends_at_the_modifier(staked: str, boost: str) -> None:
+    """A full boost takes 5 % of 100 USD."""
+    assert account_health([(D(100), HALF)], D(60), D(staked), CONFIG).boost == D(boost)
+
+
+def test_the_boost_is_full_where_no_stake_is_required() -> None:
+    free = replace(CONFIG, stake_collateral_ratio=D(0))
+    assert account_health([(D(100), HALF)], D(60), D(0), free).boost == D("0.1")
+
+
+def test_an_account_without_debt_is_infinitely_healthy() -> None:
+    health = account_health([(D(100), HALF)], D(0), D(50), CONFIG)
+    assert (health.base, health.boost, health.result) == (INFINITE, D(0), INFINITE)
+    assert str(health.result) == "Infinity"
+
+
+def test_debt_without_collateral_has_no_health_and_no_boost() -> None:
+    assert account_health([], D(10), D(50), CONFIG) == Health(D(0), D(0))
+
+
+def test_stakes_weigh_by_pool_for_their_own_account_only() -> None:
+    """2 tokens at weight 0.5 and 3 at weight 1.25 are 4.75 tokens of 2 USD."""
+    stakes = [stake(0, 1, 2_000_000), stake(1, 1, 3_000_000), stake(1, 2, 9_000_000), stake(7, 1, 9_000_000)]
+    pools = {0: pool(0, "0.5"), 1: pool(1, "1.25")}
+    assert health_weighted_value(stakes, 1, pools, 6, D(2)) == D("9.5")
+    assert health_weighted_value(stakes, 3, pools, 6, D(2)) == 0
+    assert staked_in_pool(stakes, 1) == 12_000_000
+
+
+def test_activity_counts_who_owes_and_who_lends() -> None:
+    owing, idle = Account(0, debts=(Holding("a", 1),)), Account(1, debts=(Holding("a", 0),))
+    positions = [
+        Position("x", accounts=(owing, idle, owing), lends=(LendPosition("a", 0, 1),)),
+        Position("y", accounts=(idle,), lends=(LendPosition("a", 0, 0),)),
+        Position("z", lends=(LendPosition("a", 5, 0),)),
+    ]
+    assert activity(positions) == Activity(borrower_active=1, borrower_account_active=2, lender_active=2)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("A12UEL5L", "a12uel5l"),
+        ("abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw", "abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw"),
+        (
+            "split1checkupstagehandshakeupstreamerranterredcaperred2y9e3w",
+            "split1checkupstagehandshakeupstreamerranterredcaperred2y9e3w",
+        ),
+        ("0x" + "Ab" * 20, "0x" + "ab" * 20),
+    ],
+)
+def test_addresses_are_bech32_or_hex_and_are_known_in_lower_case(given: str, meant: str) -> None:
+    """The bech32 strings are the valid ones of BIP 173."""
+    assert parse_address(given) == meant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a12uel5m",
+        "A12uEL5L",
+        "pzry9x0s0muk",
+        "1pzry9x0s0muk",
+        "x1b4n0q5v",
+        "li1dgmt3",
+        "A1G7SGD8",
+        "an84characterslonghumanreadablepartthatcontainsthenumber1andtheexcludedcharactersbio1569pvx",
+        "0x" + "a" * 39,
+        "0x" + "a" * 41,
+        "0X" + "a" * 40,
+        "0x" + "g" * 40,
+        "0x" + "a" * 40 + "\n",
+        "a12uel5l\n",
+        "ä12uel5l",
+    ],
+)
+def test_anything_else_is_no_address(text: str) -> None:
+    """Among them the invalid strings of BIP 173."""
+    with pytest.raises(ValueError, match="must be bech32 with a valid checksum, or 0x and 40 hex digits"):
+        parse_address(text)
+
+
+@given(st.binary(min_size=1, max_size=40))
+def test_an_encoded_address_is_one_and_one_wrong_character_is_noticed(payload: bytes) -> None:
+    address = bech32_address("ptcl", payload)
+    assert parse_address(address) == parse_address(address.upper()) == address
+    wrong = "q" if address[-1] != "q" else "p"
+    with pytest.raises(ValueError, match="must be bech32"):
+        parse_address(address[:-1] + wrong)
+
+
+def test_an_address_is_encoded_as_bip_173_does() -> None:
+    """The witness program of BIP 173's first example is 0014751e76e8199196d454941c45d1b3a323f1433bd6."""
+    payload = bytes.fromhex("751e76e8199196d454941c45d1b3a323f1433bd6")
+    assert bech32_address("bc", payload)[3:-6] == "w508d6qejxtdg4y5r3zarvary0c5xw7k"
+
+
+def test_a_payload_too_long_for_an_address_is_refused() -> None:
+    with pytest.raises(ValueError, match="60 bytes do not fit"):
+        bech32_address("ptcl", bytes(60))

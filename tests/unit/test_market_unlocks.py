@@ -1,0 +1,174 @@
+"""Unlock arrangements, at, before and after each of their instants."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
+from analytics_service.market.unlocks import (
+    UnlockAmounts,
+    unlock_amounts,
+    unlock_groups,
+    unlock_totals,
+    unlocked_at,
+)
+
+BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+# 1000 over 10 days, 100 a day; 150 have been claimed.
+LINEAR = Arrangement(
+    address="0x1",
+    index=0,
+    member_class=MemberClass.TEAM,
+    kind=ScheduleKind.LINEAR,
+    amount=1000,
+    claimed=150,
+    begins_at=BEGIN,
+    ends_at=BEGIN + 10 * DAY,
+    expires_at=None,
+    last_claimed_at=None,
+    admin="0x9",
+    reclaimed_at=None,
+    staked=7,
+    held=3,
+)
+LUMP = replace(LINEAR, kind=ScheduleKind.LUMP_SUM, ends_at=None)
+
+
+@pytest.mark.parametrize(
+    ("after", "unlocked"),
+    [
+        (-SECOND, 0),
+        (0 * DAY, 0),
+        (timedelta(hours=2, minutes=24) - SECOND, 9),
+        (timedelta(hours=2, minutes=24), 10),
+        (5 * DAY, 500),
+        (10 * DAY - SECOND, 999),
+        (10 * DAY, 1000),
+        (99 * DAY, 1000),
+    ],
+)
+def test_a_linear_schedule_unlocks_in_proportion_rounded_down(after: timedelta, unlocked: int) -> None:
+    """A hundredth of ten days is 2 h 24 min."""
+    amounts = unlock_amounts(LINEAR, BEGIN + after)
+    assert (amounts.unlocked, amounts.locked) == (unlocked, 1000 - unlocked)
+
+
+@pytest.mark.parametrize(("after", "unlocked"), [(-SECOND, 0), (0 * DAY, 1000), (DAY, 1000)])
+def test_a_lump_sum_unlocks_whole_when_it_begins(after: timedelta, unlocked: int) -> None:
+    assert unlocked_at(LUMP, BEGIN + after) == unlocked
+
+
+def test_a_linear_schedule_without_length_unlocks_whole_when_it_begins() -> None:
+    instant = replace(LINEAR, ends_at=BEGIN)
+    assert [unlocked_at(instant, BEGIN + after) for after in (-SECOND, 0 * DAY)] == [0, 1000]
+
+
+@pytest.mark.parametrize(("days", "claimable"), [(0, 0), (1, 0), (2, 50), (10, 850), (99, 850)])
+def test_what_is_unlocked_and_not_claimed_is_claimable(days: int, claimable: int) -> None:
+    assert unlock_amounts(LINEAR, BEGIN + days * DAY).claimable == claimable
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (6 * DAY - SECOND, UnlockAmounts(1000, 150, 449, 599, 401, 0, 0)),
+        (6 * DAY, UnlockAmounts(1000, 150, 0, 600, 400, 0, 850)),
+        (20 * DAY, UnlockAmounts(1000, 150, 0, 1000, 0, 0, 850)),
+    ],
+)
+def test_all_that_is_unclaimed_expires_at_once_while_the_schedule_goes_on(
+    after: timedelta, expected: UnlockAmounts
+) -> None:
+    assert unlock_amounts(replace(LINEAR, expires_at=BEGIN + 6 * DAY), BEGIN + after) == expected
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (4 * DAY - SECOND, UnlockAmounts(1000, 150, 249, 399, 601, 0, 0)),
+        (4 * DAY, UnlockAmounts(1000, 150, 250, 400, 600, 600, 0)),
+        (5 * DAY, UnlockAmounts(1000, 150, 250, 500, 500, 600, 0)),
+        (20 * DAY, UnlockAmounts(1000, 150, 250, 1000, 0, 600, 0)),
+    ],
+)
+def test_reclamation_takes_what_is_locked_then_and_leaves_the_rest_claimable(
+    after: timedelta, expected: UnlockAmounts
+) -> None:
+    assert unlock_amounts(replace(LINEAR, reclaimed_at=BEGIN + 4 * DAY), BEGIN + after) == expected
+
+
+def test_what_is_reclaimed_before_it_expires_never_expires() -> None:
+    both = replace(LINEAR, reclaimed_at=BEGIN + 4 * DAY, expires_at=BEGIN + 6 * DAY)
+    assert unlock_amounts(both, BEGIN + 7 * DAY) == UnlockAmounts(1000, 150, 250, 700, 300, 600, 0)
+
+
+@pytest.mark.parametrize("days", [6, 8])
+def test_reclamation_finds_nothing_left_once_it_expired(days: int) -> None:
+    both = replace(LINEAR, reclaimed_at=BEGIN + days * DAY, expires_at=BEGIN + 6 * DAY)
+    assert unlock_amounts(both, BEGIN + 9 * DAY) == UnlockAmounts(1000, 150, 0, 900, 100, 0, 850)
+
+
+def test_what_was_claimed_ahead_of_the_schedule_is_not_reclaimed() -> None:
+    """150 are claimed when 100 have unlocked."""
+    early = replace(LINEAR, reclaimed_at=BEGIN + DAY)
+    assert unlock_amounts(early, BEGIN + 2 * DAY) == UnlockAmounts(1000, 150, 0, 200, 800, 850, 0)
+
+
+def test_a_lump_sum_reclaimed_before_it_begins_is_lost_whole() -> None:
+    lost = replace(LUMP, claimed=0, reclaimed_at=BEGIN - DAY)
+    assert unlock_amounts(lost, BEGIN) == UnlockAmounts(1000, 0, 0, 1000, 0, 1000, 0)
+
+
+instants = st.integers(-5, 25).map(lambda days: BEGIN + days * DAY)
+
+
+@given(
+    st.integers(0, 10**30),
+    st.none() | instants.filter(lambda at: at >= BEGIN),
+    st.none() | instants,
+    st.none() | instants,
+    instants,
+    st.fractions(0, 1),
+)
+def test_every_unit_is_accounted_for_once(
+    amount: int,
+    ends: datetime | None,
+    expires: datetime | None,
+    reclaimed: datetime | None,
+    at: datetime,
+    part: Fraction,
+) -> None:
+    """Claimed, claimable, reclaimed, expired, or locked and still to come."""
+    bare = replace(LINEAR, amount=amount, claimed=0, ends_at=ends, expires_at=expires, reclaimed_at=reclaimed)
+    one = replace(bare, claimed=int(unlock_amounts(bare, at).claimable * part))
+    amounts = unlock_amounts(one, at)
+    gone = amounts.reclaimed or amounts.expired
+    assert amounts.unlocked + amounts.locked == amount
+    accounted = amounts.claimed + amounts.claimable + amounts.reclaimed + amounts.expired
+    assert accounted == amount if gone else accounted + amounts.locked == amount
+
+
+def test_totals_add_up_each_amount() -> None:
+    amounts = [UnlockAmounts(1, 2, 3, 4, 5, 6, 7), UnlockAmounts(10, 20, 30, 40, 50, 60, 70)]
+    assert unlock_totals(amounts) == UnlockAmounts(11, 22, 33, 44, 55, 66, 77)
+    assert unlock_totals([]) == UnlockAmounts()
+
+
+def test_groups_add_up_arrangements_but_count_what_a_member_stakes_and_holds_once() -> None:
+    second = replace(LINEAR, index=1, amount=500, claimed=0, reclaimed_at=BEGIN)
+    other = replace(LUMP, address="0x2", staked=100, held=1)
+    investor = replace(LINEAR, member_class=MemberClass.INVESTOR, expires_at=BEGIN)
+    team, advisors, investors = unlock_groups([LINEAR, second, other, investor], BEGIN + 5 * DAY)
+    assert team.member_class is MemberClass.TEAM
+    assert (team.amount, team.amount_claimed, team.amount_claimable) == (2500, 300, 350 + 0 + 850)
+    assert (team.amount_unlocked, team.amount_locked) == (500 + 250 + 1000, 500 + 250)
+    assert (team.amount_reclaimed, team.amount_expired) == (500, 0)
+    assert (team.amount_staked, team.amount_held) == (107, 4)
+    assert (advisors.member_class, advisors.amount, advisors.amount_held) == (MemberClass.ADVISOR, 0, 0)
+    assert (investors.amount, investors.amount_expired) == (1000, 850)

@@ -1,0 +1,193 @@
+"""USD values, fractions, receipt tokens, supply sums and rates."""
+
+from datetime import UTC, datetime
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.markets import (
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    DebtMarket,
+    LendMarket,
+    Market,
+)
+from analytics_service.market.rates import MarketRate, apy, net_rate, quantize_rate
+from analytics_service.market.supply import SupplyPool, Tvl, market_supply
+from analytics_service.market.values import (
+    fraction,
+    origin_equivalent,
+    receipt_price,
+    redemption_ratio,
+    usd_value,
+    with_receipt_prices,
+)
+
+D = Decimal
+RATIO = D("0.5")
+COLLATERAL = CollateralConfig(True, RATIO, RATIO, None, RATIO, RATIO)
+DEBT = DebtConfig(True, None, RATIO, RATIO)
+
+amounts = st.integers(0, 2**256 - 1)
+prices = st.decimals(0, 10**20 - 1, places=18)
+
+
+def lend(principal: int, receipts: int) -> LendMarket:
+    return LendMarket(D(0), principal, receipts)
+
+
+def asset(key: str, decimals: int, kind: AssetKind = AssetKind.REGULAR, receipt: str | None = None) -> Asset:
+    return Asset(AssetGroup.NATIVE, key, key, key, key, decimals, 2, kind, receipt_asset=receipt)
+
+
+@pytest.mark.parametrize(
+    ("amount", "decimals", "price", "usd"),
+    [
+        (0, 6, "1.5", "0"),
+        (1_234_500_000, 6, "1", "1234.5"),
+        (10**36, 18, "2900.000000000000000001", "2900000000000000000001"),
+        (3, 18, "0.5", "0.000000000000000002"),
+        (1, 18, "0.5", "0"),
+        (5, 18, "0.5", "0.000000000000000002"),
+        (7, 0, "0.1", "0.7"),
+    ],
+)
+def test_a_value_is_the_amount_in_standard_units_times_the_price_with_ties_to_even(
+    amount: int, decimals: int, price: str, usd: str
+) -> None:
+    """1.5, 0.5 and 2.5 units of the 18th decimal become 2, 0 and 2."""
+    assert usd_value(amount, decimals, D(price)) == D(usd)
+
+
+@given(amounts, st.integers(0, 77), prices)
+def test_values_are_exact_to_18_decimals_for_amounts_of_256_bits(
+    amount: int, decimals: int, price: Decimal
+) -> None:
+    """Python's rationals round half to even as well."""
+    exact = Fraction(amount) * Fraction(price) / 10**decimals
+    assert Fraction(usd_value(amount, decimals, price)) == Fraction(round(exact * 10**18), 10**18)
+
+
+def test_values_drop_trailing_zeros() -> None:
+    assert usd_value(1_500_000, 6, D("2.000000000000000000")).as_tuple() == D("3").as_tuple()
+
+
+@given(amounts, amounts)
+def test_fractions_have_18_decimals_half_to_even_and_nothing_of_nothing_is_nothing(
+    part: int, whole: int
+) -> None:
+    expected = Fraction(round(Fraction(part, whole) * 10**18), 10**18) if whole else 0
+    assert Fraction(fraction(part, whole)) == expected
+
+
+def test_a_receipt_token_redeems_its_part_of_the_principal_rounded_down() -> None:
+    """7 receipts share a principal of 10: each redeems 1.428571 of it, 5 redeem 7.14."""
+    market = lend(10, 7)
+    assert redemption_ratio(market) == D("1.428571428571428571")
+    assert origin_equivalent(5, market) == 7
+    assert origin_equivalent(7, market) == 10
+
+
+def test_a_receipt_token_stands_for_one_of_its_origin_while_there_are_none() -> None:
+    assert redemption_ratio(lend(0, 0)) == 1
+    assert origin_equivalent(5, lend(0, 0)) == 5
+    assert redemption_ratio(lend(0, 3)) == 0
+
+
+def test_a_receipt_token_without_an_oracle_price_is_worth_its_origin_times_the_ratio() -> None:
+    assets = {one.id: one for one in (asset("a", 6, receipt="native;ra"), asset("b", 6, receipt="native;rb"))}
+    markets = [
+        Market("native;a", lend(110, 100), None, None),
+        Market("native;b", lend(2, 1), None, None),
+        Market("native;c", lend(2, 1), None, None),
+    ]
+    quoted = {"native;a": D("2.5"), "native;b": D(3), "native;rb": D(5)}
+    assert receipt_price(D("2.5"), lend(110, 100)) == D("2.75")
+    assert with_receipt_prices(quoted, assets, markets) == {**quoted, "native;ra": D("2.75")}
+    assert with_receipt_prices({}, assets, markets) == {}
+
+
+def debt(balance: int, shares: int) -> DebtMarket:
+    return DebtMarket(DEBT, D(0), balance, shares, datetime(2025, 1, 1, tzinfo=UTC), D(0))
+
+
+def test_supplies_are_sums_over_the_markets_with_receipts_apart() -> None:
+    """a at 2 USD: 7 lent, 3 posted with 4 shares, 1 owed with 3. Its receipt at 2.5 USD: 2 posted. b has no price."""
+    assets = {
+        one.id: one
+        for one in (asset("a", 0, receipt="native;ra"), asset("ra", 0, AssetKind.RECEIPT), asset("b", 0))
+    }
+    markets = [
+        Market("native;a", lend(7, 7), CollateralMarket(COLLATERAL, 3, 4), debt(1, 3)),
+        Market("native;ra", None, CollateralMarket(COLLATERAL, 2, 2), None),
+        Market("native;b", lend(9, 9), CollateralMarket(COLLATERAL, 9, 9), debt(9, 9)),
+        Market("native;unknown", lend(9, 9), None, None),
+    ]
+    supply = market_supply(markets, assets, {"native;a": D(2), "native;ra": D("2.5"), "native;unknown": D(1)})
+    assert supply.borrow_collateral.non_receipt == SupplyPool(D(6), D(8))
+    assert supply.borrow_collateral.receipt == SupplyPool(D(5), D(5))
+    assert supply.borrow_collateral.total == SupplyPool(D(11), D(13))
+    assert supply.borrow_debt == SupplyPool(D(2), D(6))
+    assert supply.lend.principal == D(14)
+    assert supply.tvl == Tvl(D(20), D(18))
+
+
+@given(st.lists(st.tuples(amounts, amounts, amounts, prices), max_size=4))
+def test_supply_identities_are_exact(drawn: list[tuple[int, int, int, Decimal]]) -> None:
+    """Also where the sums have more digits than the usual 28."""
+    assets = [asset(f"a{i}", i, AssetKind.RECEIPT if i % 2 else AssetKind.REGULAR) for i in range(4)]
+    markets = [
+        Market(one.id, lend(a, 1), CollateralMarket(COLLATERAL, b, b), debt(c, c))
+        for one, (a, b, c, _) in zip(assets, drawn, strict=False)
+    ]
+    by_id = {one.id: one for one in assets}
+    supply = market_supply(
+        markets, by_id, {one.asset_id: price for one, (*_, price) in zip(markets, drawn, strict=True)}
+    )
+    collateral, exact = supply.borrow_collateral, Fraction
+    assert exact(collateral.total.balance) == exact(collateral.non_receipt.balance) + exact(
+        collateral.receipt.balance
+    )
+    assert exact(supply.tvl.tvl) == exact(collateral.non_receipt.balance) + exact(supply.lend.principal)
+    assert exact(supply.tvl.net_tvl) == exact(supply.tvl.tvl) - exact(supply.borrow_debt.balance)
+
+
+@pytest.mark.parametrize("apr", ["0", "0.000000000000000001", "0.0432", "0.3", "1", "12.5", "100"])
+def test_the_apy_compounds_the_apr_every_second_of_a_365_day_year(apr: str) -> None:
+    """The oracle is e to the power of n * ln(1 + apr/n), with 200 digits."""
+    with localcontext(prec=200):
+        grown = (31_536_000 * (1 + D(apr) / 31_536_000).ln()).exp() - 1
+        expected = grown.quantize(D("1e-18"))
+    assert apy(D(apr)) == MarketRate(D(apr)).apy == expected
+
+
+def test_ten_percent_compounds_to_just_less_than_e_to_a_tenth() -> None:
+    """e^0.1 = 1.1051709180756476; compounding n times a year falls short by 0.1^2/(2n) = 1.58549e-10 of it."""
+    assert abs(apy(D("0.1")) - D("0.10517091790042393")) < D("1e-16")
+
+
+@pytest.mark.parametrize("apr", ["-0.01", "100.01", "NaN", "Infinity"])
+def test_what_is_no_apr_is_refused(apr: str) -> None:
+    with pytest.raises(ValueError, match="must be a fraction from 0 to 100"):
+        apy(D(apr))
+
+
+def test_rates_keep_18_decimals_half_to_even() -> None:
+    assert quantize_rate(D("0.0432000000000000005")) == D("0.043200000000000000")
+    assert quantize_rate(D("0.0432000000000000015")) == D("0.043200000000000002")
+
+
+def test_a_net_rate_is_weighted_by_value() -> None:
+    """300 USD at 2 % and 100 USD at 10 % earn 16 USD a year on 400."""
+    assert net_rate([(D(300), D("0.02")), (D(100), D("0.1"))]) == MarketRate(D("0.04"))
+
+
+@pytest.mark.parametrize("parts", [[], [(D(0), D("0.1"))]])
+def test_a_net_rate_of_nothing_is_nothing(parts: list[tuple[Decimal, Decimal]]) -> None:
+    assert net_rate(parts) == MarketRate(D(0))
+    assert net_rate(parts).apy == 0
