@@ -1,1 +1,10 @@
 """A simulated protocol: the same seed and instant always give the same state. One module for each family of data."""
+
+from analytics_service.sources.simulated.people import (
+    EMPTY_ADDRESS,
+    RICH_ADDRESS,
+    UNHEALTHY_ADDRESS,
+)
+from analytics_service.sources.simulated.swaps import SWAP_CONTRACT
+
+__all__ = ["EMPTY_ADDRESS", "RICH_ADDRESS", "SWAP_CONTRACT", "UNHEALTHY_ADDRESS"]

@@ -1,15 +1,23 @@
 """The simulated protocol as a source of snapshots."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from analytics_service.market.assets import Asset
+from analytics_service.market.loans import Event
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
-from analytics_service.sources.simulated import prices, universe
+from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.sources.simulated import events, markets, prices, swaps, terms, token, universe
+from analytics_service.sources.simulated.clock import second_of
 
 
 class SimulatedSource:
-    """A protocol made up from a seed. Answers for any instant, past or to come, at the same cost."""
+    """A protocol made up from a seed. Answers for any instant, past or to come, by its whole second.
+
+    Before launch, 2025-01-01, there are assets, prices and empty markets, but neither positions nor events.
+    """
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -26,8 +34,36 @@ class SimulatedSource:
     def prices(self, at: datetime) -> Sequence[Price]:
         """A price of every asset but receipt tokens, observed at the whole second."""
         observed_at = at.replace(microsecond=0)
-        second = int(observed_at.timestamp())
+        second = second_of(at)
         return [
             Price(listing.asset.id, observed_at, prices.usd(self._seed, listing, second))
             for listing in universe.LISTINGS
         ]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        """Every market, in ascending order of asset id."""
+        return markets.markets(self._seed, second_of(at))
+
+    def config(self, at: datetime) -> GlobalConfig:
+        """The same rules at every instant."""
+        return terms.CONFIG
+
+    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        """What users did, at whole seconds; the first of all is a loan at the second of the launch."""
+        return events.events(self._seed, second_of(after), second_of(until))
+
+    def ptoken(self, at: datetime) -> Ptoken:
+        """The protocol token with its four staking pools."""
+        return token.ptoken(self._seed, second_of(at))
+
+    def arrangements(self, at: datetime) -> Sequence[Arrangement]:
+        """The same arrangements at every instant, as used by then."""
+        return token.arrangements(self._seed, second_of(at))
+
+    def positions(self, at: datetime) -> Iterable[Position]:
+        """The position of everyone who has joined by then."""
+        return markets.positions(self._seed, second_of(at))
+
+    def swaps(self, at: datetime) -> Sequence[SwapContract]:
+        """The same two contracts at every instant."""
+        return swaps.SWAPS

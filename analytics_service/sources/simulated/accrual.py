@@ -1,0 +1,106 @@
+"""Utilization, the rates that follow from it, and the interest that has accrued since launch."""
+
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import lru_cache
+from itertools import accumulate, pairwise
+
+from analytics_service.market.rates import SECONDS_PER_YEAR
+from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH, MINUTE
+from analytics_service.sources.simulated.noise import UNIT, ease
+from analytics_service.sources.simulated.terms import TERMS, Curve
+
+# Seconds and swing of the waves that utilization rides on: at most 0.285 together.
+_WAVES = (
+    (8 * HOUR, 15 * UNIT // 1000),
+    (3 * DAY, 40 * UNIT // 1000),
+    (21 * DAY, 100 * UNIT // 1000),
+    (120 * DAY, 130 * UNIT // 1000),
+)
+# Days whose interest is summed and kept together.
+_ERA = 64
+_CONTEXT = Context(prec=40)
+
+
+@dataclass(frozen=True, slots=True)
+class Accrued:
+    """What one share of debt owes and one receipt token redeems, in `UNIT`, and the sum of utilization by seconds."""
+
+    debt_index: int
+    lend_index: int
+    utilization: int
+
+
+def distributed_at(second: int) -> int:
+    """When interest was last distributed: it is every full minute."""
+    return second - second % MINUTE
+
+
+def utilization(seed: str, asset_id: str, second: int) -> int:
+    """Part of the lent principal that is borrowed, in `UNIT`; from 0.26 to 0.95."""
+    curve = _curve(asset_id)
+    key = f"{seed}|{asset_id}|utilization"
+    return curve.centre + sum(
+        swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in _WAVES
+    )
+
+
+def borrow_rate(asset_id: str, used: int) -> int:
+    """Borrow APR at a utilization, both in `UNIT`."""
+    curve = _curve(asset_id)
+    below, above = min(used, curve.kink), max(used - curve.kink, 0)
+    return curve.base + curve.slope * below // curve.kink + curve.steep * above // (UNIT - curve.kink)
+
+
+def lend_rate(asset_id: str, used: int) -> int:
+    """Lend APR at a utilization: what borrowers pay on each unit lent, less the interest fee."""
+    debt = TERMS[asset_id].debt
+    kept = UNIT - int(debt.interest_fee * UNIT) if debt else UNIT
+    return borrow_rate(asset_id, used) * used * kept // UNIT**2
+
+
+@lru_cache(maxsize=20_000)
+def accrued(seed: str, asset_id: str, second: int) -> Accrued:
+    """Interest distributed by a second. Nothing accrues before launch."""
+    days, within = divmod(max(distributed_at(second) - LAUNCH, 0), DAY)
+    era, day = divmod(days, _ERA)
+    sums = _sums(seed, asset_id, era)
+    borrow, lend, used = (
+        before + (after - before) * within // DAY
+        for before, after in zip(sums[day], sums[day + 1], strict=True)
+    )
+    return Accrued(_grown(borrow), _grown(lend), used)
+
+
+@lru_cache(maxsize=2_000)
+def _sums(seed: str, asset_id: str, era: int) -> tuple[tuple[int, int, int], ...]:
+    """Borrow rate, lend rate and utilization summed over the seconds up to the beginning of each day of an era.
+
+    A day earns the mean of the rates at its ends.
+    """
+    begin = LAUNCH + era * _ERA * DAY
+    used = [utilization(seed, asset_id, begin + day * DAY) for day in range(_ERA + 1)]
+    rates = [(borrow_rate(asset_id, one), lend_rate(asset_id, one), one) for one in used]
+    before = _sums(seed, asset_id, era - 1)[-1] if era else (0, 0, 0)
+    days = (
+        tuple((a + b) * DAY // 2 for a, b in zip(today, tomorrow, strict=True))
+        for today, tomorrow in pairwise(rates)
+    )
+    return tuple(accumulate(days, _plus, initial=before))
+
+
+def _plus(left: tuple[int, int, int], right: tuple[int, ...]) -> tuple[int, int, int]:
+    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
+
+
+def _grown(rate_seconds: int) -> int:
+    """What 1 grows to, in `UNIT`, by continuous interest."""
+    exponent = _CONTEXT.divide(Decimal(rate_seconds), Decimal(UNIT * SECONDS_PER_YEAR))
+    return int(_CONTEXT.multiply(_CONTEXT.exp(exponent), Decimal(UNIT)))
+
+
+def _curve(asset_id: str) -> Curve:
+    curve = TERMS[asset_id].curve
+    if curve is None:
+        raise ValueError(f"{asset_id} cannot be borrowed")
+    return curve

@@ -1,0 +1,47 @@
+"""Chance by hashing: the same key always draws the same numbers, on every platform."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from struct import Struct
+from typing import TypeVar
+
+_Item = TypeVar("_Item")
+_WORDS = Struct(">8Q")
+
+
+class Draws:
+    """Whole numbers drawn one after another from a key."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._block = 0
+        self._words: list[int] = []
+
+    def below(self, limit: int) -> int:
+        """From 0 up to, but without, the limit; all alike."""
+        if not self._words:
+            self._words = list(_WORDS.unpack(blake2b(f"{self._key}|{self._block}".encode()).digest()))
+            self._block += 1
+        return self._words.pop() * limit >> 64
+
+    def between(self, low: int, high: int) -> int:
+        """From `low` to `high`, both included."""
+        return low + self.below(high - low + 1)
+
+    def chance(self, percent: int) -> bool:
+        """True in this many of a hundred cases."""
+        return self.below(100) < percent
+
+    def sized(self, low: int, doublings: int) -> int:
+        """From `low` up to `low` doubled so many times, each doubling as likely as the next: many small, few large."""
+        size = low << self.below(doublings)
+        return size + self.below(size)
+
+    def pick(self, items: Sequence[_Item]) -> _Item:
+        """One of the items."""
+        return items[self.below(len(items))]
+
+    def sample(self, items: Sequence[_Item], count: int) -> tuple[_Item, ...]:
+        """So many different ones of the items."""
+        left = list(items)
+        return tuple(left.pop(self.below(len(left))) for _ in range(min(count, len(left))))

@@ -1,0 +1,108 @@
+"""The simulated markets: sums over all accounts, with the interest that has accrued on them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
+from analytics_service.market.positions import LendPosition, Position, Unbonding
+from analytics_service.sources.simulated.accrual import (
+    accrued,
+    borrow_rate,
+    distributed_at,
+    lend_rate,
+    utilization,
+)
+from analytics_service.sources.simulated.census import Census, census
+from analytics_service.sources.simulated.clock import instant
+from analytics_service.sources.simulated.noise import UNIT
+from analytics_service.sources.simulated.people import DESK_ADDRESS
+from analytics_service.sources.simulated.terms import HALTED, HALTED_FROM, TERMS
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What is lent and owed of an asset. The `desk` holds those of the receipts that no user does."""
+
+    principal: int
+    receipts: int
+    desk: int
+    balance: int
+    shares: int
+
+    @property
+    def used(self) -> int:
+        """Utilization, in `UNIT`; 0 of nothing."""
+        return self.balance * UNIT // self.principal if self.principal else 0
+
+
+def markets(seed: str, second: int) -> list[Market]:
+    """Every market, also before launch, when all are empty."""
+    people = census(seed, second)
+    return [_market(seed, asset_id, second, people) for asset_id in TERMS]
+
+
+def positions(seed: str, second: int) -> Iterator[Position]:
+    """The position of everyone who has joined, and of the liquidity desk."""
+    people = census(seed, second)
+    for one in people.positions:
+        yield _unbonded(one, second)
+    desks = (
+        (asset_id, lent(seed, asset_id, second, people).desk) for asset_id in TERMS if TERMS[asset_id].debt
+    )
+    lends = tuple(LendPosition(asset_id, held, 0) for asset_id, held in desks if held)
+    if lends:
+        yield Position(DESK_ADDRESS, lends=lends)
+
+
+def lent(seed: str, asset_id: str, second: int, people: Census) -> Pool:
+    """What is lent and owed of an asset that can be borrowed.
+
+    The desk lends just what brings utilization to where `accrual` has it, so that the rates shown are those at which
+    interest accrues. Where users alone lend more than that, utilization is lower; it never reaches 1.
+    """
+    growth = accrued(seed, asset_id, second)
+    shares, users = people.debt[asset_id], people.receipts[asset_id]
+    balance = shares * growth.debt_index // UNIT
+    wanted = balance * UNIT**2 // (utilization(seed, asset_id, distributed_at(second)) * growth.lend_index)
+    receipts = max(wanted, users)
+    return Pool(receipts * growth.lend_index // UNIT, receipts, receipts - users, balance, shares)
+
+
+def _market(seed: str, asset_id: str, second: int, people: Census) -> Market:
+    terms = TERMS[asset_id]
+    lend, debt = None, None
+    if terms.debt:
+        pool = lent(seed, asset_id, second, people)
+        lend = LendMarket(_fraction(lend_rate(asset_id, pool.used)), pool.principal, pool.receipts)
+        halted = asset_id == HALTED and second >= HALTED_FROM
+        debt = DebtMarket(
+            config=replace(terms.debt, enabled=False) if halted else terms.debt,
+            apr=_fraction(borrow_rate(asset_id, pool.used)),
+            balance=pool.balance,
+            shares=pool.shares,
+            time_last_distributed_interest=instant(distributed_at(second)),
+            utilization_accumulator=_fraction(accrued(seed, asset_id, second).utilization),
+        )
+    posted = people.collateral[asset_id]
+    collateral = CollateralMarket(terms.collateral, posted, posted) if terms.collateral else None
+    return Market(asset_id, lend, collateral, debt)
+
+
+def _fraction(of_units: int) -> Decimal:
+    return Decimal(of_units).scaleb(-18)
+
+
+def _unbonded(one: Position, second: int) -> Position:
+    """The position with what has finished unbonding since the last trade."""
+    now = instant(second)
+    if all(unbonding.unlock_at > now for unbonding in one.unbondings):
+        return one
+    waiting: list[Unbonding] = []
+    claimable = one.claimable_unbonding
+    for unbonding in one.unbondings:
+        if unbonding.unlock_at > now:
+            waiting.append(unbonding)
+        else:
+            claimable += unbonding.amount
+    return replace(one, unbondings=tuple(waiting), claimable_unbonding=claimable)

@@ -1,0 +1,142 @@
+"""The simulated protocol token: its state, and its unlock arrangements."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from analytics_service.market.positions import Position
+from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
+from analytics_service.market.unlocks import unlock_amounts, unlocked_at
+from analytics_service.sources.simulated import emission
+from analytics_service.sources.simulated.census import census
+from analytics_service.sources.simulated.clock import DAY, LAUNCH, instant
+from analytics_service.sources.simulated.markets import positions
+from analytics_service.sources.simulated.people import contract_address, user_address
+from analytics_service.sources.simulated.terms import CONFIG
+
+_ADMIN = contract_address("unlock admin")
+_TOKEN = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """An arrangement as agreed with a user. Days count from launch; `days` is its length, 0 for a lump sum.
+
+    The user claims all there is every `claims` days from the beginning; never where that is 0.
+    """
+
+    user: int
+    member_class: MemberClass
+    tokens: int
+    begins: int
+    days: int
+    claims: int = 45
+    expires: int | None = None
+    reclaimed: int | None = None
+
+
+_TEAM, _ADVISOR, _INVESTOR = MemberClass
+_AGREEMENTS = (
+    Agreement(0, _TEAM, 20_000_000, begins=0, days=1_460, claims=30, expires=1_825),
+    Agreement(0, _TEAM, 500_000, begins=20, days=0, claims=10, expires=730),
+    Agreement(2, _TEAM, 25_000_000, begins=0, days=1_460),
+    # Reclaimed after a month: the member left.
+    Agreement(3, _TEAM, 15_000_000, begins=0, days=1_460, claims=10, reclaimed=31),
+    Agreement(4, _TEAM, 2_000_000, begins=365, days=730, claims=60),
+    Agreement(5, _ADVISOR, 3_000_000, begins=0, days=730, claims=20),
+    # Expired before half of it was claimed.
+    Agreement(6, _ADVISOR, 1_000_000, begins=5, days=40, claims=18, expires=40),
+    # Begins in 2035.
+    Agreement(7, _ADVISOR, 750_000, begins=3_652, days=0),
+    Agreement(8, _INVESTOR, 40_000_000, begins=0, days=1_095, claims=90),
+    Agreement(9, _INVESTOR, 30_000_000, begins=180, days=900, claims=90),
+    Agreement(10, _INVESTOR, 5_000_000, begins=30, days=0, claims=0),
+    Agreement(11, _INVESTOR, 8_000_000, begins=10, days=0, claims=25),
+)
+
+
+def ptoken(seed: str, second: int) -> Ptoken:
+    """The protocol token. What is staked is the sum over all positions."""
+    everyone = list(positions(seed, second))
+    issued = emission.issued(second)
+    bonded = census(seed, second).bonded
+    unbonding = sum(one.amount for position in everyone for one in position.unbondings)
+    return Ptoken(
+        asset_id=CONFIG.ptoken,
+        emission_rate=emission.EMISSION_RATE,
+        tokens_per_weight=emission.TOKENS_PER_WEIGHT,
+        total_issued=issued,
+        total_claimed=issued - sum(one.unclaimed + one.claimable_rewards for one in everyone),
+        total_locked=sum(bonded.values()) + unbonding + sum(_kept(seed, second)),
+        total_supply=emission.TOTAL_SUPPLY,
+        rewards_last_distributed=instant(emission.distributed_at(second)),
+        stake_acc=emission.stake_acc(second),
+        pools=tuple(
+            StakingPool(
+                index,
+                pool.duration,
+                pool.reward_weight,
+                pool.gov_weight,
+                pool.health_weight,
+                pool.flash_loan_weight,
+                bonded[index],
+            )
+            for index, pool in enumerate(emission.POOLS)
+        ),
+    )
+
+
+def arrangements(seed: str, second: int) -> list[Arrangement]:
+    """Every arrangement, as used by a second; the same agreements for every seed."""
+    people = {one.address: one for one in census(seed, second).positions}
+    made: dict[int, int] = {}
+    result = []
+    for agreement in _AGREEMENTS:
+        index = made[agreement.user] = made.get(agreement.user, -1) + 1
+        result.append(_arrangement(agreement, index, people.get(user_address(agreement.user)), second))
+    return result
+
+
+def _arrangement(agreement: Agreement, index: int, member: Position | None, second: int) -> Arrangement:
+    begins = LAUNCH + agreement.begins * DAY
+    reclaimed = None if agreement.reclaimed is None else LAUNCH + agreement.reclaimed * DAY
+    bare = Arrangement(
+        address=user_address(agreement.user),
+        index=index,
+        member_class=agreement.member_class,
+        kind=ScheduleKind.LINEAR if agreement.days else ScheduleKind.LUMP_SUM,
+        amount=agreement.tokens * _TOKEN,
+        claimed=0,
+        begins_at=instant(begins),
+        ends_at=instant(begins + agreement.days * DAY) if agreement.days else None,
+        expires_at=None if agreement.expires is None else instant(LAUNCH + agreement.expires * DAY),
+        last_claimed_at=None,
+        admin=_ADMIN,
+        reclaimed_at=instant(reclaimed) if reclaimed is not None and reclaimed <= second else None,
+        staked=sum(stake.amount for stake in member.stakes) if member else 0,
+        held=sum(one.amount for one in member.wallet if one.asset_id == CONFIG.ptoken) if member else 0,
+    )
+    return _claimed(bare, agreement, begins, second)
+
+
+def _claimed(bare: Arrangement, agreement: Agreement, begins: int, second: int) -> Arrangement:
+    """The arrangement after its last claim. None is made once there is nothing left to claim."""
+    ends = [agreement.expires, agreement.reclaimed]
+    if agreement.days:
+        # The claim that finds all of it unlocked is the last.
+        ends.append(agreement.begins + agreement.days + agreement.claims)
+    else:
+        ends.append(agreement.begins + agreement.claims + 1)
+    last = min([second, *(LAUNCH + day * DAY - 1 for day in ends if day is not None)])
+    every = agreement.claims * DAY
+    claims = (last - begins) // every if every else 0
+    if claims < 1:
+        return bare
+    claimed_at = instant(begins + claims * every)
+    return replace(bare, claimed=unlocked_at(bare, claimed_at), last_claimed_at=claimed_at)
+
+
+def _kept(seed: str, second: int) -> Iterator[int]:
+    """What each arrangement still holds: locked, or not claimed yet."""
+    for one in arrangements(seed, second):
+        amounts = unlock_amounts(one, instant(second))
+        yield one.amount - amounts.claimed - amounts.reclaimed - amounts.expired

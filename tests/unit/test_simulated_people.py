@@ -1,0 +1,384 @@
+"""The simulated users: positions, what they do, what unlocks for them, and where they swap."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from hashlib import blake2b
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics_service.market.addresses import parse_address
+from analytics_service.market.health import Health, account_health
+from analytics_service.market.loans import Event, EventKind
+from analytics_service.market.positions import Account, Position
+from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
+from analytics_service.market.shares import collateral_claims, debt_claims
+from analytics_service.market.unlocks import unlock_amounts
+from analytics_service.market.values import total, usd_value, with_receipt_prices
+from analytics_service.sources.simulated import (
+    EMPTY_ADDRESS,
+    RICH_ADDRESS,
+    SWAP_CONTRACT,
+    UNHEALTHY_ADDRESS,
+)
+from analytics_service.sources.simulated.draws import Draws
+from analytics_service.sources.simulated.people import DESK_ADDRESS
+from analytics_service.sources.simulated.source import SimulatedSource
+
+LAUNCH = datetime(2025, 1, 1, tzinfo=UTC)
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+SOURCE = SimulatedSource("1")
+ASSETS = {asset.id: asset for asset in SOURCE.assets(NOON)}
+IDS = {asset.symbol: asset.id for asset in ASSETS.values()}
+
+few = settings(max_examples=5, deadline=None)
+seeds = st.sampled_from(["1", "7", "winter"])
+instants = st.datetimes(datetime(2025, 2, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
+
+
+def positions(seed: str, at: datetime) -> dict[str, Position]:
+    return {position.address: position for position in SimulatedSource(seed).positions(at)}
+
+
+def health(seed: str, at: datetime, account: Account) -> Health:
+    """Without any stake."""
+    source = SimulatedSource(seed)
+    markets = {market.asset_id: market for market in source.markets(at)}
+    quoted = {price.asset_id: price.usd for price in source.prices(at)}
+    prices = with_receipt_prices(quoted, ASSETS, markets.values())
+
+    def usd(asset_id: str, amount: int) -> Decimal:
+        return usd_value(amount, ASSETS[asset_id].decimals_denom, prices[asset_id])
+
+    secured = []
+    for one in collateral_claims(account.collaterals, markets):
+        collateral = markets[one.asset_id].collateral
+        assert collateral
+        secured.append((usd(one.asset_id, one.principal), collateral.config.liquidation_ltv))
+    owed = total(usd(one.asset_id, one.principal) for one in debt_claims(account.debts, markets))
+    return account_health(secured, owed, Decimal(0), source.config(at))
+
+
+def test_sample_addresses_can_be_quoted() -> None:
+    assert RICH_ADDRESS == "ptcl1r49rp4udu6l9lxy9l7kzc6uyyhgawun7anz0vd"
+    assert UNHEALTHY_ADDRESS == "ptcl19w6c5xfqq94gkg3r0xet5l2j9yae3rr2s0ggwy"
+    assert EMPTY_ADDRESS == "ptcl1vwpt8nygzsftw7lu4mksycqpcqxeuvp9qjyl99"
+    assert SWAP_CONTRACT == "ptcl1mfru9azs5nua2wxcd4sq64g5nt7nn4n89lw37vxx3t2mugw2mtvqdycuuq"
+
+
+@few
+@given(seeds, instants)
+def test_addresses_are_the_same_for_every_seed_well_formed_and_of_both_forms(seed: str, at: datetime) -> None:
+    everyone = list(SimulatedSource(seed).positions(at))
+    addresses = [position.address for position in everyone]
+    assert len(addresses) == len(set(addresses)) == 341
+    assert set(addresses) == set(positions("1", NOON))
+    assert all(parse_address(address) == address for address in addresses)
+    assert {address[:2] for address in addresses} == {"0x", "pt"}
+    assert EMPTY_ADDRESS not in addresses
+    assert parse_address(EMPTY_ADDRESS) == EMPTY_ADDRESS
+
+
+@few
+@given(seeds, instants)
+def test_the_rich_address_has_one_of_everything(seed: str, at: datetime) -> None:
+    rich = positions(seed, at)[RICH_ADDRESS]
+    assert [account.index for account in rich.accounts] == [0, 1, 2, 3]
+    assert [len(account.debts) for account in rich.accounts] == [3, 3, 3, 0]
+    assert all(
+        held.shares > 0 for account in rich.accounts for held in (*account.collaterals, *account.debts)
+    )
+    assert any(one.held for one in rich.lends)
+    assert any(one.collateralized for one in rich.lends)
+    assert {one.asset_id in ASSETS for one in rich.wallet} == {True, False}
+    assert {stake.pool for stake in rich.stakes} == {0, 1, 2, 3}
+    assert {stake.cascade for stake in rich.stakes} == {True, False}
+    assert all(stake.cascade == (stake.transition_at is not None) for stake in rich.stakes)
+    assert all(stake.transition_at > at for stake in rich.stakes if stake.transition_at)
+
+
+@few
+@given(seeds, instants)
+def test_one_address_is_always_unhealthy_and_most_never_are(seed: str, at: datetime) -> None:
+    """It owes 95 % of what is liquidated at 88 %; pegs may move by a third of a percent each."""
+    everyone = positions(seed, at)
+    [account] = everyone[UNHEALTHY_ADDRESS].accounts
+    assert Decimal("0.9") < health(seed, at, account).result < Decimal("0.94")
+    others = [
+        health(seed, at, position.accounts[0])
+        for position in list(everyone.values())[2:60]
+        if position.accounts
+    ]
+    assert len([one for one in others if one.result < 1]) < len(others) / 10
+
+
+def test_users_are_of_many_sorts() -> None:
+    everyone = list(positions("1", NOON).values())
+    accounts = [account for position in everyone for account in position.accounts]
+    assert sum(len(position.accounts) > 1 for position in everyone) > 50
+    assert sum(not account.debts for account in accounts) > 20
+    assert sum(bool(account.debts) for account in accounts) > 200
+    assert sum(not position.accounts for position in everyone) > 20
+    assert sum(not position.lends for position in everyone) > 50
+    assert any(position.claimable_unbonding for position in everyone)
+    assert any(position.unbondings for position in everyone)
+    assert any(position.claimable_rewards for position in everyone)
+
+
+@few
+@given(seeds, instants)
+def test_held_receipt_tokens_are_in_the_wallet(seed: str, at: datetime) -> None:
+    for position in SimulatedSource(seed).positions(at):
+        if position.address != DESK_ADDRESS:
+            held = {ASSETS[one.asset_id].receipt_asset: one.held for one in position.lends if one.held}
+            wallet = {one.asset_id: one.amount for one in position.wallet}
+            assert held.items() <= wallet.items()
+
+
+def test_deposits_are_posted_as_planned() -> None:
+    """Of the rich address's three: half of the ether, all of the HEL, none of the USDT."""
+    lends = {one.asset_id: one for one in positions("1", NOON)[RICH_ADDRESS].lends}
+    ether, helion, tether = (lends[IDS[symbol]] for symbol in ("ETH", "HEL", "USDT"))
+    assert 0 <= ether.held - ether.collateralized <= 1
+    assert (helion.held, tether.collateralized) == (0, 0)
+
+
+def test_unbonding_ends_in_what_is_claimable_from_its_second_on() -> None:
+    address, [unbonding] = next(
+        (address, position.unbondings)
+        for address, position in positions("1", NOON).items()
+        if len(position.unbondings) == 1 and not position.claimable_unbonding
+    )
+    end = unbonding.unlock_at
+    before, after = (positions("1", at)[address] for at in (end - timedelta(seconds=1), end))
+    assert (before.unbondings, before.claimable_unbonding) == ((unbonding,), 0)
+    assert (after.unbondings, after.claimable_unbonding) == ((), unbonding.amount)
+
+
+def test_few_positions_change_in_an_hour_and_most_within_a_month() -> None:
+    now, soon, later = (positions("1", at) for at in (NOON, NOON + DAY / 24, NOON + 30 * DAY))
+    users = [address for address in now if address != DESK_ADDRESS]
+    assert sum(now[address] != soon[address] for address in users) < 12
+    assert sum(now[address] != later[address] for address in users) > 300
+
+
+def events(seed: str, after: datetime, until: datetime) -> Sequence[Event]:
+    return SimulatedSource(seed).events(after, until)
+
+
+def test_the_first_event_is_a_loan_at_launch() -> None:
+    assert events("1", datetime(1970, 1, 1, tzinfo=UTC), LAUNCH - timedelta(microseconds=1)) == []
+    first = events("1", datetime(1970, 1, 1, tzinfo=UTC), LAUNCH)[0]
+    assert (first.kind, first.at, first.address) == (EventKind.BORROW, LAUNCH, RICH_ADDRESS)
+
+
+def test_flash_loans_come_after_the_first_hours_and_belong_to_the_range_that_ends_with_them() -> None:
+    flash = [one.at for one in events("1", LAUNCH, LAUNCH + 2 * DAY) if one.kind is EventKind.FLASH_LOAN]
+    assert flash
+    for seed in "123456":
+        early = events(seed, LAUNCH - DAY, LAUNCH + DAY / 4 - timedelta(seconds=1))
+        assert EventKind.FLASH_LOAN not in {one.kind for one in early}
+    second = timedelta(seconds=1)
+    assert EventKind.FLASH_LOAN in {one.kind for one in events("1", flash[0] - second, flash[0])}
+    assert EventKind.FLASH_LOAN not in {one.kind for one in events("1", flash[0], flash[0] + second)}
+
+
+@few
+@given(seeds, instants, st.integers(0, 5 * 86_400))
+def test_events_of_two_ranges_are_those_of_the_whole(seed: str, after: datetime, seconds: int) -> None:
+    until = after + 5 * DAY
+    between = after + timedelta(seconds=seconds)
+    whole = events(seed, after, until)
+    assert [*events(seed, after, between), *events(seed, between, until)] == whole
+    assert all(after < event.at <= until for event in whole)
+    assert [event.at for event in whole] == sorted(event.at for event in whole)
+    assert len({event.id for event in whole}) == len(whole)
+
+
+@few
+@given(seeds, instants)
+def test_events_are_worth_their_amount_at_the_price_of_their_time(seed: str, at: datetime) -> None:
+    """So what was ever lent never falls."""
+    for event in events(seed, at, at + DAY)[:20]:
+        price = {one.asset_id: one.usd for one in SimulatedSource(seed).prices(event.at)}[event.asset_id]
+        exact = Fraction(event.amount) * Fraction(price) / 10 ** ASSETS[event.asset_id].decimals_denom
+        assert event.amount > 0
+        assert event.usd >= 0
+        assert Fraction(event.usd) == Fraction(round(exact * 10**18), 10**18)
+
+
+@few
+@given(seeds, instants)
+def test_debts_change_by_events_and_only_by_them(seed: str, at: datetime) -> None:
+    later = at + timedelta(hours=12)
+    before, after = positions(seed, at), positions(seed, later)
+    debts = {EventKind.BORROW, EventKind.REPAY, EventKind.LIQUIDATION}
+    for kinds, part in ((debts, _debts), ({EventKind.LEND, EventKind.REDEEM}, _lent)):
+        acted = {event.address for event in events(seed, at, later) if event.kind in kinds}
+        assert acted == {
+            address
+            for address in before
+            if address != DESK_ADDRESS and part(before[address]) != part(after[address])
+        }
+
+
+def _debts(position: Position) -> list[object]:
+    return [account.debts for account in position.accounts]
+
+
+def _lent(position: Position) -> list[object]:
+    return [(one.asset_id, one.held + one.collateralized) for one in position.lends]
+
+
+def test_a_user_borrows_what_the_debt_grows_by() -> None:
+    """Bitcoin debts of the rich address over its second trade, five days after launch, with five days of interest."""
+    trade = LAUNCH + 5 * DAY
+    shares = [
+        {debt.asset_id: debt.shares for debt in positions("1", at)[RICH_ADDRESS].accounts[2].debts}[
+            IDS["BTC"]
+        ]
+        for at in (LAUNCH, trade)
+    ]
+    [event] = [
+        one
+        for one in events("1", trade - timedelta(seconds=1), trade)
+        if one.asset_id == IDS["BTC"] and one.address == RICH_ADDRESS
+    ]
+    debt = {market.asset_id: market for market in SOURCE.markets(trade)}[IDS["BTC"]].debt
+    assert debt
+    expected = Fraction(abs(shares[1] - shares[0]) * debt.balance, debt.shares)
+    assert abs(event.amount - expected) <= 1
+    assert (event.kind is EventKind.BORROW) == (shares[1] > shares[0])
+
+
+def test_a_month_sees_events_of_every_kind() -> None:
+    seen = Counter(event.kind for event in events("1", NOON, NOON + 30 * DAY))
+    assert set(seen) == set(EventKind)
+    assert seen[EventKind.BORROW] > 300
+
+
+def test_nobody_borrows_tidewater_once_it_is_halted() -> None:
+    halt = datetime(2025, 2, 15, tzinfo=UTC)
+    ordinary = [one for one in events("1", halt, halt + 20 * DAY) if one.kind is EventKind.BORROW]
+    assert ordinary
+    assert IDS["TIDE"] not in {one.asset_id for one in ordinary}
+
+
+@few
+@given(seeds, instants)
+def test_pools_hold_what_positions_stake(seed: str, at: datetime) -> None:
+    bonded: Counter[int] = Counter()
+    for position in SimulatedSource(seed).positions(at):
+        for stake in position.stakes:
+            bonded[stake.pool] += stake.amount
+    ptoken = SimulatedSource(seed).ptoken(at)
+    assert {pool.index: pool.total_bonded for pool in ptoken.pools} == dict(bonded)
+    assert list(bonded) and sorted(bonded) == [0, 1, 2, 3]
+    assert 0 < ptoken.total_claimed <= ptoken.total_issued <= ptoken.total_supply
+    assert sum(bonded.values()) < ptoken.total_locked < ptoken.total_issued
+
+
+def test_the_protocol_token_is_emitted_by_the_hour() -> None:
+    """40 million a year for half of it."""
+    start, middle = (SOURCE.ptoken(LAUNCH + timedelta(hours=hours)) for hours in (0, 4_380))
+    assert middle.total_issued - start.total_issued == 20_000_000 * 10**6
+    assert middle == SOURCE.ptoken(middle.rewards_last_distributed)
+    assert SOURCE.ptoken(LAUNCH + timedelta(minutes=59)).rewards_last_distributed == LAUNCH
+    # 20 million on a weight of 12 million.
+    assert middle.stake_acc == Decimal("1.666666666666666666")
+
+
+def arrangements(at: datetime, seed: str = "1") -> dict[str, Arrangement]:
+    return {f"{one.address}/{one.index}": one for one in SimulatedSource(seed).arrangements(at)}
+
+
+def test_arrangements_are_of_every_class_and_in_every_state() -> None:
+    made = arrangements(NOON).values()
+    assert {one.member_class for one in made} == set(MemberClass)
+    assert {one.kind for one in made} == set(ScheduleKind)
+    assert all((one.ends_at is None) == (one.kind is ScheduleKind.LUMP_SUM) for one in made)
+    amounts = [unlock_amounts(one, NOON) for one in made]
+    assert len([one for one in amounts if one.reclaimed and one.claimable]) == 1
+    assert len([one for one in amounts if one.expired]) == 1
+    assert any(one.begins_at > NOON + 365 * DAY for one in made)
+    assert [one.index for one in made if one.address == RICH_ADDRESS] == [0, 1]
+
+
+@few
+@given(seeds, instants)
+def test_members_claim_no_more_than_has_unlocked_and_stake_and_hold_what_their_positions_say(
+    seed: str, at: datetime
+) -> None:
+    everyone = positions(seed, at)
+    for one in arrangements(at, seed).values():
+        amounts = unlock_amounts(one, at)
+        assert amounts.claimed <= amounts.unlocked
+        assert amounts.claimed + amounts.claimable + amounts.reclaimed + amounts.expired <= one.amount
+        assert (one.claimed > 0) == (one.last_claimed_at is not None)
+        assert one.last_claimed_at is None or one.last_claimed_at <= at
+        assert one.staked == sum(stake.amount for stake in everyone[one.address].stakes)
+        assert one.held == sum(b.amount for b in everyone[one.address].wallet if b.asset_id == IDS["PTK"])
+
+
+def test_claims_are_made_at_their_intervals_until_nothing_is_left() -> None:
+    """The rich address claims of 20 million over four years every 30 days, and a lump sum ten days after it unlocks."""
+    linear, lump = f"{RICH_ADDRESS}/0", f"{RICH_ADDRESS}/1"
+    before, after = (arrangements(LAUNCH + 30 * DAY + timedelta(seconds=s)) for s in (-1, 0))
+    assert (before[linear].claimed, before[linear].last_claimed_at) == (0, None)
+    assert after[linear].claimed == 20_000_000 * 10**6 * 30 // 1460
+    assert after[linear].last_claimed_at == LAUNCH + 30 * DAY
+    assert (before[lump].claimed, after[lump].claimed) == (0, 500_000 * 10**6)
+    end = arrangements(LAUNCH + 3_000 * DAY)
+    assert end[linear].claimed == end[linear].amount
+    assert end[lump].last_claimed_at == LAUNCH + 30 * DAY
+
+
+def test_an_admin_reclaims_from_the_second_on() -> None:
+    reclaim = datetime(2025, 2, 1, tzinfo=UTC)
+    before, after = (arrangements(at) for at in (reclaim - timedelta(seconds=1), reclaim))
+    assert not any(one.reclaimed_at for one in before.values())
+    assert [one.reclaimed_at for one in after.values() if one.reclaimed_at] == [reclaim]
+
+
+def test_there_are_two_swap_contracts_with_routes_between_plain_denoms() -> None:
+    contracts = SOURCE.swaps(NOON)
+    denoms = {asset.symbol_denom for asset in ASSETS.values()}
+    assert len(contracts) == 2
+    assert contracts[0].address == SWAP_CONTRACT
+    for contract in contracts:
+        assert parse_address(contract.address) == contract.address
+        for source, targets in contract.routes.items():
+            assert {source, *targets} <= denoms
+            assert targets
+            assert source not in targets
+            assert len(set(targets)) == len(targets)
+    assert contracts[1].routes["uorb"] == ("uusdt", "ahel")
+    assert contracts[1].routes["uusdt"] == contracts[0].routes["uusdt"]
+
+
+def test_draws_are_the_words_of_hashed_blocks() -> None:
+    """Eight 64-bit words a block, the last first; each scaled to the limit."""
+    draws = Draws("key")
+    blocks = [blake2b(f"key|{block}".encode()).digest() for block in (0, 1)]
+    words = [int.from_bytes(block[i : i + 8], "big") for block in blocks for i in range(56, -1, -8)]
+    assert [draws.below(1_000) for _ in range(16)] == [word * 1_000 // 2**64 for word in words]
+
+
+@given(st.text(max_size=5), st.integers(1, 10**6), st.integers(1, 40))
+def test_draws_stay_within_their_limits(key: str, low: int, doublings: int) -> None:
+    draws = Draws(key)
+    assert low <= draws.sized(low, doublings) < low * 2**doublings
+    assert low <= draws.between(low, low + 3) <= low + 3
+    assert draws.pick("abc") in "abc"
+    assert sorted(draws.sample("abc", 9)) == ["a", "b", "c"]
+    assert len(set(draws.sample(range(9), 4))) == 4
+
+
+@pytest.mark.parametrize(("percent", "always"), [(0, False), (100, True)])
+def test_chances_of_nothing_and_all_are_certain(percent: int, always: bool) -> None:
+    assert {Draws(str(key)).chance(percent) for key in range(200)} == {always}
