@@ -131,6 +131,12 @@ class Settings:
     tz: str = _setting("UTC", zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting("*", text, "Origins that browsers may call from: * or a comma-separated list.")
     prices_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of prices.")
+    rates_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of lend and borrow rates.")
+    markets_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of markets and their rules.")
+    loans_every: int = _setting(300, whole(1, 86400), "Seconds between snapshots of loans originated.")
+    ptoken_every: int = _setting(300, whole(1, 86400), "Seconds between snapshots of the protocol token.")
+    positions_every: int = _setting(300, whole(1, 86400), "Seconds between snapshots of all positions.")
+    routes_every: int = _setting(3600, whole(1, 86400), "Seconds between snapshots of swap routes.")
     log_level: str = _setting("info", log_level, "Least level that is logged: debug, info, warning or error.")
 
     @classmethod

@@ -45,6 +45,10 @@ class SourceError(AnalyticsError):
     """A source could not give a snapshot."""
 
 
+class SnapshotRefused(AnalyticsError):
+    """A snapshot of that instant cannot be taken, now or later; the message says why."""
+
+
 class ImportRefused(AnalyticsError):
     """A file of history cannot be imported as it is; nothing of it was written."""
 

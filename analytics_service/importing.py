@@ -7,11 +7,12 @@ its own version only; the next run has a greater one and ends in the same state 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -21,12 +22,12 @@ from analytics_service.errors import ImportRefused, StoreUnavailable
 from analytics_service.market.assets import Asset
 from analytics_service.sources.assets_file import read_assets_file
 from analytics_service.sources.files import Judged, Names, TimeUnit, judge_table
+from analytics_service.sources.rates_file import read_named_assets
 from analytics_service.sources.rejected import RejectedFile
-from analytics_service.sources.tables import Table, open_table
+from analytics_service.sources.tables import PRICE_FORMS, RATE_FORMS, Form, Table, open_table
 from analytics_service.store import ledger
 from analytics_service.store.assets import read_assets, write_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.prices import SCHEMA, write_prices
 
 _SHOWN = 5
 _SHOWN_LENGTH = 60
@@ -67,7 +68,24 @@ class Summary:
     rejected_files: tuple[Path, ...] = ()
 
 
-def import_prices(
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What can be imported: its ledger family, the forms of its files, and by table which field fills which column.
+
+    Every row fills the first table.
+    """
+
+    name: str
+    forms: Sequence[Form]
+    tables: Mapping[str, tuple[str, str]]
+
+
+PRICES = Family("prices", PRICE_FORMS, {"price": ("price", "price")})
+RATES = Family("rates", RATE_FORMS, {"lend_rate": ("lend", "apr"), "borrow_rate": ("borrow", "apr")})
+
+
+def import_files(
+    family: Family,
     store: Store,
     files: Sequence[Path],
     assets: Path | None,
@@ -77,27 +95,39 @@ def import_prices(
     reporter: Reporter,
     pause: Callable[[float], None] = time.sleep,
 ) -> Summary:
-    """Import price files; of several rows for one asset and second the later one wins, over files in their order.
+    """Import files of a family; of several rows for one asset and second the later one wins, over files in their order.
 
-    `assets` is the assets file; without one, files can only name registered assets. `at` is now: later observations
-    than that, give or take a day, are refused. ImportRefused, before anything is written, when a file or (without
-    `skip_invalid`) a row is bad. StoreUnavailable when ClickHouse stays away; the same import may then be repeated.
+    `assets` is the assets file; without one, files can only name registered assets, or those that a file of rates
+    describes itself. `at` is now: later observations than that, give or take a day, are refused. ImportRefused, before
+    anything is written, when a file or (without `skip_invalid`) a row is bad. StoreUnavailable when ClickHouse stays
+    away; the same import may then be repeated.
     """
     listed = read_assets_file(assets) if assets else []
-    tables = _opened(files)
+    tables = _opened(files, family.forms)
     registered = read_assets(store)
+    if family is RATES:
+        known_addresses = {asset.group_key.lower() for asset in [*listed, *registered.values()]}
+        named = read_named_assets(tables)
+        listed += [asset for asset in named if asset.group_key.lower() not in known_addresses]
     names = Names.of(listed, registered.values())
     judged, rejected_files = _judged(tables, names, unit, skip_invalid, at, reporter)
     rows = _in_order(judged)
+    if family is RATES:
+        rows = _with_rates_of_zero(rows)
     new = [asset for asset in listed if asset.id not in registered]
-    known = _written(store, rows, new, ", ".join(path.name for path in files), reporter, pause) if len(rows) else 0
+    source = ", ".join(path.name for path in files)
+    known = _written(store, family, rows, new, source, reporter, pause) if len(rows) else 0
     read, rejected = sum(each.read for each in judged), sum(each.rejected for each in judged)
     written = rows.height - known
     return Summary(read, written, read - rejected - written, rejected, tuple(rejected_files))
 
 
-def _opened(files: Sequence[Path]) -> list[Table]:
-    tables = [open_table(path) for path in files]
+import_prices = partial(import_files, PRICES)
+import_rates = partial(import_files, RATES)
+
+
+def _opened(files: Sequence[Path], forms: Sequence[Form]) -> list[Table]:
+    tables = [open_table(path, forms) for path in files]
     seen: set[Path] = set()
     for path in files:
         if path.resolve() in seen:
@@ -160,8 +190,20 @@ def _in_order(judged: list[Judged]) -> pl.DataFrame:
     return ordered.filter(is_last).drop("key")
 
 
+def _with_rates_of_zero(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows without a borrow rate say 0 where the asset can be borrowed, or is, in another row."""
+    borrowed = pl.col("borrow").is_not_null().any().over("asset")
+    return rows.with_columns(pl.when(borrowed).then(pl.col("borrow").fill_null(0)).alias("borrow"))
+
+
 def _written(
-    store: Store, rows: pl.DataFrame, new: list[Asset], source: str, reporter: Reporter, pause: Callable[[float], None]
+    store: Store,
+    family: Family,
+    rows: pl.DataFrame,
+    new: list[Asset],
+    source: str,
+    reporter: Reporter,
+    pause: Callable[[float], None],
 ) -> int:
     """Write assets, observations and then the ledger row. Answers how many of the observations the store had before."""
     patient = _Patience(pause)
@@ -171,7 +213,7 @@ def _written(
     known = 0
     writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="import")
     try:
-        pending = [writers.submit(_write_batch, store, batch, version, patient) for batch in _batches(rows)]
+        pending = [writers.submit(_write_batch, store, family, batch, version, patient) for batch in _batches(rows)]
         for done in as_completed(pending):
             count, had = done.result()
             known += had
@@ -179,7 +221,8 @@ def _written(
     finally:
         writers.shutdown(cancel_futures=True)
     first, last = int(rows["observed_at"].min()), int(rows["observed_at"].max())  # type: ignore[arg-type]
-    run = ledger.Run("prices", last, "import", first, last, rows.height, source, version)
+    count = sum(rows.height - rows[field].null_count() for field, _ in family.tables.values())
+    run = ledger.Run(family.name, last, "import", first, last, count, source, version)
     patient(lambda: ledger.complete(store, [run]))
     return known
 
@@ -192,16 +235,24 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         start += span
 
 
-def _write_batch(store: Store, batch: pl.DataFrame, version: int, patient: "_Patience") -> tuple[int, int]:
+def _write_batch(
+    store: Store, family: Family, batch: pl.DataFrame, version: int, patient: "_Patience"
+) -> tuple[int, int]:
     # Counted once, before the first attempt: an attempt that failed may still have written.
-    known = patient(lambda: _count_known(store, batch))
-    asset_id = pl.col("asset").cast(pl.String)
-    observations = batch.select("observed_at", "price", asset_id=asset_id, version=pl.lit(version, pl.UInt64))
-    patient(lambda: write_prices(store, observations.select(list(SCHEMA))))
+    known = patient(lambda: _count_known(store, next(iter(family.tables)), batch))
+    for table, (field, column) in family.tables.items():
+        filled = batch.filter(pl.col(field).is_not_null()) if batch[field].null_count() else batch
+        observations = filled.select(
+            pl.col("asset").cast(pl.String).alias("asset_id"),
+            "observed_at",
+            pl.col(field).alias(column),
+            pl.lit(version, pl.UInt64).alias("version"),
+        )
+        patient(partial(store.insert, table, observations))
     return batch.height, known
 
 
-def _count_known(store: Store, batch: pl.DataFrame) -> int:
+def _count_known(store: Store, table: str, batch: pl.DataFrame) -> int:
     """How many of the batch's observations have an asset and instant that the store already has."""
     bounds = batch.select(
         first_asset=pl.col("asset").min().cast(pl.String),
@@ -209,7 +260,7 @@ def _count_known(store: Store, batch: pl.DataFrame) -> int:
         start=pl.col("observed_at").min(),
         end=pl.col("observed_at").max(),
     ).row(0, named=True)
-    stored = store.frame("price_instants", **bounds).select(
+    stored = store.frame("instants", table=table, **bounds).select(
         pl.col("asset_id").cast(batch.schema["asset"], strict=False).alias("asset"),
         pl.col("instants").alias("observed_at"),
     )

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from analytics_service.errors import SourceError, StoreUnavailable
+from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed, new_version
+from analytics_service.store.ledger import completed, new_version, read_heads
 from jobs.registry import Job
 from jobs.snapshot import commit
 
@@ -28,6 +28,7 @@ class Outcome(StrEnum):
 
     DONE = "done"
     ALREADY_DONE = "already done"
+    SUPERSEDED = "a later snapshot is there already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,14 @@ def run_once(
 ) -> Outcome:
     """Take the job's snapshot as of the instant's whole second, unless it is complete.
 
+    Of a job that keeps no history only a newest snapshot is taken: nobody would read an older one.
     Without patience the first StoreUnavailable or SourceError is raised; with it the last one.
     """
     second = at.replace(microsecond=0)
 
     def attempt() -> Outcome:
+        if not job.history and _is_past(store, job.family, second):
+            return Outcome.SUPERSEDED
         return Outcome.DONE if _take(job, source, store, [second], "job") else Outcome.ALREADY_DONE
 
     return _patiently(attempt, patience or Patience())
@@ -69,8 +73,12 @@ def backfill(
     """Take the snapshots that are missing at multiples of `every` in [start, end]; answers how many were.
 
     `progress` hears how many instants were dealt with since it was last called. A broken-off backfill
-    goes on where it was when it is run again.
+    goes on where it was when it is run again. SnapshotRefused for a job that keeps no history.
     """
+    if not job.history:
+        raise SnapshotRefused(
+            f"{job.name} cannot be backfilled: only its newest state is asked for. Prices, rates and loans can be."
+        )
     wanted = instants(start, end, every)
     written = 0
     for first in range(0, len(wanted), _CHUNK):
@@ -92,9 +100,14 @@ def _take(job: Job, source: Source, store: Store, wanted: list[datetime], kind: 
     missing = [at for at in wanted if int(at.timestamp()) not in done]
     if missing:
         version = new_version()
-        snapshots = [job.collect(source, at, version) for at in missing]
+        snapshots = job.collect(source, store, missing, version)
         commit(store, snapshots, job.family, kind, source.spec, version)
     return len(missing)
+
+
+def _is_past(store: Store, family: str, at: datetime) -> bool:
+    head = read_heads(store).get(family)
+    return head is not None and at < head.instant
 
 
 def _patiently(attempt: Callable[[], Outcome], patience: Patience) -> Outcome:

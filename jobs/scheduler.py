@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.events import (
@@ -25,13 +26,19 @@ from jobs.runner import EPOCH, Outcome, Patience, run_once
 log = logging.getLogger(__name__)
 
 
-def run(settings: Settings, source: Source, store: Store, stop: threading.Event) -> None:
-    """Run all jobs until `stop` is set: each at once for the instant that is current, then at every further one.
+def run(
+    settings: Settings,
+    source: Source,
+    store: Store,
+    stop: threading.Event,
+    jobs: Iterable[Job] = tuple(JOBS.values()),
+) -> None:
+    """Run the jobs until `stop` is set: each at once for the instant that is current, then at every further one.
 
     Instants that passed while nothing ran are not made up for; `jobs backfill` does that. Once stopped, runs
     under way finish what they are at, but try nothing again.
     """
-    scheduler = build(settings, source, store, stop, now=datetime.now(UTC))
+    scheduler = build(settings, source, store, stop, datetime.now(UTC), jobs)
     scheduler.start()
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
     try:
@@ -43,14 +50,19 @@ def run(settings: Settings, source: Source, store: Store, stop: threading.Event)
 
 
 def build(
-    settings: Settings, source: Source, store: Store, stop: threading.Event, now: datetime
+    settings: Settings,
+    source: Source,
+    store: Store,
+    stop: threading.Event,
+    now: datetime,
+    jobs: Iterable[Job] = tuple(JOBS.values()),
 ) -> BackgroundScheduler:
-    """A scheduler of all jobs, not yet started; each job's first instant is the last one up to `now`."""
+    """A scheduler of the jobs, not yet started; each job's first instant is the last one up to `now`."""
     # What APScheduler says of runs is said by `report`, in our words.
     logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
     logging.getLogger("apscheduler.executors").setLevel(logging.CRITICAL)
     scheduler = BackgroundScheduler(timezone=UTC, executors={"default": InstantExecutor()})
-    for job in JOBS.values():
+    for job in jobs:
         every = job.every(settings)
         step = timedelta(seconds=every)
         first = EPOCH + (now - EPOCH) // step * step
@@ -94,10 +106,8 @@ class Tick:
         """Run the job for the instant, and say so where instants before it were passed over."""
         name, last, self._last = self._job.name, self._last, at
         if last and at - last > self._every:
-            log.warning(
-                "%s: no snapshots between %s and %s; `analytics-service jobs backfill %s` adds them.",
-                *(name, shown(last), shown(at), name),
-            )
+            remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
+            log.warning("%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy)
         if run_once(self._job, self._source, self._store, at, self._patience) is Outcome.DONE:
             log.info("%s: snapshot of %s is complete.", name, shown(at))
 

@@ -1,12 +1,13 @@
 """What a job took from its source, and the one way in which it comes to stand in the store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 import polars as pl
 
 from analytics_service.market.assets import Asset
+from analytics_service.sources.base import Source
 from analytics_service.store.assets import read_assets, write_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Run, complete, read_heads
@@ -14,9 +15,10 @@ from analytics_service.store.ledger import Run, complete, read_heads
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One family's data as of `at`: rows by table, each with its `observed_at` (unix seconds) and `version`.
+    """One family's data as of `at`: rows by table, which are written in that order.
 
-    `assets` are definitions as of `at`, from jobs that see them.
+    `observed_at` of rows (unix seconds) is what the ledger tells of them. `assets` are definitions as of `at`, from
+    jobs that see them.
     """
 
     at: datetime
@@ -26,7 +28,8 @@ class Snapshot:
     def run(self, family: str, kind: str, source: str, version: int) -> Run:
         """The ledger's row about this snapshot."""
         at = int(self.at.timestamp())
-        observed = [int(second) for frame in self.rows.values() for second in frame["observed_at"].unique()]
+        columns = [frame["observed_at"] for frame in self.rows.values() if "observed_at" in frame.columns]
+        observed = [int(second) for column in columns for second in column.unique()]
         return Run(
             family=family,
             at=at,
@@ -37,6 +40,20 @@ class Snapshot:
             source=source,
             version=version,
         )
+
+
+# Takes the snapshots of instants, oldest first, from a source, as a run with a version. It reads no clock, and writes
+# nothing; the store tells it what stands there already.
+Collect = Callable[[Source, Store, Sequence[datetime], int], list[Snapshot]]
+
+
+def each(collect: Callable[[Source, datetime, int], Snapshot]) -> Collect:
+    """The snapshots of a job that needs to know nothing but the instant."""
+
+    def collect_all(source: Source, store: Store, instants: Sequence[datetime], version: int) -> list[Snapshot]:
+        return [collect(source, at, version) for at in instants]
+
+    return collect_all
 
 
 def commit(

@@ -1,6 +1,7 @@
 """Reads a CSV file of assets: columns symbol, address and decimals, and any others."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -19,10 +20,10 @@ def read_assets_file(path: Path) -> list[Asset]:
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
     for number, row in enumerate(table.iter_rows(named=True), start=1):
-        fault = _fault(row) or _conflict(row, symbols.get(row["symbol"]), addresses.get(row["address"]))
+        fault = asset_fault(row) or _conflict(row, symbols.get(row["symbol"]), addresses.get(row["address"]))
         if fault:
             raise ImportRefused(f"Asset {number} of {path}, {_shown(row)}: {fault}. Correct the file.")
-        symbols[row["symbol"]] = addresses[row["address"]] = _asset(row)
+        symbols[row["symbol"]] = addresses[row["address"]] = token(row)
     if not addresses:
         raise ImportRefused(f"{path} names no assets.")
     return list(addresses.values())
@@ -44,7 +45,8 @@ def _read(path: Path) -> pl.DataFrame:
     return table.select(pl.col(names[name]).fill_null("").str.strip_chars().alias(name) for name in _COLUMNS)
 
 
-def _fault(row: dict[str, str]) -> str | None:
+def asset_fault(row: Mapping[str, str]) -> str | None:
+    """What is wrong with a row's symbol, address and decimals, taken by themselves."""
     if not row["symbol"]:
         return "the symbol is empty"
     # Commas separate ids in requests, a semicolon the group from the key.
@@ -58,7 +60,7 @@ def _fault(row: dict[str, str]) -> str | None:
 def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:
     if same_symbol and same_symbol.group_key != row["address"]:
         return f"the symbol stands for {same_symbol.group_key} further up"
-    if same_address and same_address != _asset(row):
+    if same_address and same_address != token(row):
         return f"the address is that of {same_address.symbol} with {same_address.decimals_denom} decimals further up"
     return None
 
@@ -67,7 +69,8 @@ def _shown(row: dict[str, str]) -> str:
     return repr(",".join(row.values())[:80])
 
 
-def _asset(row: dict[str, str]) -> Asset:
+def token(row: Mapping[str, str]) -> Asset:
+    """The asset of a good row: `token;<address>`."""
     decimals = int(row["decimals"])
     return Asset(
         group=AssetGroup.TOKEN,

@@ -1,4 +1,4 @@
-"""Judges the rows of price files: which asset, which second, which price, or why not."""
+"""Judges the rows of price and rate files: which asset, which second, which numbers, or why not."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import polars as pl
 from analytics_service.errors import ImportRefused
 from analytics_service.market.assets import Asset
 from analytics_service.market.prices import PRICE_DECIMALS
-from analytics_service.sources.tables import FIELDS, Form, Table
+from analytics_service.sources.tables import Form, Key, Table
 
 TimeUnit = Literal["s", "ms"]
 # Unix seconds reach this in the year 5138; as milliseconds it is March 1973.
@@ -18,14 +18,18 @@ _MILLISECONDS_FROM = 10**11
 # An observation cannot come from the future; a day allows for clocks and zones that are off.
 _AHEAD = 86_400
 _LAST_SECOND = 2**32 - 1
-_PRICE = pl.Decimal(38, PRICE_DECIMALS)
+_VALUE = pl.Decimal(38, PRICE_DECIMALS)
+_FLAG = {"true": True, "false": False}
+_UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
+    Key.ADDRESS: "no row gives it a symbol and a number of decimals"
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a row may call an asset, in each form of file, and the ids that can come out of it."""
+    """What a row may call an asset, and the ids that can come out of it. Addresses are in lower case."""
 
-    ids: dict[Form, dict[str, str]]
+    ids: dict[Key, dict[str, str]]
     ambiguous: frozenset[str]
     dtype: pl.Enum
 
@@ -42,9 +46,10 @@ class Names:
             symbols[asset.symbol] = asset.id
         ambiguous -= {asset.symbol for asset in listed}
         ids = sorted({asset.id for asset in [*listed, *registered]})
+        addresses = {asset.group_key.lower(): asset.id for asset in [*registered, *listed]}
         resolved = {symbol: id_ for symbol, id_ in symbols.items() if symbol not in ambiguous}
         return cls(
-            {Form.SYMBOL: resolved, Form.ID: dict(zip(ids, ids, strict=True))},
+            {Key.SYMBOL: resolved, Key.ID: dict(zip(ids, ids, strict=True)), Key.ADDRESS: addresses},
             frozenset(ambiguous),
             pl.Enum(ids),
         )
@@ -52,7 +57,7 @@ class Names:
 
 @dataclass(slots=True)
 class Judged:
-    """The outcome of a file. Good rows: asset (Enum of ids), observed_at (UInt32 seconds), price; in file order."""
+    """The outcome of a file. Good rows: asset (Enum of ids), observed_at (UInt32 seconds), values; in file order."""
 
     good: list[pl.DataFrame]
     read: int = 0
@@ -67,34 +72,34 @@ def judge_table(
     reject: Callable[[pl.DataFrame], None],
     advance: Callable[[int], None],
 ) -> Judged:
-    """Judge all rows of a file. `reject` gets bad rows (line, FIELDS, reason) as they are met, in order.
+    """Judge all rows of a file. `reject` gets bad rows (line, the file's fields, reason) as they are met, in order.
 
     ImportRefused when the file's times are in the other unit, or when it turns out to be unreadable.
     """
-    nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), "price": _PRICE}
+    form = table.form
+    nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), **dict.fromkeys(form.values, _VALUE)}
     judged, scale = Judged([pl.DataFrame(schema=nothing)]), _Scale(table, unit)
     latest = min(int(at.timestamp()) + _AHEAD, _LAST_SECOND)
     for block, size in table.blocks():
-        rows = _parsed(block, names, table.form)
+        rows = _parsed(block, names, form)
         scale.add(rows["time_number"])
         rows = rows.with_columns(observed_at=pl.col("time_number") // (1000 if unit == "ms" else 1))
-        usable = rows.select(_is_good(latest)).to_series()
+        usable = rows.select(_is_good(form, latest)).to_series()
         good = rows if usable.all() else rows.filter(usable)
-        judged.good.append(
-            good.select("asset", pl.col("observed_at").cast(pl.UInt32), pl.col("price_number").alias("price"))
-        )
+        judged.good.append(good.select("asset", pl.col("observed_at").cast(pl.UInt32), *_values(form)))
         judged.read += rows.height
         if good.height < rows.height:
             judged.rejected += rows.height - good.height
-            reject(_explained(rows.filter(~usable), names, table.form, latest))
+            reject(_explained(rows.filter(~usable), names, table, latest))
         advance(size)
     scale.check()
     return judged
 
 
 def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
-    ids = names.ids[form]
-    asset = _text("key").replace_strict(
+    ids = names.ids[form.key]
+    key = _text("key").str.to_lowercase() if form.key is Key.ADDRESS else _text("key")
+    asset = key.replace_strict(
         pl.Series(list(ids), dtype=pl.String),
         pl.Series(list(ids.values()), dtype=names.dtype),
         default=None,
@@ -104,7 +109,7 @@ def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
         asset=asset,
         # Spreadsheets and data frames write whole numbers as 1609459200.0.
         time_number=_text("time").str.strip_suffix(".0").cast(pl.Int64, strict=False),
-        price_number=_text("price").cast(_PRICE, strict=False),
+        **{_number(field): _text(field).cast(_VALUE, strict=False) for field in form.values},
     )
 
 
@@ -112,14 +117,34 @@ def _text(field: str) -> pl.Expr:
     return pl.col(field).str.strip_chars()
 
 
-def _is_good(latest: int) -> pl.Expr:
-    return (
+def _number(field: str) -> str:
+    return f"{field}_number"
+
+
+def _flag(field: str) -> pl.Expr:
+    """True or False in any case, as a Boolean; null for anything else."""
+    return _text(field).str.to_lowercase().replace_strict(_FLAG, default=None, return_dtype=pl.Boolean)
+
+
+def _values(form: Form) -> list[pl.Expr]:
+    """The numbers of good rows. What cannot be borrowed, and is not, has no borrow rate."""
+    values = {field: pl.col(_number(field)) for field in form.values}
+    if "enabled" in form.columns:
+        values["borrow"] = pl.when(_flag("enabled") | (values["borrow"] > 0)).then(values["borrow"])
+    return [value.alias(field) for field, value in values.items()]
+
+
+def _is_good(form: Form, latest: int) -> pl.Expr:
+    good = (
         (pl.col("extra") == "")
         & pl.col("asset").is_not_null()
         & pl.col("observed_at").is_between(0, latest).fill_null(False)
-        & pl.col("price_number").is_not_null()
-        & ~_is_negative("price")
     )
+    for field, most in form.values.items():
+        good &= pl.col(_number(field)).is_not_null() & ~_is_negative(field)
+        if most is not None:
+            good &= (pl.col(_number(field)) <= most).fill_null(False)
+    return good & _flag("enabled").is_not_null() if "enabled" in form.columns else good
 
 
 def _is_negative(field: str) -> pl.Expr:
@@ -127,33 +152,44 @@ def _is_negative(field: str) -> pl.Expr:
     return _text(field).str.contains(r"^-[0.]*[1-9]")
 
 
-def _explained(bad: pl.DataFrame, names: Names, form: Form, latest: int) -> pl.DataFrame:
+def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl.DataFrame:
     """Bad rows as they stand in the file, with the first reason that applies."""
-    key, time, price = (_text(field) for field in FIELDS)
-    column, time_column, price_column = form.value
-    number = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+    form = table.form
+    key, time = _text("key"), _text("time")
+    column, time_column = form.columns["key"], form.columns["time"]
     reasons = {
-        "the row has more than 3 fields": pl.col("extra") != "",
-        "the row is empty": pl.concat_str(key, time, price) == "",
+        f"the row has more than {len(table.fields)} fields": pl.col("extra") != "",
+        "the row is empty": pl.concat_str(*map(_text, table.fields)) == "",
         f"{column} is empty": key == "",
         "several assets have this symbol; say which in the assets file": key.is_in(list(names.ambiguous))
         & pl.col("asset").is_null(),
-        f"unknown {column}: neither in the assets file nor registered": pl.col("asset").is_null(),
+        f"unknown {column}: {_UNKNOWN[form.key]}": pl.col("asset").is_null(),
         f"{time_column} is empty": time == "",
         f"{time_column} is negative": _is_negative("time") & time.str.contains(r"^-[0-9]+(\.0)?$"),
         f"{time_column} is in the future": (pl.col("observed_at") > latest) | time.str.contains(r"^\+?[0-9]{19,}$"),
         f"{time_column} is not a whole number": pl.col("time_number").is_null(),
-        f"{price_column} is empty": price == "",
-        f"{price_column} is infinite": price.str.contains(r"^(?i)[+-]?inf(inity)?$"),
-        f"{price_column} is negative": _is_negative("price") & price.str.contains(number),
-        f"{price_column} is not below 10^20": price.str.contains(number),
     }
-    reason = pl.coalesce(
-        *(pl.when(applies).then(pl.lit(text)) for text, applies in reasons.items()),
-        pl.lit(f"{price_column} is not a number"),
-    )
-    whole_price = pl.when(pl.col("extra") == "").then("price").otherwise(pl.concat_str("price", pl.lit(","), "extra"))
-    return bad.select("line", "key", "time", whole_price.alias("price"), reason.alias("reason"))
+    for field, most in form.values.items():
+        reasons |= _value_reasons(field, form.columns[field], most)
+    if "enabled" in form.columns:
+        reasons[f"{form.columns['enabled']} is neither True nor False"] = _flag("enabled").is_null()
+    reason = pl.coalesce(pl.when(applies).then(pl.lit(text)) for text, applies in reasons.items())
+    last = table.fields[-1]
+    whole = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, pl.lit(","), "extra"))
+    return bad.with_columns(whole.alias(last), reason.alias("reason")).select("line", *table.fields, "reason")
+
+
+def _value_reasons(field: str, column: str, most: int | None) -> dict[str, pl.Expr]:
+    text, value = _text(field), pl.col(_number(field))
+    number = text.str.contains(r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
+    limit = "is not below 10^20" if most is None else f"is above {most}"
+    return {
+        f"{column} is empty": text == "",
+        f"{column} is infinite": text.str.contains(r"^(?i)[+-]?inf(inity)?$"),
+        f"{column} is negative": _is_negative(field) & number,
+        f"{column} {limit}": number & (value.is_null() if most is None else value.is_null() | (value > most)),
+        f"{column} is not a number": value.is_null(),
+    }
 
 
 @dataclass(slots=True)
@@ -177,7 +213,7 @@ class _Scale:
     def check(self) -> None:
         if self.first is None or self.odd * 2 < self.whole:
             return
-        column, path = self.table.form.value[1], self.table.path
+        column, path = self.table.form.columns["time"], self.table.path
         if self.unit == "s":
             raise ImportRefused(
                 f"The times of {path} look like milliseconds: the first {column} is {self.first}. Nothing was written. "

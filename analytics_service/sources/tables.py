@@ -1,7 +1,7 @@
-"""Reads CSV, gzipped CSV and Parquet files of prices as blocks of text.
+"""Reads CSV, gzipped CSV and Parquet files of prices or rates as blocks of text.
 
 A CSV row is one line of the file, so a fault costs one row and line numbers are those an editor shows. Fields may
-stand in double quotes; a quoted field cannot hold a comma or a line end, which no symbol, time or price does.
+stand in double quotes; a quoted field cannot hold a comma or a line end, which no symbol, time or number does.
 Blank lines at the end of a file are no rows; elsewhere they are empty ones.
 
 Parquet columns of text, integers and decimals are taken exactly. Binary floats are taken as their shortest decimal
@@ -11,7 +11,7 @@ text, the number their writer meant: such a file holds nothing better.
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -26,23 +26,64 @@ _BLOCK_BYTES = 16 * 2**20
 _BLOCK_ROWS = 500_000
 _LONGEST_HEADER = 64 * 2**10
 _LONGEST_LINE = 4 * _BLOCK_BYTES
-# Columns of a block: the row's number in its file, its fields, and whatever follows the third field.
-FIELDS = ["key", "time", "price"]
+_TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 _QUOTED = r'^\s*"(.*)"\s*$'
 
 
-class Form(Enum):
-    """Names of the columns of a price file: what names the asset, the time, the price."""
+class Key(Enum):
+    """What names the asset of a row; an address may be written in any case."""
 
-    SYMBOL = ("symbol", "timestamp", "USD_price")
-    ID = ("asset_id", "ts", "price")
+    SYMBOL = "symbol"
+    ID = "asset id"
+    ADDRESS = "address"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a file may look like: the names of its columns by field, among them `key` and `time`.
+
+    `values` are the fields of numbers, which must not be negative, each with the greatest it may be; None is below
+    10^20. With `more`, a file may have further columns, which count for nothing.
+    """
+
+    key: Key
+    columns: Mapping[str, str]
+    values: Mapping[str, int | None]
+    more: bool = False
+
+    def __str__(self) -> str:
+        return ",".join(self.columns.values())
+
+
+_PRICE = {"price": None}
+PRICE_FORMS = (
+    Form(Key.SYMBOL, {"key": "symbol", "time": "timestamp", "price": "USD_price"}, _PRICE),
+    Form(Key.ID, {"key": "asset_id", "time": "ts", "price": "price"}, _PRICE),
+)
+RATE_FORMS = (
+    Form(
+        Key.ADDRESS,
+        {
+            "key": "asset_address",
+            "time": "timestamp",
+            "symbol": "symbol",
+            "decimals": "decimals",
+            "enabled": "borrowing_enabled",
+            "lend": "current_liquidity_rate",
+            "borrow": "current_variable_borrow_rate",
+        },
+        {"lend": 100, "borrow": 100},
+        more=True,
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A price file whose columns have been recognised.
+    """A file whose columns have been recognised.
 
-    `columns` are the file's own, in its order; `fields` says which of FIELDS each of them is. `size` is what the
+    `columns` are the file's own, in its order; `fields` says which of the form's fields each of them is. Blocks hold
+    the row's number in the file as `line`, the fields, and as `extra` what follows the last of them. `size` is what the
     sizes of all blocks add up to. A row's number counts `place`s: lines with the header as the first, or rows.
     """
 
@@ -55,20 +96,20 @@ class Table:
     blocks: Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 
 
-def open_table(path: Path) -> Table:
-    """Recognise a price file. ImportRefused when it is missing, unreadable, or has other columns."""
+def open_table(path: Path, forms: Sequence[Form] = PRICE_FORMS) -> Table:
+    """Recognise a file as one of some forms. ImportRefused when it is missing, unreadable, or has other columns."""
     if not path.is_file():
         raise ImportRefused(f"{path} is not a file. Check the name.")
     with _readable(path), path.open("rb") as file:
         start = file.read(4)
     if not start:
-        raise ImportRefused(f"{path} is empty. It needs a header line: {_forms()}.")
+        raise ImportRefused(f"{path} is empty. It needs a header line: {_shown(forms)}.")
     if start == b"PAR1" or path.suffix == ".parquet":
-        return _parquet_table(path)
+        return _parquet_table(path, forms)
     with _lines(path) as (_, stream):
         header = stream.readline(_LONGEST_HEADER)
     columns = [name.strip().strip('"') for name in header.decode("utf-8-sig", "replace").strip().split(",")]
-    form, fields = _recognised(path, columns)
+    form, fields = _recognised(path, columns, forms)
     blocks = partial(_csv_blocks, path, fields)
     return Table(path, form, columns, fields, path.stat().st_size, "line", blocks)
 
@@ -112,16 +153,17 @@ def _parsed(block: bytes, fields: list[str], line: int) -> pl.DataFrame:
     return rows
 
 
-def _parquet_table(path: Path) -> Table:
+def _parquet_table(path: Path, forms: Sequence[Form]) -> Table:
     with _readable(path):
         scan = pl.scan_parquet(path, glob=False)
         schema = scan.collect_schema()
         height = int(scan.select(pl.len()).collect().item())
-    form, fields = _recognised(path, schema.names())
-    for name, dtype in schema.items():
-        if not (dtype.is_numeric() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null)):
+    form, fields = _recognised(path, schema.names(), forms)
+    for name, field in zip(schema.names(), fields, strict=True):
+        dtype = schema[name]
+        if field in form.columns and not (dtype.is_numeric() or dtype in _TEXTS):
             raise ImportRefused(
-                f"Column {name} of {path} is of type {dtype}. Write prices and unix times as numbers or text."
+                f"Column {name} of {path} is of type {dtype}. Write prices, rates and unix times as numbers or text."
             )
     return Table(path, form, schema.names(), fields, height, "row", partial(_parquet_blocks, path, fields, height))
 
@@ -137,18 +179,19 @@ def _parquet_blocks(path: Path, fields: list[str], height: int) -> Iterator[tupl
         yield rows.with_row_index("line", start + 1), rows.height
 
 
-def _recognised(path: Path, columns: list[str]) -> tuple[Form, list[str]]:
+def _recognised(path: Path, columns: list[str], forms: Sequence[Form]) -> tuple[Form, list[str]]:
     found = [name.lower() for name in columns]
-    for form in Form:
-        known = dict(zip((name.lower() for name in form.value), FIELDS, strict=True))
-        if sorted(found) == sorted(known):
-            return form, [known[name] for name in found]
+    for form in forms:
+        known = {name.lower(): field for field, name in form.columns.items()}
+        whole = all(found.count(name) == 1 for name in known)
+        if whole and (form.more or len(found) == len(known)):
+            return form, [known.get(name, f"column {place}") for place, name in enumerate(found)]
     shown = ", ".join(columns)[:200]
-    raise ImportRefused(f"{path} has the columns {shown!r}. A price file needs {_forms()}.")
+    raise ImportRefused(f"{path} has the columns {shown!r}. It needs {_shown(forms)}.")
 
 
-def _forms() -> str:
-    return " or ".join(",".join(form.value) for form in Form)
+def _shown(forms: Sequence[Form]) -> str:
+    return " or ".join(map(str, forms))
 
 
 @contextmanager

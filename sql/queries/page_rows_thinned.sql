@@ -1,6 +1,7 @@
--- The last row of each series and bucket among a page's parts; series is the asset's place in ids, from 0.
+-- The last row of each series and bucket among a page's parts; series is the asset's place in ids, from 0, behind the
+-- last one for any other asset.
 SELECT
-    transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), 0) AS series,
+    transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})) AS series,
     max(p.observed_at) AS observed_at,
     argMax(p.value, bitShiftLeft(toUInt128(toUnixTimestamp(p.observed_at)), 64) + p.rank) AS value,
     toUInt64(0) AS rank

@@ -47,6 +47,12 @@ MALFORMED = [
     ("CORS_ORIGINS", ""),
     ("PRICES_EVERY", "0"),
     ("PRICES_EVERY", "86401"),
+    ("RATES_EVERY", "0"),
+    ("MARKETS_EVERY", "0"),
+    ("LOANS_EVERY", "0"),
+    ("PTOKEN_EVERY", "0"),
+    ("POSITIONS_EVERY", "0"),
+    ("ROUTES_EVERY", "0"),
     ("LOG_LEVEL", "INFO"),
     ("LOG_LEVEL", "verbose"),
 ]
@@ -69,6 +75,12 @@ WELL_FORMED = [
     ("TZ", "Asia/Kathmandu", "Asia/Kathmandu"),
     ("CORS_ORIGINS", "https://a.example,https://b.example", "https://a.example,https://b.example"),
     ("PRICES_EVERY", "86400", 86400),
+    ("RATES_EVERY", "15", 15),
+    ("MARKETS_EVERY", "15", 15),
+    ("LOANS_EVERY", "15", 15),
+    ("PTOKEN_EVERY", "15", 15),
+    ("POSITIONS_EVERY", "15", 15),
+    ("ROUTES_EVERY", "15", 15),
     ("LOG_LEVEL", "warning", "warning"),
 ]
 

@@ -26,6 +26,7 @@ from jobs.scheduler import InstantExecutor, Tick, build, report, run
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 EVERY_SECOND = Settings(prices_every=1)
+PRICES = [JOBS["prices"]]
 
 
 class RecordingStore(Store):
@@ -59,7 +60,7 @@ def run_until_stopped(
     source: SimulatedSource, store: Store, stop: threading.Event, settings: Settings
 ) -> None:
     """Run the scheduler in a thread; fail where it is not stopped in ten seconds."""
-    thread = threading.Thread(target=run, args=(settings, source, store, stop), daemon=True)
+    thread = threading.Thread(target=run, args=(settings, source, store, stop, PRICES), daemon=True)
     thread.start()
     thread.join(timeout=10)
     ended = not thread.is_alive()

@@ -1,6 +1,6 @@
--- At which instants do assets from one id to another have prices, within a range of time? All bounds are inclusive.
+-- At which instants do assets from one id to another have observations, within a range of time? All bounds are inclusive.
 SELECT asset_id, groupArray(toUnixTimestamp(observed_at)) AS instants
-FROM price
+FROM {table:Identifier}
 WHERE asset_id BETWEEN {first_asset:String} AND {last_asset:String}
   AND observed_at BETWEEN toDateTime({start:UInt32}, 'UTC') AND toDateTime({end:UInt32}, 'UTC')
 GROUP BY asset_id

@@ -1,0 +1,141 @@
+"""Lend, collateral and debt markets and the rules of all borrowing, as of snapshots."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+
+from analytics_service.errors import NoSnapshot
+from analytics_service.market.markets import (
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    DebtMarket,
+    GlobalConfig,
+    LendMarket,
+    Market,
+)
+from analytics_service.store.columns import (
+    AMOUNT,
+    COUNT,
+    FLAG,
+    RATIO,
+    TEXT,
+    TIME,
+    Columns,
+    decoded,
+    fields_of,
+    snapshot_frame,
+)
+from analytics_service.store.connection import Store
+
+_LEND_STATE: Columns = {"apr": RATIO, "principal": AMOUNT, "receipt_supply": AMOUNT}
+_LEND: Columns = {"asset_id": TEXT, **_LEND_STATE, "interest_paid": AMOUNT}
+_COLLATERAL_CONFIG: Columns = {
+    "enabled": FLAG,
+    "allowable_ltv": RATIO,
+    "liquidation_ltv": RATIO,
+    "collateral_cap": AMOUNT,
+    "min_discount": RATIO,
+    "max_discount": RATIO,
+}
+_COLLATERAL_STATE: Columns = {"balance": AMOUNT, "shares": AMOUNT}
+_COLLATERAL: Columns = {"asset_id": TEXT, **_COLLATERAL_CONFIG, **_COLLATERAL_STATE}
+_DEBT_CONFIG: Columns = {
+    "enabled": FLAG,
+    "borrow_cap": AMOUNT,
+    "borrow_halt_utilization": RATIO,
+    "interest_fee": RATIO,
+}
+_DEBT_STATE: Columns = {
+    "apr": RATIO,
+    "balance": AMOUNT,
+    "shares": AMOUNT,
+    "time_last_distributed_interest": TIME,
+    "utilization_accumulator": RATIO,
+}
+_DEBT: Columns = {"asset_id": TEXT, **_DEBT_CONFIG, **_DEBT_STATE}
+_CONFIG: Columns = {
+    "time_window_nanos": COUNT,
+    "partial_liquidation_threshold": RATIO,
+    "target_liquidation_health": RATIO,
+    "liquidation_fee": RATIO,
+    "flash_loans_enabled": FLAG,
+    "flash_loan_fee": RATIO,
+    "staking_health_modifier": RATIO,
+    "stake_collateral_ratio": RATIO,
+    "stake_flash_loan_ratio": RATIO,
+    "dynamic_discount_width": RATIO,
+    "hnative": TEXT,
+    "ptoken": TEXT,
+}
+
+
+def market_frames(
+    markets: Iterable[Market],
+    interest_paid: Mapping[str, int],
+    config: GlobalConfig,
+    at: datetime,
+    version: int,
+) -> dict[str, pl.DataFrame]:
+    """A snapshot's rows by table. `interest_paid` is that of each lend market so far, in denom units."""
+    lends: list[dict[str, Any]] = []
+    collaterals: list[dict[str, Any]] = []
+    debts: list[dict[str, Any]] = []
+    for market in markets:
+        asset_id = market.asset_id
+        if lend := market.lend:
+            lends.append({"asset_id": asset_id, **fields_of(lend), "interest_paid": interest_paid[asset_id]})
+        for part, rows in ((market.collateral, collaterals), (market.debt, debts)):
+            if part:
+                rows.append({"asset_id": asset_id, **fields_of(part), **fields_of(part.config)})
+    return {
+        "market_lend": snapshot_frame(lends, _LEND, at, version),
+        "market_collateral": snapshot_frame(collaterals, _COLLATERAL, at, version),
+        "market_debt": snapshot_frame(debts, _DEBT, at, version),
+        "market_config": snapshot_frame([fields_of(config)], _CONFIG, at, version),
+    }
+
+
+def read_markets(store: Store, at: int) -> dict[str, Market]:
+    """The markets of a snapshot (unix second of a head of family markets), by asset id, in the order of ids."""
+    lends = {asset_id: lend for asset_id, (lend, _) in read_lends(store, at).items()}
+    collaterals = {
+        row["asset_id"]: CollateralMarket(
+            CollateralConfig(**_part(row, _COLLATERAL_CONFIG)), **_part(row, _COLLATERAL_STATE)
+        )
+        for row in decoded(store, "market_collateral", _COLLATERAL, at=at)
+    }
+    debts = {
+        row["asset_id"]: DebtMarket(DebtConfig(**_part(row, _DEBT_CONFIG)), **_part(row, _DEBT_STATE))
+        for row in decoded(store, "market_debt", _DEBT, at=at)
+    }
+    return {
+        asset_id: Market(asset_id, lends.get(asset_id), collaterals.get(asset_id), debts.get(asset_id))
+        for asset_id in sorted({*lends, *collaterals, *debts})
+    }
+
+
+def read_config(store: Store, at: int) -> GlobalConfig:
+    """The rules of all borrowing of a snapshot. NoSnapshot when there is none of that unix second."""
+    for row in decoded(store, "market_config", _CONFIG, at=at):
+        return GlobalConfig(**row)
+    raise NoSnapshot("No snapshot of markets has been completed yet; the first one may be on its way.")
+
+
+def read_lends(store: Store, at: int) -> dict[str, tuple[LendMarket, int]]:
+    """The lend markets of a snapshot with the interest that lenders were paid so far, in denom units, by asset id."""
+    return {
+        row["asset_id"]: (LendMarket(**_part(row, _LEND_STATE)), row["interest_paid"])
+        for row in decoded(store, "market_lend", _LEND, at=at)
+    }
+
+
+def read_interest_paid(store: Store, at: int) -> dict[str, int]:
+    """Interest that lenders were paid up to a snapshot, in denom units, by asset id, in the order of ids."""
+    return {asset_id: paid for asset_id, (_, paid) in read_lends(store, at).items()}
+
+
+def _part(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+    return {name: row[name] for name in columns}

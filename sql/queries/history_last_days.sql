@@ -1,0 +1,8 @@
+-- What was the last value of each series before the begin of a UTC day, however long before?
+SELECT asset_id, observed_at, {value:Identifier} AS value, rank
+FROM {rollup:Identifier}
+WHERE width = 'day'
+  AND asset_id IN {ids:Array(String)}
+  AND cell < toDateTime({before:UInt32}, 'UTC')
+ORDER BY asset_id, cell DESC, rank DESC
+LIMIT 1 BY asset_id

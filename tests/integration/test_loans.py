@@ -1,0 +1,156 @@
+"""Loans: cumulative sums that are exact in whatever order snapshots are taken."""
+
+import random
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import polars as pl
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.market.loans import Event, EventKind
+from analytics_service.series.latest import latest
+from analytics_service.series.rows import LOANS
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import completed, read_heads
+from analytics_service.store.loans import TOTAL, Loans, read_loans
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.integration.handmade import FINEST, HUGE, NOON, HandMade, market
+
+JOB = JOBS["loans"]
+MINUTE = timedelta(minutes=1)
+SECOND = int(NOON.timestamp())
+EPOCH = datetime.fromtimestamp(0, NOON.tzinfo)
+MARKETS = [market("token;a", apr="0.1"), market("token;b", apr="0.1"), market("token;lend")]
+
+
+def event(
+    id_: str, minutes: float, usd: str, asset_id: str = "token;a", kind: EventKind = EventKind.BORROW
+) -> Event:
+    """An event some minutes after noon."""
+    return Event(id_, kind, asset_id, "0xabc", NOON + minutes * MINUTE, HUGE, Decimal(usd))
+
+
+EVENTS = [
+    event("first", -90_000, "1000000000.000000000000000001"),
+    event("second", 0, "10"),
+    event("third", 0.5, "100", "token;b"),
+    event("flash", 0.75, "7", kind=EventKind.FLASH_LOAN),
+    event("repaid", 0.8, "5000", kind=EventKind.REPAY),
+    event("fourth", 1.5, "0.000000000000000001"),
+]
+# By hand: what the events above come to at noon, one minute and two minutes later.
+AT_NOON = Decimal("1000000010.000000000000000001")
+TOTALS = [AT_NOON, AT_NOON + 100, AT_NOON + 100 + FINEST]
+
+
+def run(source: HandMade, store: Store, minutes: int) -> Loans:
+    """Take the snapshot some minutes after noon; what all loans came to then."""
+    run_once(JOB, source, store, NOON + minutes * MINUTE)
+    return read_loans(store, SECOND + 60 * minutes)
+
+
+def totals(store: Store, *minutes: int) -> list[Decimal]:
+    """The totals that the snapshots say."""
+    return [read_loans(store, SECOND + 60 * minute).total for minute in minutes]
+
+
+def test_loans_add_up_from_the_first_one_by_asset_and_in_all(store: Store) -> None:
+    source = HandMade(markets_=MARKETS, events_=EVENTS)
+    assert run(source, store, 0) == Loans(AT_NOON, {"token;a": AT_NOON, "token;b": Decimal(0)}, Decimal(0))
+    assert run(source, store, 1) == Loans(
+        AT_NOON + 100, {"token;a": AT_NOON, "token;b": Decimal(100)}, Decimal(7)
+    )
+    assert run(source, store, 2).by_asset == {"token;a": AT_NOON + FINEST, "token;b": Decimal(100)}
+    assert totals(store, 0, 1, 2) == TOTALS
+
+
+def test_the_source_is_asked_only_for_events_it_has_not_told(store: Store) -> None:
+    source = HandMade(events_=EVENTS)
+    run(source, store, 0)
+    run(source, store, 2)
+    run(source, store, 1)
+    assert source.asked == [(EPOCH, NOON), (NOON, NOON + 2 * MINUTE)]
+
+
+def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) -> None:
+    """Minute 2 stands there; then minutes -1 to 3 are filled, so 0 and 1 from what is stored."""
+    source = HandMade(events_=EVENTS)
+    run(source, store, 2)
+    assert backfill(JOB, source, store, NOON - MINUTE, NOON + 3 * MINUTE, MINUTE, lambda _: None) == 4
+    assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
+
+
+def test_the_same_in_any_order_and_with_any_repeats(store: Store) -> None:
+    """Random events and snapshots, against plain sums."""
+    draw = random.Random(5)
+    assets = ["token;a", "token;b", "token;c"]
+    events = [
+        event(f"e{n}", draw.randrange(0, 600) / 10, f"{draw.randrange(10**6)}.{draw.randrange(10**9)}", asset)
+        for n, asset in enumerate(draw.choices(assets, k=300))
+    ]
+    source = HandMade(markets_=MARKETS, events_=sorted(events, key=lambda each: each.at) + events[:50])
+    minutes = draw.sample(range(61), 25)
+    for place, minute in enumerate(minutes):
+        if place % 5:
+            run(source, store, minute)
+        else:
+            first = NOON + minute * MINUTE
+            backfill(JOB, source, store, first, first + 5 * MINUTE, MINUTE, lambda _: None)
+    taken = sorted(completed(store, "loans", SECOND, SECOND + 4000))
+    assert len(taken) >= 25
+    for second in taken:
+        until = [each for each in events if each.at.timestamp() <= second]
+        found = read_loans(store, second)
+        assert found.total == sum((each.usd for each in until), Decimal(0))
+        for asset in assets:
+            mine = sum((each.usd for each in until if each.asset_id == asset), Decimal(0))
+            assert found.by_asset.get(asset, Decimal(0)) == mine
+
+
+@pytest.mark.parametrize("table", ["event", "loans_originated", "flash_loan_volume", "snapshot"])
+def test_a_run_that_died_counts_nothing_twice(table: str, store: Store, settings: Settings) -> None:
+    class Dying(Store):
+        def insert(self, name: str, rows: pl.DataFrame) -> None:
+            if name == table:
+                raise StoreUnavailable("ClickHouse is gone.")
+            super().insert(name, rows)
+
+    source = HandMade(events_=EVENTS)
+    run(source, store, 0)
+    dying = Dying(settings)
+    with pytest.raises(StoreUnavailable):
+        run(source, dying, 1)
+    dying.close()
+    assert read_heads(store)["loans"].at == SECOND
+    run(source, store, 2)
+    run(source, store, 1)
+    assert totals(store, 0, 1, 2) == TOTALS
+
+
+def test_an_event_within_a_second_counts_from_the_next_one(store: Store) -> None:
+    """Half a second after noon: not in noon's snapshot, which was taken before, but in the next."""
+    source = HandMade(events_=[event("late", 0.5 / 60, "3")])
+    run(source, store, 0)
+    run(source, store, 2)
+    run(source, store, 1)
+    assert totals(store, 0, 1, 2) == [0, 3, 3]
+
+
+def test_an_asset_that_can_be_borrowed_has_a_history_before_its_first_loan(store: Store) -> None:
+    assert run(HandMade(markets_=MARKETS), store, 0).by_asset == {"token;a": Decimal(0), "token;b": Decimal(0)}
+
+
+def test_histories_answer_the_total_and_each_asset(store: Store) -> None:
+    run(HandMade(events_=EVENTS), store, 0)
+    run(HandMade(events_=EVENTS), store, 2)
+    found = latest(store, LOANS, [TOTAL, "token;b"], SECOND + 3600)
+    assert found == {TOTAL: (TOTALS[2], NOON + 2 * MINUTE), "token;b": (Decimal(100), NOON + 2 * MINUTE)}
+
+
+def test_the_family_is_as_new_as_its_snapshot_though_nothing_happened(store: Store) -> None:
+    run(HandMade(events_=EVENTS), store, 2)
+    run(HandMade(events_=EVENTS), store, 9)
+    assert read_heads(store)["loans"].last_observed_at == SECOND + 9 * 60

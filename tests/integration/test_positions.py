@@ -1,0 +1,248 @@
+"""Positions: what changed is written, what closed is marked, and a lookup reads one address."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import clickhouse_connect
+import polars as pl
+import pytest
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.config import Settings
+from analytics_service.errors import SnapshotRefused, StoreUnavailable
+from analytics_service.market.activity import Activity, activity
+from analytics_service.market.positions import (
+    Account,
+    Balance,
+    Holding,
+    LendPosition,
+    Position,
+    Stake,
+    Unbonding,
+)
+from analytics_service.store.connection import Store
+from analytics_service.store.positions import read_activity, read_position
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
+
+JOB = JOBS["positions"]
+MINUTE = timedelta(minutes=1)
+SECOND = int(NOON.timestamp())
+ALICE, BOB = "0x" + "a" * 40, "cosmos1" + "b" * 38
+RICH = Position(
+    ALICE,
+    accounts=(
+        Account(0, (Holding("native;x", HUGE), Holding("token;y", 0)), (Holding("token;z", LARGEST),)),
+        Account(1),
+        Account(7, (), (Holding("token;z", 1), Holding("token;zz", 2))),
+    ),
+    lends=(LendPosition("native;x", 10**36, 0), LendPosition("token;y", 0, 3)),
+    wallet=(Balance("native;x", 5), Balance("unknown;what;ever", HUGE)),
+    stakes=(
+        Stake(0, 0, 10, False, None, Decimal("0.000000000000000001")),
+        Stake(0, 0, 20, True, NOON, Decimal(0)),
+        Stake(2, 0, 30, True, NOON + MINUTE, Decimal("12345678901234567890.5")),
+        Stake(0, 7, 40, False, None, Decimal(1)),
+    ),
+    unbondings=(Unbonding(9, NOON + MINUTE), Unbonding(8, NOON), Unbonding(8, NOON)),
+    unclaimed=1,
+    claimable_rewards=2,
+    claimable_unbonding=HUGE,
+)
+POOR = Position(BOB, lends=(LendPosition("native;x", 1, 1),))
+
+
+def run(store: Store, minute: int, *positions: Position) -> None:
+    """Take the snapshot of a minute after noon, in which there are these positions."""
+    run_once(JOB, HandMade(positions_=positions), store, NOON + minute * MINUTE)
+
+
+def read(store: Store, minute: int, address: str = ALICE) -> Position:
+    return read_position(store, address, SECOND + 60 * minute)
+
+
+class Written:
+    """How many rows of items the snapshot of a minute after noon wrote."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __call__(self, minute: int, *, closed: bool = False) -> int:
+        which = "AND closed" if closed else ""
+        query = f"SELECT count() FROM position FINAL WHERE observed_at = {SECOND + 60 * minute} {which}"
+        return int(self._client.query(query).result_rows[0][0])
+
+
+@pytest.fixture
+def written(settings: Settings) -> Iterator[Written]:
+    """Counts with a client that the service's own code has no part in."""
+    client = clickhouse_connect.get_client(
+        dsn=settings.clickhouse_url,
+        username=settings.clickhouse_user,
+        password=settings.clickhouse_password,
+        database=settings.clickhouse_database,
+    )
+    yield Written(client)
+    client.close()
+
+
+def test_a_position_comes_back_exactly(store: Store) -> None:
+    run(store, 0, RICH, POOR)
+    assert read(store, 0) == RICH
+    assert read(store, 0, BOB) == POOR
+
+
+def test_an_address_without_a_position_has_an_empty_one(store: Store) -> None:
+    run(store, 0, POOR)
+    assert read(store, 0) == Position(ALICE)
+
+
+def test_addresses_are_stored_in_lower_case(store: Store) -> None:
+    run(store, 0, replace(RICH, address=ALICE.upper().replace("X", "x")))
+    assert read(store, 0) == RICH
+
+
+def test_a_snapshot_without_changes_writes_no_items(store: Store, written: Written) -> None:
+    run(store, 0, RICH, POOR)
+    assert written(0) > 0
+    run(store, 1, POOR, RICH)
+    assert written(1) == 0
+    assert read(store, 1) == RICH
+
+
+def test_only_what_changed_is_written(store: Store, written: Written) -> None:
+    """One amount of one item, of one of two addresses."""
+    run(store, 0, RICH, POOR)
+    run(store, 1, replace(RICH, unclaimed=100), POOR)
+    assert written(1) == 1
+    assert read(store, 1) == replace(RICH, unclaimed=100)
+    assert read(store, 0) == RICH
+
+
+def test_what_closed_is_marked_and_gone(store: Store, written: Written) -> None:
+    """An account is closed with its two debts; then everything of the address is."""
+    run(store, 0, RICH, POOR)
+    fewer = replace(RICH, accounts=RICH.accounts[:2])
+    run(store, 1, fewer, POOR)
+    assert written(1, closed=True) == written(1) == 2
+    assert read(store, 1) == fewer
+    run(store, 2, POOR)
+    assert read(store, 2) == Position(ALICE)
+    assert read(store, 2, BOB) == POOR
+    assert written(2) == written(2, closed=True)
+    run(store, 3, POOR)
+    assert written(3) == 0
+    assert read(store, 0) == RICH
+
+
+def test_what_closed_may_open_again(store: Store) -> None:
+    run(store, 0, RICH)
+    run(store, 1)
+    run(store, 2, RICH)
+    assert [read(store, minute) for minute in range(3)] == [RICH, Position(ALICE), RICH]
+
+
+def test_one_of_several_equal_items_may_close(store: Store) -> None:
+    run(store, 0, RICH)
+    fewer = replace(RICH, unbondings=RICH.unbondings[1:])
+    run(store, 1, fewer)
+    assert read(store, 1) == fewer
+
+
+def test_a_snapshot_that_is_not_complete_is_not_seen(store: Store, settings: Settings) -> None:
+    """Readers ask for the head's instant, which is noon as long as the next snapshot has no ledger row."""
+    run(store, 0, RICH)
+    with pytest.raises(StoreUnavailable):
+        run(dying(settings, "snapshot"), 1, POOR)
+    assert read(store, 0) == RICH
+    assert read(store, 0, BOB) == Position(BOB)
+
+
+@pytest.mark.parametrize("table", ["position", "position_digest", "position_summary", "snapshot"])
+@pytest.mark.parametrize("after", [1, 2])
+def test_what_a_dead_run_left_is_put_right_by_the_next(
+    table: str, after: int, store: Store, settings: Settings
+) -> None:
+    """The dead run saw a state that the next one, for the same instant or a later one, sees no more."""
+    run(store, 0, RICH)
+    with pytest.raises(StoreUnavailable):
+        run(dying(settings, table), 1, replace(RICH, unclaimed=55, wallet=(), stakes=()), POOR)
+    run(store, after, RICH)
+    assert read(store, after) == RICH
+    assert read(store, after, BOB) == Position(BOB)
+
+
+def dying(settings: Settings, table: str) -> Store:
+    class Dying(Store):
+        def insert(self, name: str, rows: pl.DataFrame) -> None:
+            if name == table:
+                raise StoreUnavailable("ClickHouse is gone.")
+            super().insert(name, rows)
+
+    return Dying(settings)
+
+
+def test_no_positions_are_added_before_the_newest(store: Store, settings: Settings, written: Written) -> None:
+    """Neither before a complete snapshot, also when it found no change, nor before what a dead run wrote."""
+    run(store, 0, RICH)
+    run(store, 2, RICH)
+    run(store, 1, POOR)
+    assert written(1) == 0
+    with pytest.raises(SnapshotRefused, match="later snapshot"):
+        JOB.collect(HandMade(positions_=[POOR]), store, [NOON + MINUTE], 1)
+    with pytest.raises(StoreUnavailable):
+        run(dying(settings, "snapshot"), 4, POOR)
+    with pytest.raises(SnapshotRefused, match="later snapshot"):
+        run(store, 3, POOR)
+
+
+def random_position(draw: random.Random, address: str) -> Position:
+    """Something of everything, small enough that states often share items."""
+    few = range(draw.randint(0, 3))
+    return Position(
+        address,
+        accounts=tuple(
+            Account(
+                index,
+                tuple(Holding(f"token;{n}", draw.randint(0, 2)) for n in few),
+                tuple(Holding(f"token;{n}", draw.randint(0, 2)) for n in range(draw.randint(0, 2))),
+            )
+            for index in few
+        ),
+        lends=tuple(LendPosition(f"token;{n}", draw.randint(0, 2), draw.randint(0, 2)) for n in few),
+        wallet=tuple(Balance(f"token;{n}", draw.randint(0, 2)) for n in few),
+        stakes=tuple(Stake(n, 0, draw.randint(0, 2), draw.random() < 0.5, None, Decimal(0)) for n in few),
+        unclaimed=draw.randint(0, 1),
+    )
+
+
+def test_states_come_back_exactly_however_they_follow_each_other(store: Store) -> None:
+    """Ten snapshots of twenty addresses, each of them absent now and then; all ten are read at the end."""
+    draw = random.Random(3)
+    addresses = [f"0x{n:040x}" for n in range(20)]
+    states: list[dict[str, Position]] = [{}]
+    for minute in range(1, 11):
+        state = {}
+        for address in addresses:
+            before = states[-1].get(address)
+            if draw.random() < 0.9:
+                state[address] = before if before and draw.random() < 0.5 else random_position(draw, address)
+        states.append(state)
+        run(store, minute, *state.values())
+    for minute, state in list(enumerate(states))[1:]:
+        for address in addresses:
+            assert read(store, minute, address) == state.get(address, Position(address)), (minute, address)
+        assert read_activity(store, SECOND + 60 * minute) == activity(state.values())
+
+
+def test_activity_counts_debts_accounts_and_lenders(store: Store) -> None:
+    """Alice owes in accounts 0 and 7 and lends; Bob lends; a debt or receipt of nothing does not count."""
+    nothing = Position(
+        "0xc", accounts=(Account(0, debts=(Holding("token;z", 0),)),), lends=(LendPosition("token;z", 0, 0),)
+    )
+    run(store, 0, RICH, POOR, nothing)
+    assert read_activity(store, SECOND) == Activity(1, 2, 2)

@@ -1,0 +1,196 @@
+"""Rates: snapshots of both sides of a market, their histories, and imports of files."""
+
+import csv
+import gzip
+import os
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.errors import ImportRefused
+from analytics_service.importing import Summary, import_rates
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.markets import LendMarket
+from analytics_service.series.latest import latest
+from analytics_service.series.rows import BORROW_RATES, LEND_RATES, History
+from analytics_service.store.assets import read_assets, write_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_heads
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.integration.handmade import MARKETS, NOON, HandMade, market
+from tests.integration.imports import NOW, Progress, query
+
+HOUR = timedelta(hours=1)
+SECOND = int(NOON.timestamp())
+COLUMNS = "timestamp,symbol,asset_address,decimals,active,borrowing_enabled,current_liquidity_rate"
+HEADER = f"{COLUMNS},current_variable_borrow_rate,last_update_timestamp\n"
+AAA, BBB = "token;0xAbC0", "token;0xb"
+
+
+def rates(store: Store, history: History, *ids: str, at: int = SECOND) -> dict[str, Decimal]:
+    return {asset_id: apr for asset_id, (apr, _) in latest(store, history, ids, at).items()}
+
+
+def test_a_snapshot_tells_each_side_of_a_market_that_has_it(store: Store) -> None:
+    run_once(JOBS["rates"], HandMade(), store, NOON)
+    ids = [each.asset_id for each in MARKETS]
+    assert rates(store, LEND_RATES, *ids) == {"native;all": Decimal("0.031234567890123456"), "token;lend": Decimal(0)}
+    assert rates(store, BORROW_RATES, *ids) == {"native;all": Decimal("99.5"), "token;debt": Decimal("0.1")}
+
+
+def test_a_rate_that_is_none_is_refused(store: Store) -> None:
+    with pytest.raises(ValueError, match="is not an APR"):
+        run_once(JOBS["rates"], HandMade(markets_=[market("token;a", apr="101")]), store, NOON)
+
+
+def test_a_backfill_adds_what_is_missing(store: Store) -> None:
+    source = HandMade(markets_=[market("token;a", LendMarket(Decimal("0.5"), 1, 1))])
+    run_once(JOBS["rates"], source, store, NOON)
+    assert backfill(JOBS["rates"], source, store, NOON - 3 * HOUR, NOON, HOUR, lambda _: None) == 3
+    assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600) == {"token;a": Decimal("0.5")}
+    assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600 - 1) == {}
+
+
+def rate_file(folder: Path, *rows: str, name: str = "rates.csv") -> Path:
+    path = folder / name
+    path.write_text(HEADER + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+def imported(store: Store, *files: Path, skip_invalid: bool = False) -> Summary:
+    return import_rates(store, list(files), None, "s", skip_invalid, NOW, Progress())
+
+
+def stored(settings: Settings, table: str) -> dict[tuple[object, object], object]:
+    rows = query(settings, f"SELECT asset_id, toUnixTimestamp(observed_at), apr FROM {table} FINAL")
+    return {(asset_id, second): apr for asset_id, second, apr in rows}
+
+
+def test_an_import_registers_assets_and_writes_both_rates(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """B cannot be borrowed, so it has no borrow rate; A cannot either at 300, but could before, so its rate is 0."""
+    path = rate_file(
+        tmp_path,
+        "100,AAA,0xAbC0,18,True,True,3.7e-05,0.25,99",
+        "100,BBB,0xb,6,True,False,0.5,0.0,99",
+        "200,AAA,0xAbC0,18,True,False,0.01,0.125,99",
+        "300,AAA,0xAbC0,18,False,false,0,0,99",
+    )
+    assert imported(store, path) == Summary(read=4, written=4, replaced=0, rejected=0)
+    assert stored(settings, "lend_rate") == {
+        (AAA, 100): Decimal("0.000037"),
+        (BBB, 100): Decimal("0.5"),
+        (AAA, 200): Decimal("0.01"),
+        (AAA, 300): Decimal(0),
+    }
+    assert stored(settings, "borrow_rate") == {
+        (AAA, 100): Decimal("0.25"),
+        (AAA, 200): Decimal("0.125"),
+        (AAA, 300): Decimal(0),
+    }
+    assert read_assets(store) == {
+        AAA: Asset(AssetGroup.TOKEN, "0xAbC0", "AAA", "AAA", "aaa", 18, 6),
+        BBB: Asset(AssetGroup.TOKEN, "0xb", "BBB", "BBB", "bbb", 6, 6),
+    }
+    head = read_heads(store)["rates"]
+    assert (head.at, head.last_observed_at) == (300, 300)
+    assert query(settings, "SELECT kind, rows, source FROM snapshot FINAL") == [("import", 7, "rates.csv")]
+
+
+def test_importing_again_changes_nothing(store: Store, settings: Settings, tmp_path: Path) -> None:
+    path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", "200,AAA,0xa,18,True,True,0.1,0.25,99")
+    assert imported(store, path) == Summary(2, 2, 0, 0)
+    before = stored(settings, "lend_rate"), stored(settings, "borrow_rate"), read_assets(store)
+    assert imported(store, path) == Summary(2, 0, 2, 0)
+    assert (stored(settings, "lend_rate"), stored(settings, "borrow_rate"), read_assets(store)) == before
+
+
+def test_an_address_means_the_registered_asset_in_any_case(store: Store, settings: Settings, tmp_path: Path) -> None:
+    registered = Asset(AssetGroup.TOKEN, "0xABC0", "Asset A", "A", "ua", 8, 2)
+    write_assets(store, [registered], 1)
+    imported(store, rate_file(tmp_path, "100,AAA,0xabc0,18,True,True,0.1,0.25,99"))
+    assert read_assets(store) == {registered.id: registered}
+    assert stored(settings, "lend_rate") == {(registered.id, 100): Decimal("0.1")}
+
+
+BAD = {
+    "100,AAA,0xa,18,True,True,-0.1,0.25,99": "current_liquidity_rate is negative",
+    "100,AAA,0xa,18,True,True,0.1,100.5,99": "current_variable_borrow_rate is above 100",
+    "100,AAA,0xa,18,True,True,1e30,0.25,99": "current_liquidity_rate is above 100",
+    "100,AAA,0xa,18,True,True,0.1,,99": "current_variable_borrow_rate is empty",
+    "100,AAA,0xa,18,True,True,much,0.1,99": "current_liquidity_rate is not a number",
+    "100,AAA,0xa,18,True,maybe,0.1,0.1,99": "borrowing_enabled is neither True nor False",
+    "100,AAA,,18,True,True,0.1,0.1,99": "asset_address is empty",
+    "100,AAA,0xq,many,True,True,0.1,0.1,99": "unknown asset_address: no row gives it a symbol and a number of decimals",
+    "1.5,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is not a whole number",
+    "99999999999,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is in the future",
+    "100,AAA,0xa,18,True,True,0.1,0.1,99,7": "the row has more than 9 fields",
+}
+
+
+def test_bad_rows_are_kept_with_their_reason(store: Store, settings: Settings, tmp_path: Path) -> None:
+    path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", *BAD)
+    done = imported(store, path, skip_invalid=True)
+    assert (done.written, done.rejected) == (1, len(BAD))
+    with done.rejected_files[0].open() as file:
+        kept = list(csv.DictReader(file))
+    assert {",".join(list(row.values())[:9]): row["reason"] for row in kept} == BAD
+    assert [int(row["line"]) for row in kept] == list(range(3, 3 + len(BAD)))
+    assert stored(settings, "borrow_rate") == {("token;0xa", 100): Decimal("0.25")}
+
+
+def test_an_import_with_a_bad_row_writes_nothing(store: Store, tmp_path: Path) -> None:
+    path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", next(iter(BAD)))
+    with pytest.raises(ImportRefused, match="current_liquidity_rate is negative"):
+        imported(store, path)
+    assert (read_heads(store), read_assets(store)) == ({}, {})
+
+
+def test_a_file_without_the_columns_is_refused(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text("symbol,timestamp,USD_price\nAAA,100,1\n")
+    with pytest.raises(ImportRefused, match="It needs asset_address,timestamp,"):
+        imported(store, path)
+
+
+def test_rates_that_were_imported_are_answered(store: Store, settings: Settings, tmp_path: Path) -> None:
+    rows = ("3600,AAA,0xa,18,True,True,0.1,0.25,99", "7200,BBB,0xb,18,True,True,0.5,0.75,9")
+    imported(store, rate_file(tmp_path, *rows))
+    client = falcon.testing.TestClient(create_app(settings, store))
+    for path, points in (
+        ("lend/rate-history", {"token;0xa": ["0.1", "0.1"], "token;0xb": [None, "0.5"]}),
+        ("borrow/rate-history", {"token;0xa": ["0.25", "0.25"], "token;0xb": [None, "0.75"]}),
+    ):
+        answer = client.simulate_get(f"/api/v1/markets/{path}", query_string="start=3600&end=7200&period=h").json
+        series = {one["asset"]["id"]: [point["v"] for point in one["points"]] for one in answer["data"]["series"]}
+        assert series == points
+
+
+REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_daily.csv.gz"
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="ANALYTICS_TEST_DATA names no folder of real data")
+def test_the_real_rates_are_all_there(store: Store, settings: Settings) -> None:
+    """Compared with the file's own text; assets that were never borrowed have no borrow rates."""
+    done = import_rates(store, [REAL], None, "s", False, datetime.now(UTC), Progress())
+    with gzip.open(REAL, "rt") as file:
+        rows = list(csv.DictReader(file))
+    assert done == Summary(len(rows), len(rows), 0, 0)
+    key = {(f"token;{row['asset_address']}", int(row["timestamp"])): row for row in rows}
+    assert stored(settings, "lend_rate") == {at: Decimal(row["current_liquidity_rate"]) for at, row in key.items()}
+    borrowable = {
+        row["asset_address"]
+        for row in rows
+        if row["borrowing_enabled"] == "True" or Decimal(row["current_variable_borrow_rate"])
+    }
+    assert stored(settings, "borrow_rate") == {
+        at: Decimal(row["current_variable_borrow_rate"])
+        for at, row in key.items()
+        if row["asset_address"] in borrowable
+    }
+    assert 0 < len(borrowable) < len(read_assets(store)) == 67
