@@ -5,6 +5,7 @@ from typing import Any
 import falcon
 
 from analytics_service.http.errors import RequestError
+from analytics_service.http.resource import Resource
 
 ALLOWED = ("GET", "HEAD", "OPTIONS")
 
@@ -18,12 +19,12 @@ class Negotiation:
             raise falcon.HTTPMethodNotAllowed(ALLOWED)
 
     def process_resource(
-        self, req: falcon.Request, resp: falcon.Response, resource: object, params: dict[str, object]
+        self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
         """Runs for known paths only, so that an unknown path is told first."""
-        if req.method in ("GET", "HEAD") and not req.client_accepts_json:
+        if req.method in ("GET", "HEAD") and not req.client_accepts(resource.media):
             raise RequestError(
-                "content_type_unsupported", f"Accept: {req.accept[:80]} rules out application/json, all there is here."
+                "content_type_unsupported", f"Accept: {req.accept[:80]} rules out {resource.media}, all there is here."
             )
 
 

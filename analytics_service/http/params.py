@@ -1,8 +1,8 @@
 """Query parameters, declared per route: what is not declared is refused (decisions section 3)."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import falcon
 
 from analytics_service.http.errors import RequestError
+from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import split_id
 from analytics_service.series.grid import MAX_SECOND, Period
 
@@ -19,13 +20,17 @@ MAX_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A query parameter: `parse` turns its text into a value or raises ValueError saying what is allowed."""
+    """A parameter: `parse` turns its text into a value or raises ValueError saying what is allowed.
+
+    `schema` is what the OpenAPI document says of it; its first example is used in examples of requests.
+    """
 
     name: str
     parse: Callable[[str], Any]
     help: str
     required: bool = False
     default: Any = None
+    schema: Mapping[str, object] = field(default_factory=lambda: {"type": "string"})
 
 
 def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
@@ -45,6 +50,14 @@ def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
                 f"Query parameter {param.name} is required and must not be empty: {param.help}",
             )
     return {param.name: _value(param, given.get(param.name, [])) for param in declared}
+
+
+def read_path(declared: Param, value: str) -> Any:
+    """A parameter in the path, parsed. RequestError when it is malformed."""
+    try:
+        return declared.parse(value)
+    except ValueError as error:
+        raise RequestError("path_parameter_invalid", f"{declared.name}={shown(value)}: {error}.") from None
 
 
 def shown(value: str) -> str:
@@ -123,20 +136,130 @@ def asset_ids(value: str) -> list[str]:
     return list(dict.fromkeys(asset_id(part) for part in value.split(",")))
 
 
+def denom(value: str) -> str:
+    """A plain chain denom; the id form of an asset is none."""
+    if re.match(r"(native|token);", value):
+        raise ValueError("must be a plain chain denom, not an asset id")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}", value):
+        raise ValueError("must be a chain denom of letters, digits and / : . _ -")
+    return value
+
+
 @cache
 def _zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-WITH_TEXT = Param("with_text", boolean, "true adds human-readable texts in extra.text.", default=False)
-RANGE = (
-    Param("start", whole(0, MAX_SECOND), "unix seconds, inclusive start of the range.", required=True),
-    Param("end", whole(0, MAX_SECOND), "unix seconds, inclusive end of the range.", required=True),
-    Param("period", period, "unit of a bucket: h, d, w, m or y.", required=True),
-    Param("interval", whole(1, 10_000), "width of a bucket in units of period.", default=1),
-    Param("tz", time_zone, "IANA zone whose hours, days, months and years the buckets follow."),
-    Param("fill", one_of("previous", "none"), "none leaves buckets without an observation null.", default="previous"),
-    Param("limit", whole(1, MAX_LIMIT), "buckets of a page.", default=200),
-    Param("offset", whole(0, 10**18 - 1), "first bucket of the page: next_offset of the page before.", default=0),
+def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
+    shown_by = {"examples": [*examples]} if examples else {}
+    return {"type": "integer", "minimum": low, "maximum": high, **shown_by}
+
+
+_BOOLEAN = {"type": "boolean"}
+_ID = r"(native|token);[^,]+"
+WITH_TEXT = Param(
+    "with_text", boolean, "true adds human-readable texts in extra.text.", default=False, schema=_BOOLEAN
 )
-ASSET_IDS = Param("asset_ids", asset_ids, "asset ids separated by commas; all assets when omitted.")
+WITH_VALUE = Param(
+    "with_value",
+    boolean,
+    "true adds USD values, and the prices they were calculated with, in extra.value.",
+    default=False,
+    schema=_BOOLEAN,
+)
+WITH_PERCENT = Param(
+    "with_percent", boolean, "true adds fractions of the amount in extra.percent.", default=False, schema=_BOOLEAN
+)
+RANGE = (
+    Param(
+        "start",
+        whole(0, MAX_SECOND),
+        "unix seconds, inclusive start of the range.",
+        required=True,
+        schema=_integers(0, MAX_SECOND, 1764547200),
+    ),
+    Param(
+        "end",
+        whole(0, MAX_SECOND),
+        "unix seconds, inclusive end of the range.",
+        required=True,
+        schema=_integers(0, MAX_SECOND, 1767225599),
+    ),
+    Param(
+        "period",
+        period,
+        "unit of a bucket: h, d, w, m or y.",
+        required=True,
+        schema={"type": "string", "enum": [*Period], "examples": ["d"]},
+    ),
+    Param(
+        "interval",
+        whole(1, 10_000),
+        "width of a bucket in units of period.",
+        default=1,
+        schema=_integers(1, 10_000),
+    ),
+    Param(
+        "tz",
+        time_zone,
+        "IANA zone whose hours, days, months and years the buckets follow.",
+        schema={"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]},
+    ),
+    Param(
+        "fill",
+        one_of("previous", "none"),
+        "none leaves buckets without an observation null.",
+        default="previous",
+        schema={"type": "string", "enum": ["previous", "none"]},
+    ),
+    Param("limit", whole(1, MAX_LIMIT), "buckets of a page.", default=200, schema=_integers(1, MAX_LIMIT)),
+    Param(
+        "offset",
+        whole(0, 10**18 - 1),
+        "first bucket of the page: next_offset of the page before.",
+        default=0,
+        schema=_integers(0, 10**18 - 1),
+    ),
+)
+ASSET_ID = Param(
+    "asset_id",
+    asset_id,
+    "id of an asset.",
+    required=True,
+    schema={"type": "string", "pattern": "^(native|token);.+$", "examples": ["native;uorb"]},
+)
+ASSET_IDS = Param(
+    "asset_ids",
+    asset_ids,
+    "asset ids separated by commas; all assets when omitted.",
+    schema={"type": "string", "pattern": f"^{_ID}(,{_ID})*$"},
+)
+SHAPE = Param(
+    "shape",
+    one_of("newer", "older"),
+    "older answers lists without sums, under the names that single markets use.",
+    default="newer",
+    schema={"type": "string", "enum": ["newer", "older"]},
+)
+_ADDRESS_FORM = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
+ADDRESS = Param(
+    "address",
+    parse_address,
+    "bech32 address, or 0x and 40 hex digits.",
+    required=True,
+    schema={"type": "string", "pattern": _ADDRESS_FORM, "examples": ["0x" + "0" * 40]},
+)
+CONTRACT_ADDRESS = Param(
+    "contract_address",
+    parse_address,
+    "address of a swap contract: bech32, or 0x and 40 hex digits.",
+    required=True,
+    schema={"type": "string", "pattern": _ADDRESS_FORM, "examples": ["0x" + "0" * 40]},
+)
+SOURCE_DENOM = Param(
+    "source_denom",
+    denom,
+    "plain chain denom to swap from.",
+    required=True,
+    schema={"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}$", "examples": ["uusdc"]},
+)

@@ -2,18 +2,30 @@
 
 from abc import ABC, abstractmethod
 from datetime import UTC, datetime
-from typing import ClassVar
 
 import falcon
 
 from analytics_service.http.params import Param
+from analytics_service.present.shapes import Node
 
 
 class Resource(ABC):
     """A path that answers GET and HEAD; Falcon drops the body of a HEAD and keeps its length."""
 
-    query: ClassVar[tuple[Param, ...]] = ()
+    query: tuple[Param, ...] = ()
     """Query parameters the path takes; all others are refused."""
+    path: tuple[Param, ...] = ()
+    """Parameters in the path itself."""
+    shape: Node | None = None
+    """What `data` is. A list has a count too; paths without a shape are not in the OpenAPI document."""
+    media: str = falcon.MEDIA_JSON
+    """Media type of the answer; callers that rule it out are refused."""
+    summary: str
+    """What the path answers, in a line: that of the class's docstring, unless a resource sets its own."""
+
+    def __init_subclass__(cls) -> None:
+        if "summary" not in vars(cls):
+            cls.summary = (cls.__doc__ or "").strip().partition("\n")[0]
 
     @abstractmethod
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -23,7 +35,7 @@ class Resource(ABC):
         """Answer with the headers that GET would."""
         self.on_get(req, resp)
 
-    def on_options(self, req: falcon.Request, resp: falcon.Response) -> None:
+    def on_options(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Say which methods there are; cross-origin headers are added for browsers."""
         resp.set_header("Allow", "GET, HEAD, OPTIONS")
         resp.set_header("Content-Length", "0")

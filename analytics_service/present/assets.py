@@ -4,58 +4,79 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from analytics_service.market.assets import Asset, split_id
-from analytics_service.present.shapes import (
-    NUMBER,
-    PRICE,
-    STRING,
-    TIME,
-    Field,
-    Flags,
-    Kind,
-    Shape,
-    Variants,
-)
+from analytics_service.market.assets import Asset
+from analytics_service.present.kinds import ASSET_SPEC, NUMBER, PRICE, SPEC, STRING, TIME, word
+from analytics_service.present.shapes import Field, Kind, OneOf, Scope, Shape, within
 
-
-def asset_spec(asset_id: str) -> dict[str, object]:
-    """The AssetSpec object of an asset id."""
-    group, key = split_id(asset_id)
-    return {"id": asset_id, "group": str(group), "group_key": key}
-
-
-_SPEC_OF_ID = Kind(asset_spec)
-
-ASSET_SPEC = Shape("AssetSpec", (Field("id", STRING), Field("group", STRING), Field("group_key", STRING)))
 ASSET_METADATA = Shape(
     "AssetMetadata",
+    "How an asset is named and counted.",
     (
-        Field("decimals_denom", NUMBER),
-        Field("decimals_display", NUMBER),
-        Field("name", STRING),
-        Field("symbol", STRING),
-        Field("symbol_denom", STRING),
+        Field("decimals_denom", NUMBER, "Decimal places between denom and standard amounts."),
+        Field("decimals_display", NUMBER, "Decimals used when rendering text."),
+        Field("name", STRING, "Full name."),
+        Field("symbol", STRING, "Symbol."),
+        Field("symbol_denom", STRING, "Denom symbol."),
     ),
 )
-_KIND = Field("kind", STRING)
-_ORIGIN = Field("origin_asset", _SPEC_OF_ID)
-ASSET_CLASSIFICATION = Variants(
+
+
+def _stands_for(name: str, kind: str, help: str) -> Shape:
+    origin = Field(
+        "origin_asset", SPEC, "Asset that this one stands for.", optional=kind == "liquid_staking_token"
+    )
+    return Shape(name, help, (Field("kind", word(kind), "Names the variant."), origin))
+
+
+_RECEIPT = Field(
+    "protocol_receipt_asset",
+    SPEC,
+    "Token that lenders of the asset receive.",
+    source="receipt_asset",
+    optional=True,
+)
+ASSET_CLASSIFICATION = OneOf(
     "AssetClassification",
-    (),
+    "What an asset is in the protocol.",
     key="kind",
     choices={
-        "regular": Shape("Regular", (_KIND, Field("protocol_receipt_asset", _SPEC_OF_ID, source="receipt_asset"))),
-        "protocol_receipt_token": Shape("ReceiptToken", (_KIND, _ORIGIN)),
-        "liquid_staking_token": Shape("LiquidStakingToken", (_KIND, _ORIGIN)),
+        "regular": Shape(
+            "RegularAsset",
+            "An asset that stands for itself.",
+            (Field("kind", word("regular"), "Names the variant."), _RECEIPT),
+        ),
+        "protocol_receipt_token": _stands_for(
+            "ProtocolReceiptToken", "protocol_receipt_token", "A claim on lent assets."
+        ),
+        "liquid_staking_token": _stands_for(
+            "LiquidStakingToken", "liquid_staking_token", "A claim on staked assets."
+        ),
     },
 )
 _INFO_FIELDS = (
-    Field("asset", ASSET_SPEC, source=""),
-    Field("classification", ASSET_CLASSIFICATION, source=""),
-    Field("metadata", ASSET_METADATA, source=""),
+    Field("asset", ASSET_SPEC, "The asset.", source=""),
+    Field("classification", ASSET_CLASSIFICATION, "What it is in the protocol.", source=""),
+    Field("metadata", ASSET_METADATA, "How it is named and counted.", source=""),
 )
-ASSET_INFO = Shape("AssetInfo", _INFO_FIELDS)
-ASSET_PRICE = Shape("AssetPrice", (Field("price", PRICE), Field("last_updated_at", TIME)))
+ASSET_INFO = Shape("AssetInfo", "An asset.", _INFO_FIELDS)
+ASSET_PRICE = Shape(
+    "AssetPrice",
+    "What an asset costs.",
+    (
+        Field("price", PRICE, "USD for one standard unit, from the protocol's price oracle."),
+        Field("last_updated_at", TIME, "When the oracle last stated it."),
+    ),
+)
+PRICED_ASSET = Shape(
+    "PricedAsset",
+    "An asset and what it costs.",
+    (*within("asset", _INFO_FIELDS), Field("price", ASSET_PRICE, "Its price.", source="quote")),
+)
+
+# The AssetInfo of the asset that amounts around it are of.
+OWN_INFO = Field(
+    "asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.own)), "The asset.", source=""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +87,14 @@ class Quote:
     last_updated_at: datetime
 
 
-def asset_info(asset: Asset) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class PricedAsset:
+    """An asset and its newest price."""
+
+    asset: Asset
+    quote: Quote
+
+
+def asset_info(asset: Asset) -> dict[str, object] | None:
     """The AssetInfo object of an asset."""
-    return ASSET_INFO.render(asset, Flags())
-
-
-def priced_asset(asset: Asset, quote: Quote, flags: Flags) -> dict[str, object]:
-    """An AssetInfo with the asset's price, as the price list shows it."""
-    return {**ASSET_INFO.render(asset, flags), "price": ASSET_PRICE.render(quote, flags)}
+    return ASSET_INFO.render(asset, Scope())

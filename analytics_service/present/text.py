@@ -1,12 +1,16 @@
 """Values as people read them (decisions 4.3, 4.7)."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 
+from analytics_service.market.values import EXACT
+
 NONE = "N/A"
 _CENT = Decimal("0.01")
-_EXACT = Context(prec=120, rounding=ROUND_HALF_EVEN)
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
+# Months are left out: they have no fixed number of seconds. A year is the 365 days that rates count.
+_DURATIONS = (("year", 31_536_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def plain(value: Decimal) -> str:
@@ -16,6 +20,25 @@ def plain(value: Decimal) -> str:
     return "0" if text == "-0" else text
 
 
+def amount(standard: Decimal, decimals: int, symbol: str) -> str:
+    """An amount in standard units with the asset's display decimals, such as 1,234.50 USDT."""
+    return f"{_rounded(standard, decimals)} {symbol}"
+
+
+def percent(fraction: Decimal) -> str:
+    """A fraction as a percentage with two decimals, such as 12.34%; Infinity as such."""
+    if not fraction.is_finite():
+        return str(fraction)
+    return f"{_rounded(fraction.scaleb(2, context=EXACT), 2)}%"
+
+
+def usd(dollars: Decimal) -> str:
+    """A sum in dollars: $1,234.56, -$1,234.56, and <$0.01 or >-$0.01 for what is no cent but not nothing."""
+    if dollars and -_CENT < dollars < _CENT:
+        return "<$0.01" if dollars > 0 else ">-$0.01"
+    return f"{'-' if dollars < 0 else ''}${_rounded(dollars.copy_abs(), 2)}"
+
+
 def price(usd: Decimal) -> str:
     """A price in dollars: from 1 on with two decimals, below with four significant digits."""
     if usd == 0:
@@ -23,8 +46,13 @@ def price(usd: Decimal) -> str:
     # Rounded first: 0.99996 reads 1.00, and 0.099996 reads 0.1000.
     short = _FOUR_DIGITS.plus(usd)
     if abs(short) >= 1:
-        return f"${usd.quantize(_CENT, context=_EXACT):,f}"
+        return f"${_rounded(usd, 2)}"
     return f"${short.quantize(Decimal(1).scaleb(short.adjusted() - 3)):f}"
+
+
+def duration(seconds: Decimal | int) -> str:
+    """A length of time in words, every unit that is not zero: 14 days, 1 year, 1 day 2 hours, 0.5 seconds."""
+    return " ".join(_parts(Decimal(seconds)))
 
 
 def time(at: datetime) -> str:
@@ -35,3 +63,22 @@ def time(at: datetime) -> str:
 def rfc3339(at: datetime) -> str:
     """An instant in RFC 3339, UTC, such as 2025-03-01T12:00:00Z."""
     return f"{at:%Y-%m-%dT%H:%M:%S}Z"
+
+
+def _rounded(value: Decimal, decimals: int) -> str:
+    short = value.quantize(Decimal(1).scaleb(-decimals), context=EXACT)
+    return f"{short if short else short.copy_abs():,f}"
+
+
+def _parts(seconds: Decimal) -> Iterator[str]:
+    left = seconds
+    for unit, length in _DURATIONS:
+        count, left = divmod(left, length)
+        if count:
+            yield _counted(count, unit)
+    if left or not seconds:
+        yield _counted(left, "second")
+
+
+def _counted(count: Decimal, unit: str) -> str:
+    return f"{plain(count)} {unit}{'' if count == 1 else 's'}"

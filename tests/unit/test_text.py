@@ -51,3 +51,87 @@ def test_times() -> None:
     at = datetime(2025, 3, 1, 12, 0, 0, tzinfo=UTC)
     assert text.time(at) == "2025-03-01 12:00:00 UTC"
     assert text.rfc3339(at) == "2025-03-01T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("standard", "decimals", "expected"),
+    [
+        ("1234.5", 2, "1,234.50 USDT"),
+        ("0", 2, "0.00 USDT"),
+        # Half to even at the last shown decimal; what is smaller than that reads as none.
+        ("0.125", 2, "0.12 USDT"),
+        ("0.135", 2, "0.14 USDT"),
+        ("1E-18", 5, "0.00000 USDT"),
+        ("1234567.5", 0, "1,234,568 USDT"),
+        # 10^36 denom units of 18 decimals, and the greatest 256-bit amount of 6.
+        ("1E+18", 4, "1,000,000,000,000,000,000.0000 USDT"),
+        (
+            "115792089237316195423570985008687907853269984665640564039457584007913129.639935",
+            2,
+            "115,792,089,237,316,195,423,570,985,008,687,907,853,269,984,665,640,564,039,457,584,007,913,129.64 USDT",
+        ),
+    ],
+)
+def test_amounts(standard: str, decimals: int, expected: str) -> None:
+    assert text.amount(Decimal(standard), decimals, "USDT") == expected
+
+
+@pytest.mark.parametrize(
+    ("fraction", "expected"),
+    [
+        ("0.1234", "12.34%"),
+        ("0", "0.00%"),
+        ("0E-18", "0.00%"),
+        ("1", "100.00%"),
+        ("0.123450", "12.34%"),
+        ("0.123550", "12.36%"),
+        ("12.5", "1,250.00%"),
+        ("0.000000000000000001", "0.00%"),
+        ("-0.05", "-5.00%"),
+        ("-0.000001", "0.00%"),
+        ("Infinity", "Infinity"),
+    ],
+)
+def test_ratios_and_rates(fraction: str, expected: str) -> None:
+    assert text.percent(Decimal(fraction)) == expected
+
+
+@pytest.mark.parametrize(
+    ("dollars", "expected"),
+    [
+        ("1234.56", "$1,234.56"),
+        ("0", "$0.00"),
+        ("0E-18", "$0.00"),
+        ("0.01", "$0.01"),
+        ("0.009999999999999999", "<$0.01"),
+        ("0.000000000000000001", "<$0.01"),
+        ("-0.005", ">-$0.01"),
+        ("-0.01", "-$0.01"),
+        ("-1234.565", "-$1,234.56"),
+        # More digits than a default decimal context keeps.
+        ("123456789012345678901234567890.995", "$123,456,789,012,345,678,901,234,567,891.00"),
+        ("-123456789012345678901234567890.12", "-$123,456,789,012,345,678,901,234,567,890.12"),
+    ],
+)
+def test_dollars(dollars: str, expected: str) -> None:
+    assert text.usd(Decimal(dollars)) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        ("1209600", "14 days"),
+        ("31536000", "1 year"),
+        ("63072000", "2 years"),
+        ("126230400", "4 years 1 day"),
+        ("93600", "1 day 2 hours"),
+        ("86400", "1 day"),
+        ("3661", "1 hour 1 minute 1 second"),
+        ("60", "1 minute"),
+        ("0", "0 seconds"),
+        ("0.5", "0.5 seconds"),
+        ("90.25", "1 minute 30.25 seconds"),
+    ],
+)
+def test_durations(seconds: str, expected: str) -> None:
+    assert text.duration(Decimal(seconds)) == expected

@@ -1,0 +1,213 @@
+"""The OpenAPI document as a page for people: one file of HTML, no scripts, nothing from elsewhere."""
+
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+from urllib.parse import quote, urlencode
+
+Schema = Mapping[str, Any]
+
+_STYLE = """\
+:root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --soft: #5b6675; --line: #e1e6ed;
+  --block: #f5f7fa; --link: #0b5cad; --get: #0a7a4b; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #dfe5ee; --paper: #12161d; --soft: #94a1b3; --line: #2a323e; --block: #1a2029; --link: #77b5f7;
+    --get: #4cc38a; }
+}
+* { box-sizing: border-box; }
+html { scroll-padding-top: 1rem; }
+body { margin: 0; display: grid; grid-template-columns: 20rem minmax(0, 1fr); color: var(--ink);
+  background: var(--paper); font: 15px/1.55 system-ui, sans-serif; }
+nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 1.5rem; font-size: .87rem;
+  border-right: 1px solid var(--line); background: var(--block); }
+nav h2 { font-size: .78rem; margin: 1.2rem 0 .3rem; border: 0; padding: 0; color: var(--soft);
+  text-transform: uppercase; letter-spacing: .06em; }
+nav ul { list-style: none; margin: 0; padding: 0; }
+nav li { padding: .1rem 0; overflow-wrap: anywhere; }
+main { padding: 1.5rem 2.5rem 6rem; max-width: 64rem; }
+h1 { font-size: 1.7rem; margin: 0 0 1rem; }
+h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); text-transform: capitalize; }
+h3 { margin: 2.2rem 0 .4rem; font-size: 1.05rem; overflow-wrap: anywhere; }
+h3 b { color: var(--get); margin-right: .4rem; }
+h4 { margin: 1rem 0 .3rem; font-size: .82rem; color: var(--soft); }
+p { margin: .4rem 0; }
+a { color: var(--link); text-decoration: none; }
+a:hover, a:focus { text-decoration: underline; }
+code, pre { font: .92em/1.5 ui-monospace, monospace; }
+pre { background: var(--block); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem;
+  overflow-x: auto; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-size: .93rem; }
+th { text-align: left; font-weight: 600; font-size: .82rem; color: var(--soft); }
+th, td { padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td:first-child { white-space: nowrap; }
+summary { cursor: pointer; color: var(--soft); }
+@media (max-width: 60rem) {
+  body { display: block; }
+  nav { position: static; height: auto; max-height: 45vh; border: 0; border-bottom: 1px solid var(--line); }
+  main { padding: 1.5rem 1.2rem 4rem; }
+}
+"""
+
+
+def page(document: Schema) -> str:
+    """The page of an OpenAPI document."""
+    info = document["info"]
+    schemas: Mapping[str, Schema] = document["components"]["schemas"]
+    tagged = {tag["name"]: _of_tag(document, tag["name"]) for tag in document["tags"]}
+    parts = [
+        f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(info['title'])}</title>",
+        '<meta name=viewport content="width=device-width, initial-scale=1">',
+        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas)}<main>",
+        f"<h1>{escape(info['title'])}</h1>{_prose(info['description'])}",
+        '<p>For programs, the same: <a href="api/v1/openapi.json">openapi.json</a>.</p>',
+    ]
+    for tag, operations in tagged.items():
+        parts += [f"<h2>{escape(tag)}</h2>", *(_operation(path, one, schemas) for path, one in operations)]
+    parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
+    parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
+    return "".join([*parts, "</main></body></html>"])
+
+
+def _of_tag(document: Schema, tag: str) -> list[tuple[str, Schema]]:
+    return [(path, item["get"]) for path, item in document["paths"].items() if tag in item["get"]["tags"]]
+
+
+def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterable[str]) -> str:
+    lists = [
+        _links(tag, [(one["operationId"], path.removeprefix("/api/v1")) for path, one in operations])
+        for tag, operations in tagged.items()
+    ]
+    lists.append(_links("objects", [("errors", "Errors"), *((name, name) for name in schemas)]))
+    return f"<nav aria-label=Contents>{''.join(lists)}</nav>"
+
+
+def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
+    items = "".join(f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries)
+    return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
+
+
+def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema]) -> str:
+    envelope = operation["responses"]["200"]["content"]["application/json"]["schema"]["properties"]
+    counted = ", with <code>count</code>" if "count" in envelope else ""
+    return (
+        f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
+        f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"
+        f"<p><code>data</code>: {_type(envelope['data'])}{counted}</p>{_fields_of(envelope['data'], schemas)}"
+        f"<pre>curl '{escape(_example(path, operation['parameters']))}'</pre></section>"
+    )
+
+
+def _parameters(parameters: list[Schema]) -> str:
+    rows = [
+        (
+            f"<code>{escape(one['name'])}</code>",
+            _type(one["schema"]) + _bounds(one["schema"]),
+            "required" if one["required"] else _default(one["schema"]),
+            _inline(one["description"]),
+        )
+        for one in parameters
+    ]
+    return _table(("parameter", "type", "default", "meaning"), rows) if rows else ""
+
+
+def _default(schema: Schema) -> str:
+    value = schema.get("default")
+    return "" if value is None else f"<code>{escape(str(value).lower())}</code>"
+
+
+def _bounds(schema: Schema) -> str:
+    return f" from {schema['minimum']:,} to {schema['maximum']:,}" if "maximum" in schema else ""
+
+
+def _example(path: str, parameters: list[Schema]) -> str:
+    """A request with an example of everything required, and one of the variants."""
+    given: dict[str, object] = {one["name"]: _sample(one["schema"]) for one in parameters if one["required"]}
+    for one in parameters:
+        if one["in"] == "path":
+            path = path.replace("{" + one["name"] + "}", quote(str(given.pop(one["name"]))))
+        elif one["name"] == "with_text":
+            given["with_text"] = "true"
+    return f"http://127.0.0.1:8000{path}" + (f"?{urlencode(given, safe=';,')}" if given else "")
+
+
+def _sample(schema: Schema) -> object:
+    return schema.get("examples", ["..."])[0]
+
+
+def _fields_of(data: Schema, schemas: Mapping[str, Schema]) -> str:
+    """The fields of an answer, or of the objects it lists, to be unfolded."""
+    name = data.get("items", data)["$ref"].rpartition("/")[2]
+    return f"<details><summary>Fields of {escape(name)}</summary>{_body(schemas[name])}</details>"
+
+
+def _object(name: str, schema: Schema) -> str:
+    head = f'<h3 id="{escape(name)}">{escape(name)}</h3>{_prose(schema["description"])}'
+    return f"<section>{head}{_body(schema)}</section>"
+
+
+def _body(schema: Schema) -> str:
+    if "oneOf" in schema:
+        return f"<p>One of {', '.join(map(_type, schema['oneOf']))}.</p>"
+    rows = [
+        (f"<code>{escape(field)}</code>", _type(one), _inline(one.get("description", "")))
+        for field, one in schema["properties"].items()
+        if field != "extra"
+    ]
+    return _table(("field", "type", "meaning"), rows) + _extra(schema["properties"].get("extra"))
+
+
+def _extra(schema: Schema | None) -> str:
+    """The variants of an object, by the fields they have."""
+    if schema is None:
+        return ""
+    rows = []
+    for member, one in schema["properties"].items():
+        fields = [f"<code>{escape(field)}</code>" for field in one["properties"] if field != "extra"]
+        also = (
+            f"; <code>extra.{member}.extra.text</code> has their texts"
+            if "extra" in one["properties"]
+            else ""
+        )
+        rows.append((f"<code>extra.{member}</code>", ", ".join(fields) + also or "nothing", f"with_{member}"))
+    return _table(("variant", "fields", "with"), rows)
+
+
+def _errors(responses: Mapping[str, Schema]) -> str:
+    rows = []
+    for response in responses.values():
+        body = response["content"]["application/json"]["schema"]["properties"]
+        error = body["error"]["properties"]
+        kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in error["kind"]["enum"])
+        scopes = ", ".join(escape(scope) for scope in error["scope"]["enum"])
+        rows.append((f"{body['status']['const']} {escape(body['status_text']['const'])}", kinds, scopes))
+    return _table(("status", "error.kind", "error.scope"), rows)
+
+
+def _type(schema: Schema) -> str:
+    if "$ref" in schema:
+        name = escape(schema["$ref"].rpartition("/")[2])
+        return f'<a href="#{name}">{name}</a>'
+    if "anyOf" in schema:
+        return " or ".join(map(_type, schema["anyOf"]))
+    if "enum" in schema:
+        return " | ".join(f"<code>{escape(str(choice))}</code>" for choice in schema["enum"])
+    if schema["type"] == "array":
+        return f"array of {_type(schema['items'])}"
+    names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    return " or ".join([escape(schema.get("title", names[0])), *names[1:]])
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = "".join(f"<th>{escape(one)}</th>" for one in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+def _prose(text: str) -> str:
+    return "".join(f"<p>{_inline(part)}</p>" for part in text.strip().split("\n\n"))
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,0 +1,143 @@
+"""The OpenAPI 3.1 document, from the declarations of routes, parameters and response objects."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+
+from analytics_service.http.errors import CASES
+from analytics_service.http.params import Param
+from analytics_service.http.resource import Resource
+from analytics_service.present.schema import components, exactly, schema_of
+from analytics_service.present.shapes import Many
+
+Routes = Sequence[tuple[str, Resource]]
+Object = dict[str, object]
+
+_ABOUT = """\
+Assets and prices, markets, the protocol token, positions and their history of a lending-and-borrowing protocol. \
+All operations are reads.
+
+Every answer has one envelope: `data`, `error`, `status` and `status_text`; lists add `count`.
+
+Numbers that must stay exact are strings: an amount is in whole denom units of its asset, a ratio or rate is a \
+fraction (0.05 is 5%), USD and prices have at most 18 decimals. Times are RFC 3339 in UTC; those of histories are \
+unix seconds.
+
+Objects with an `extra` carry more when asked: `with_text` adds texts for people, `with_value` USD values, \
+`with_percent` fractions of an amount. The texts of values need `with_value` and `with_text`, those of fractions \
+`with_percent` and `with_text`. Values of an asset without a price are null.
+"""
+_MEDIA = "application/json"
+
+
+def document(routes: Routes) -> Object:
+    """The document of all routes whose resource says what it answers."""
+    shown = [(path, resource) for path, resource in routes if resource.shape is not None]
+    tags = sorted(dict.fromkeys(_tag(path) for path, _ in shown), key=_is_operational)
+    schemas = components(resource.shape for _, resource in shown if resource.shape is not None)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Lending market data", "version": "1", "description": _ABOUT},
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in tags],
+        "paths": {path: {"get": _operation(path, resource)} for path, resource in shown},
+        "components": {"schemas": schemas, "responses": _failures()},
+    }
+
+
+def _operation(path: str, resource: Resource) -> Object:
+    words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
+    parameters = [_parameter(one, "path") for one in resource.path]
+    parameters += [_parameter(one, "query") for one in resource.query]
+    return {
+        "operationId": "_".join(["get", *filter(None, words)]),
+        "summary": resource.summary,
+        "tags": [_tag(path)],
+        "parameters": parameters,
+        "responses": {"200": _success(resource), **{str(int(one)): _reference(one) for one in _statuses()}},
+    }
+
+
+def _tag(path: str) -> str:
+    """The family of a path: the segment after the version."""
+    return path.removeprefix("/api/v1/").split("/")[0] if path.startswith("/api/v1/") else "operations"
+
+
+def _is_operational(tag: str) -> bool:
+    """What operators need comes after what everyone does."""
+    return tag in ("operations", "status")
+
+
+def _parameter(param: Param, place: str) -> Object:
+    default = {} if param.default is None else {"default": param.default}
+    return {
+        "name": param.name,
+        "in": place,
+        "required": param.required or place == "path",
+        "description": param.help,
+        "schema": {**param.schema, **default},
+    }
+
+
+def _success(resource: Resource) -> Object:
+    if resource.shape is None:
+        raise ValueError(f"{type(resource).__name__} does not say what it answers")
+    counted = {"count": {"type": "integer", "minimum": 0}} if isinstance(resource.shape, Many) else {}
+    envelope = _envelope(HTTPStatus.OK, schema_of(resource.shape), {"type": "null"}, counted)
+    seen = {"description": "Instant of the newest snapshot shown, if any is.", "schema": {"type": "string"}}
+    return {
+        "description": "OK",
+        "headers": {"Last-Modified": seen},
+        "content": {_MEDIA: {"schema": envelope}},
+    }
+
+
+def _envelope(
+    status: HTTPStatus, data: Object, error: Object, more: Mapping[str, object] | None = None
+) -> Object:
+    return exactly(
+        {
+            "data": data,
+            "error": error,
+            "status": {"type": "integer", "const": status.value},
+            "status_text": {"type": "string", "const": status.phrase},
+            **(more or {}),
+        }
+    )
+
+
+def _statuses() -> list[HTTPStatus]:
+    return sorted({case.status for case in CASES.values()})
+
+
+def _reference(status: HTTPStatus) -> Object:
+    return {"$ref": f"#/components/responses/{_name(status)}"}
+
+
+def _name(status: HTTPStatus) -> str:
+    return status.phrase.replace(" ", "")
+
+
+def _failures() -> Object:
+    """One response for each status of the table of errors, with the kinds and scopes that go with it."""
+    return {_name(status): _failure(status) for status in _statuses()}
+
+
+def _failure(status: HTTPStatus) -> Object:
+    kinds = {kind: case.scope for kind, case in CASES.items() if case.status is status}
+    error = exactly(
+        {
+            "kind": {"type": "string", "enum": [*kinds]},
+            "scope": {"type": "string", "enum": sorted(set(kinds.values()))},
+            "message": {"type": "string", "description": "What is wrong, and what is allowed."},
+        }
+    )
+    schema = _envelope(status, {"type": "null"}, error)
+    return {"description": status.phrase, **_extra_headers(status), "content": {_MEDIA: {"schema": schema}}}
+
+
+def _extra_headers(status: HTTPStatus) -> Object:
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        return {"headers": {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}}
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        return {"headers": {"Allow": {"description": "Methods.", "schema": {"type": "string"}}}}
+    return {}

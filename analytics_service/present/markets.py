@@ -1,0 +1,193 @@
+"""Markets as responses show them (interface section 2): as lists name their fields, and newer (decisions 5)."""
+
+from analytics_service.market.markets import DebtMarket, LendMarket
+from analytics_service.market.rates import MarketRate
+from analytics_service.market.values import redemption_ratio
+from analytics_service.present.assets import OWN_INFO
+from analytics_service.present.kinds import (
+    AMOUNT,
+    BOOLEAN,
+    DECIMAL,
+    NANOSECONDS,
+    RATIO,
+    SPEC,
+    TIME,
+)
+from analytics_service.present.shapes import Field, Shape, within
+
+MARKET_RATE = Shape(
+    "MarketRate",
+    "An interest rate, in fractions a year: 0.05 is 5%.",
+    (Field("apr", RATIO, "Without compounding."), Field("apy", RATIO, "Compounded every second.")),
+)
+
+
+def _rate(market: LendMarket | DebtMarket) -> MarketRate:
+    return MarketRate(market.apr)
+
+
+LEND_STATE = Shape(
+    "LendMarketState",
+    "Deposits of an asset for lending.",
+    (
+        Field(
+            "principal_sum", AMOUNT, "Total amount of the asset deposited for lending.", source="principal"
+        ),
+        Field(
+            "receipt_total_supply",
+            AMOUNT.unvalued,
+            "Receipt tokens in existence.",
+            source="receipt_supply",
+            receipt=True,
+        ),
+        Field(
+            "redemption_ratio", RATIO, "Amount of the asset that one receipt token redeems.", redemption_ratio
+        ),
+    ),
+)
+NEWER_LEND_STATE = LEND_STATE.but("NewerLendMarketState", principal_sum="principal")
+LEND_DATA = Shape(
+    "LendMarketData",
+    "Lending of an asset.",
+    (
+        Field("rate", MARKET_RATE, "What lenders earn.", source=_rate),
+        Field("state", NEWER_LEND_STATE, "Deposits.", source=""),
+    ),
+)
+NEWER_LEND_MARKET = Shape(
+    "NewerLendMarket", "A lend market.", (OWN_INFO, *within("lend", LEND_DATA.fields)), asset="asset_id"
+)
+LEND_MARKET = NEWER_LEND_MARKET.but("LendMarket", state=LEND_STATE)
+
+COLLATERAL_CONFIG = Shape(
+    "BorrowCollateralConfig",
+    "Rules of posting an asset as collateral.",
+    (
+        Field("enabled", BOOLEAN, "Collateral enabled state."),
+        Field(
+            "allowable_ltv", RATIO, "LTV ratio at which collateral withdrawals or borrows are still allowed."
+        ),
+        Field("liquidation_ltv", RATIO, "LTV ratio at which collateral can be liquidated."),
+        Field("collateral_cap", AMOUNT, "Global maximum deposit limit, if there is one.", optional=True),
+        Field("min_discount", RATIO, "Minimum dynamic discount."),
+        Field("max_discount", RATIO, "Maximum dynamic discount."),
+    ),
+)
+COLLATERAL_STATE = Shape(
+    "BorrowCollateralState",
+    "Collateral posted in an asset.",
+    (
+        Field("balance", AMOUNT.bare, "Amount posted."),
+        Field("collateral_sum", AMOUNT, "Total actively collateralized amount.", source="balance"),
+    ),
+)
+NEWER_COLLATERAL_STATE = Shape(
+    "NewerBorrowCollateralState",
+    "Collateral posted in an asset.",
+    (
+        Field("shares", AMOUNT, "What accounts hold of the balance, in shares."),
+        Field("balance", AMOUNT, "Amount posted."),
+    ),
+)
+COLLATERAL_DATA = Shape(
+    "BorrowCollateralMarketData",
+    "Collateral in an asset.",
+    (
+        Field("config", COLLATERAL_CONFIG, "Its rules."),
+        Field("state", NEWER_COLLATERAL_STATE, "What is posted.", source=""),
+    ),
+)
+NEWER_COLLATERAL_MARKET = Shape(
+    "NewerBorrowCollateralMarket",
+    "A collateral market.",
+    (OWN_INFO, *within("collateral", COLLATERAL_DATA.fields)),
+    asset="asset_id",
+)
+COLLATERAL_MARKET = NEWER_COLLATERAL_MARKET.but("BorrowCollateralMarket", state=COLLATERAL_STATE)
+
+DEBT_CONFIG = Shape(
+    "BorrowDebtConfig",
+    "Rules of borrowing an asset.",
+    (
+        Field("enabled", BOOLEAN, "Market enabled state."),
+        Field("borrow_cap", AMOUNT, "Global maximum borrowable amount, if there is one.", optional=True),
+        Field(
+            "borrow_halt_utilization",
+            RATIO,
+            "Maximum utilization ratio at which new borrow positions can open.",
+        ),
+        Field("interest_fee", RATIO, "Protocol (base) interest charged to borrowers."),
+    ),
+)
+DEBT_STATE = Shape(
+    "BorrowDebtState",
+    "Debt in an asset.",
+    (
+        Field("principal_sum", AMOUNT, "What accounts owe of the balance, in shares.", source="shares"),
+        Field("balance_sum", AMOUNT, "Amount owed, with interest.", source="balance"),
+        Field("time_last_distributed_interest", TIME, "Last interest distribution."),
+        Field("utilization_accumulator", DECIMAL, "Asset utilization tracker."),
+    ),
+)
+NEWER_DEBT_STATE = DEBT_STATE.but("NewerBorrowDebtState", principal_sum="shares", balance_sum="balance")
+DEBT_DATA = Shape(
+    "BorrowDebtMarketData",
+    "Borrowing of an asset.",
+    (
+        Field("rate", MARKET_RATE, "What borrowers pay.", source=_rate),
+        Field("config", DEBT_CONFIG, "Its rules."),
+        Field("state", NEWER_DEBT_STATE, "What is owed.", source=""),
+    ),
+)
+NEWER_DEBT_MARKET = Shape(
+    "NewerBorrowDebtMarket", "A debt market.", (OWN_INFO, *within("debt", DEBT_DATA.fields)), asset="asset_id"
+)
+DEBT_MARKET = NEWER_DEBT_MARKET.but("BorrowDebtMarket", state=DEBT_STATE)
+
+MERGED_MARKET = Shape(
+    "MergedMarket",
+    "All markets of one asset; null where it has none.",
+    (
+        OWN_INFO,
+        Field("lend", LEND_DATA, "Lending.", optional=True),
+        Field("borrow_collateral", COLLATERAL_DATA, "Collateral.", source="collateral", optional=True),
+        Field("borrow_debt", DEBT_DATA, "Borrowing.", source="debt", optional=True),
+    ),
+    asset="asset_id",
+)
+
+GLOBAL_CONFIG = Shape(
+    "GlobalMarketConfig",
+    "Rules of all borrowing.",
+    (
+        Field("time_window_nanos", NANOSECONDS, "How long an oracle price is valid."),
+        Field(
+            "partial_liquidation_threshold",
+            DECIMAL,
+            "Minimum account value, in USD, to avoid complete liquidation.",
+        ),
+        Field("target_liquidation_health", DECIMAL, "Account health target for a liquidation; at least 1."),
+        Field("liquidation_fee", RATIO, "Liquidation protocol fee coefficient; at most 1."),
+        Field("flash_loans_enabled", BOOLEAN, "Whether flash loans are enabled."),
+        Field("flash_loan_fee", RATIO, "Flash loan fee coefficient; at most 1."),
+        Field("staking_health_modifier", RATIO, "Maximum health increase from staking; at most 1."),
+        Field(
+            "stake_collateral_ratio",
+            RATIO,
+            "Required ratio of weighted staked protocol token to collateral value for the maximum staking health "
+            "modifier; at most 1.",
+        ),
+        Field(
+            "stake_flash_loan_ratio",
+            RATIO,
+            "Required ratio of weighted staked protocol token to flash loan value; at most 1.",
+        ),
+        Field(
+            "dynamic_discount_width",
+            RATIO.bare,
+            "Change in account health below 1 needed for maximum discount; at most 1.",
+        ),
+        Field("hnative", SPEC, "A designated asset of the protocol."),
+        Field("ptoken", SPEC, "The protocol token."),
+    ),
+)

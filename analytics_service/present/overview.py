@@ -1,0 +1,140 @@
+"""All markets together as responses show them: supply, TVL and both overviews (interface section 2, decisions 5)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Literal
+
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.supply import Supply
+from analytics_service.present.kinds import USD
+from analytics_service.present.markets import (
+    COLLATERAL_MARKET,
+    DEBT_MARKET,
+    GLOBAL_CONFIG,
+    LEND_MARKET,
+    NEWER_COLLATERAL_MARKET,
+    NEWER_DEBT_MARKET,
+    NEWER_LEND_MARKET,
+)
+from analytics_service.present.shapes import Field, Many, OneOf, Shape
+
+SUPPLY_POOL = Shape(
+    "MarketSupplyPool",
+    "USD sums over markets.",
+    (Field("balance", USD, "USD sum of balance."), Field("shares", USD, "USD sum of shares.")),
+)
+COLLATERAL_SUPPLY = Shape(
+    "BorrowCollateralMarketSupply",
+    "USD sums of collateral.",
+    (
+        Field("non_receipt", SUPPLY_POOL, "Of assets that are not receipt tokens."),
+        Field("receipt", SUPPLY_POOL, "Of receipt tokens."),
+        Field("total", SUPPLY_POOL, "Of both."),
+    ),
+)
+LEND_SUPPLY = Shape(
+    "LendMarketSupply",
+    "USD sums of lending.",
+    (Field("principal", USD, "USD sum of lending principal."),),
+)
+TVL = Shape(
+    "Tvl",
+    "Total value locked.",
+    (
+        Field("tvl", USD, "USD of collateral that is not receipt tokens, and of lend principal."),
+        Field("net_tvl", USD, "The same less the balance of debts."),
+    ),
+)
+SUPPLY = Shape(
+    "MarketSupply",
+    "USD sums over all markets.",
+    (
+        Field("borrow_collateral", COLLATERAL_SUPPLY, "Collateral."),
+        Field("borrow_debt", SUPPLY_POOL, "Debts."),
+        Field("lend", LEND_SUPPLY, "Lending."),
+        Field("tvl", TVL, "Total value locked."),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Everything about the markets as of a snapshot; `shape` says in which of its two shapes it is shown."""
+
+    markets: Sequence[Market]
+    supply: Supply
+    config: GlobalConfig
+    shape: Literal["newer", "older"] = "newer"
+
+
+def _those_with(part: str) -> Callable[[Any], list[Market]]:
+    """The markets of an overview that have a lend, collateral or debt part."""
+    of = attrgetter(part)
+    return lambda overview: [market for market in overview.markets if of(market) is not None]
+
+
+def _part(name: str, supply: Shape, source: str, market: Shape, part: str) -> Shape:
+    return Shape(
+        name,
+        "Markets and what they hold together.",
+        (
+            Field("supply", supply, "USD sums over the markets.", source=source),
+            Field("contents", Many(market), "The markets.", source=_those_with(part)),
+        ),
+    )
+
+
+_CONFIG = Field("global_config", GLOBAL_CONFIG, "Rules of all borrowing.", source="config")
+_NEWER_COLLATERALS = _part(
+    "CollateralOverview", COLLATERAL_SUPPLY, "supply.borrow_collateral", NEWER_COLLATERAL_MARKET, "collateral"
+)
+_NEWER_DEBTS = _part("DebtOverview", SUPPLY_POOL, "supply.borrow_debt", NEWER_DEBT_MARKET, "debt")
+_NEWER_LEND = _part("LendOverview", LEND_SUPPLY, "supply.lend", NEWER_LEND_MARKET, "lend")
+BORROW_OVERVIEW = Shape(
+    "BorrowOverview",
+    "All collateral and debt markets.",
+    (
+        Field(
+            "collaterals", Many(COLLATERAL_MARKET), "Collateral markets.", source=_those_with("collateral")
+        ),
+        Field("debts", Many(DEBT_MARKET), "Debt markets.", source=_those_with("debt")),
+    ),
+)
+NEWER_OVERVIEW = Shape(
+    "NewerMarketOverview",
+    "All markets, with their sums.",
+    (
+        Field(
+            "borrow",
+            Shape(
+                "NewerBorrowOverview",
+                "All collateral and debt markets, with their sums.",
+                (
+                    Field("collaterals", _NEWER_COLLATERALS, "Collateral markets.", source=""),
+                    Field("debts", _NEWER_DEBTS, "Debt markets.", source=""),
+                ),
+            ),
+            "Borrowing.",
+            source="",
+        ),
+        Field("lend", _NEWER_LEND, "Lending.", source=""),
+        _CONFIG,
+        Field("tvl", TVL, "Total value locked.", source="supply.tvl"),
+    ),
+)
+OLDER_OVERVIEW = Shape(
+    "OlderMarketOverview",
+    "All markets.",
+    (
+        Field("borrow", BORROW_OVERVIEW, "Borrowing.", source=""),
+        Field("lend", Many(LEND_MARKET), "Lend markets.", source=_those_with("lend")),
+        _CONFIG,
+    ),
+)
+OVERVIEW = OneOf(
+    "MarketOverview",
+    "All markets: the newer shape unless `shape=older` is asked for.",
+    key="shape",
+    choices={"newer": NEWER_OVERVIEW, "older": OLDER_OVERVIEW},
+)

@@ -1,0 +1,226 @@
+"""Everything of one address as its response shows it (interface section 2, User position)."""
+
+from dataclasses import replace
+
+from analytics_service.present.assets import OWN_INFO
+from analytics_service.present.kinds import (
+    AMOUNT,
+    BOOLEAN,
+    DECIMAL,
+    HEALTH,
+    NUMBER,
+    SCALED,
+    SPEC,
+    TIME,
+    USD_IF_VALUED,
+    word,
+)
+from analytics_service.present.markets import MARKET_RATE
+from analytics_service.present.ptoken import STAKING_POOL
+from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
+from analytics_service.present.unlocks import USER_UNLOCKS
+
+_CLAIM = (
+    OWN_INFO,
+    Field("principal", AMOUNT, "Amount that the shares stand for."),
+    Field("shares", AMOUNT, "Shares of the market's balance."),
+)
+COLLATERAL_ITEM = Shape("UserCollateral", "Collateral in one asset.", _CLAIM, asset="asset_id")
+DEBT_ITEM = Shape(
+    "UserDebt",
+    "Debt in one asset.",
+    (*_CLAIM, Field("market_rate", MARKET_RATE, "What the debt costs.")),
+    asset="asset_id",
+)
+_TOTALS = (
+    Field("collaterals", Many(COLLATERAL_ITEM), "Collaterals."),
+    Field("debts", Many(DEBT_ITEM), "Debts."),
+    Field("debts_net_rate", MARKET_RATE, "Mean rate of the debts, weighted by value."),
+)
+ACCOUNT_HEALTH = Shape(
+    "AccountHealth",
+    "How safe a borrow account is; without debt it is Infinity.",
+    (
+        Field("base", HEALTH, "Collateral at its liquidation LTV over debt."),
+        Field("boost", HEALTH, "What staked protocol token adds."),
+        Field("result", HEALTH, "Base and boost together; below 1 the account can be liquidated."),
+    ),
+)
+BORROW_ACCOUNT = Shape(
+    "UserBorrowAccount",
+    "A borrow account.",
+    (
+        Field("index", NUMBER, "Position among the address's accounts."),
+        *within("own", _TOTALS),
+        Field("health", ACCOUNT_HEALTH, "How safe it is."),
+    ),
+)
+USER_BORROW = Shape(
+    "UserBorrow",
+    "What an address borrows.",
+    (
+        Field("accounts", Many(BORROW_ACCOUNT), "Its borrow accounts."),
+        Field(
+            "totals", Shape("UserBorrowTotals", "Sums over all borrow accounts.", _TOTALS), "Sums over them."
+        ),
+    ),
+)
+
+_RECEIPTS = (
+    Field("held", AMOUNT, "In the wallet."),
+    Field("collateralized", AMOUNT, "Posted as collateral."),
+    Field("total", AMOUNT, "Both together."),
+)
+RECEIPT_AMOUNTS = Shape("ReceiptAmounts", "Amounts of receipt tokens.", _RECEIPTS)
+ORIGIN_EQUIVALENT = Shape(
+    "OriginEquivalent",
+    "Amounts of the lent asset that the receipt tokens redeem.",
+    tuple(replace(one, of=AMOUNT.unvalued) for one in _RECEIPTS),
+)
+ASSET_POOL = Shape(
+    "UserLendPool",
+    "A lent asset.",
+    (
+        OWN_INFO,
+        Field("market_rate", MARKET_RATE, "What it earns."),
+        Field("receipt_amounts", RECEIPT_AMOUNTS, "Receipt tokens.", receipt=True),
+        Field("origin_equivalent", ORIGIN_EQUIVALENT, "What they redeem."),
+    ),
+    asset="asset_id",
+)
+USER_LEND = Shape(
+    "UserLend",
+    "What an address lends.",
+    (
+        Field("asset_pools", Many(ASSET_POOL), "Lent assets.", source="lends"),
+        Field(
+            "net_rate",
+            MARKET_RATE,
+            "Mean rate of the lent assets, weighted by value.",
+            source="lend_net_rate",
+        ),
+    ),
+)
+USER_MARKETS = Shape(
+    "UserMarkets",
+    "What an address does in the markets.",
+    (Field("borrow", USER_BORROW, "Borrowing.", source=""), Field("lend", USER_LEND, "Lending.", source="")),
+)
+
+WALLET_VALUES = OneOf(
+    "WalletValues",
+    "An amount in a wallet.",
+    key="kind",
+    choices={
+        "known": Shape(
+            "KnownWalletValues",
+            "An amount of an asset that the service knows.",
+            (
+                Field("kind", word("known"), "Names the variant."),
+                OWN_INFO,
+                Field("amount", AMOUNT, "The amount."),
+                Field("amount_scaled", SCALED, "The amount in standard units.", source="amount"),
+            ),
+            asset="asset_id",
+        ),
+        "unknown": Shape(
+            "UnknownWalletValues",
+            "An amount of an asset that the service does not know.",
+            (
+                Field("kind", word("unknown"), "Names the variant."),
+                Field("amount", AMOUNT.bare, "The amount."),
+            ),
+        ),
+    },
+)
+WALLET_BALANCE = Shape(
+    "WalletBalance",
+    "A wallet's balance of an asset.",
+    (
+        Field("asset", SPEC, "The asset.", source="asset_id"),
+        Field("values", WALLET_VALUES, "How much of it.", source=""),
+    ),
+)
+USER_WALLETS = Shape(
+    "UserWallets",
+    "What an address has in its wallet.",
+    (
+        Field("balances", Many(WALLET_BALANCE), "The balances.", source="wallet"),
+        Field(
+            "total_value",
+            USD_IF_VALUED,
+            "USD of all balances of known assets with a price; null unless with_value is true.",
+            source="wallet_value",
+            optional=True,
+        ),
+    ),
+)
+
+STAKE = Shape(
+    "UserStake",
+    "Protocol token staked on behalf of a borrow account.",
+    (
+        Field("account_index", NUMBER, "The borrow account."),
+        Field("amount", AMOUNT, "The amount staked."),
+        Field("cascade", BOOLEAN, "Whether the stake moves to the next pool when its lockup ends."),
+        Field("transition_at", TIME, "When the stake moves or unlocks, if it does.", optional=True),
+        Field("last_stake_acc", DECIMAL, "Accumulator at the last claim of rewards."),
+    ),
+)
+STAKED_POOL = Shape(
+    "UserStakingPool",
+    "An address's stakes in one pool.",
+    (
+        Field("common", STAKING_POOL, "The pool.", source="pool"),
+        Field("amount_sum", AMOUNT, "Sum of the stakes."),
+        Field("contents", Many(STAKE), "The stakes."),
+    ),
+)
+UNBONDING = Shape(
+    "UserUnbonding",
+    "Protocol token on its way out of staking.",
+    (Field("amount", AMOUNT, "The amount."), Field("unlock_at", TIME, "When it is free.")),
+)
+UNBONDINGS = Shape(
+    "UserUnbondings",
+    "All protocol token on its way out of staking.",
+    (
+        Field("amount_sum", AMOUNT, "Sum of the amounts.", source="unbonding_sum"),
+        Field("contents", Many(UNBONDING), "The amounts.", source="unbondings"),
+    ),
+)
+USER_STAKING = Shape(
+    "UserStaking",
+    "An address's staking of the protocol token.",
+    (
+        OWN_INFO,
+        Field("bonding_sum", AMOUNT, "Sum of all stakes."),
+        Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
+        Field("unbonding", UNBONDINGS, "On its way out of staking.", source=""),
+        Field("unclaimed", AMOUNT, "Rewards not yet distributed to the address."),
+        Field("claimable_rewards", AMOUNT, "Rewards that can be claimed."),
+        Field("claimable_unbonding", AMOUNT, "Unbonded amount that can be claimed."),
+    ),
+    asset="asset_id",
+)
+USER_POSITION = Shape(
+    "UserPosition",
+    "Everything of one address.",
+    (
+        Field("markets", USER_MARKETS, "Borrowing and lending.", source=""),
+        Field("wallets", USER_WALLETS, "Its wallet.", source=""),
+        Field(
+            "ptoken",
+            Shape(
+                "UserPtoken",
+                "An address's protocol token.",
+                (
+                    Field("staking", USER_STAKING, "Staking."),
+                    Field("unlocks", USER_UNLOCKS, "Unlock arrangements."),
+                ),
+            ),
+            "Its protocol token.",
+            source="",
+        ),
+    ),
+)

@@ -1,0 +1,100 @@
+"""JSON Schema (OpenAPI 3.1) of response objects, from their declarations."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from analytics_service.present.kinds import PRICE, RATIO, USD
+from analytics_service.present.shapes import Field, Kind, Many, Node, OneOf, Shape
+
+Schema = dict[str, object]
+
+
+def schema_of(node: Node) -> Schema:
+    """The schema of what a declaration gives; objects are references into `components`."""
+    if isinstance(node, Many):
+        return {"type": "array", "items": schema_of(node.of)}
+    if isinstance(node, Kind):
+        return dict(node.schema) if isinstance(node.schema, Mapping) else schema_of(node.schema)
+    return {"$ref": f"#/components/schemas/{node.name}"}
+
+
+def components(nodes: Iterable[Node]) -> dict[str, Schema]:
+    """The schemas of all objects in some declarations, by name. ValueError where two objects have one name."""
+    found: dict[str, Shape | OneOf] = {}
+    for one in _objects(nodes):
+        if found.setdefault(one.name, one) is not one:
+            raise ValueError(f"two response objects are called {one.name}; rename one")
+    return {name: _definition(found[name]) for name in sorted(found)}
+
+
+def exactly(properties: Mapping[str, object], optional: Iterable[str] = ()) -> Schema:
+    """An object with just these properties, all there but the optional ones."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in set(optional)],
+        "additionalProperties": False,
+    }
+
+
+def or_null(schema: Mapping[str, object]) -> Schema:
+    """The same, or null."""
+    if "$ref" in schema or "enum" in schema:
+        return {"anyOf": [dict(schema), {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _objects(nodes: Iterable[Node]) -> Iterator[Shape | OneOf]:
+    for node in nodes:
+        if isinstance(node, Shape):
+            yield node
+            yield from _objects(one.of for one in node.fields)
+        elif isinstance(node, OneOf):
+            yield node
+            yield from _objects(node.choices.values())
+        elif isinstance(node, Many):
+            yield from _objects([node.of])
+        elif not isinstance(node.schema, Mapping):
+            yield from _objects([node.schema])
+
+
+def _definition(one: Shape | OneOf) -> Schema:
+    if isinstance(one, OneOf):
+        return {"description": one.help, "oneOf": [schema_of(choice) for choice in one.choices.values()]}
+    properties = {field.name: _property(field) for field in one.fields}
+    if one.has_extra:
+        properties["extra"] = {"description": "Variants; null unless asked for.", **_extra(one)}
+    return {"description": one.help, **exactly(properties)}
+
+
+def _property(field: Field) -> Schema:
+    schema = schema_of(field.of)
+    unit = f" {schema['description']}" if "description" in schema else ""
+    schema = or_null(schema) if field.optional else schema
+    return {**schema, "description": field.help + unit}
+
+
+def _extra(shape: Shape) -> Schema:
+    members: dict[str, object] = {"text": _texts(shape.texts, "with_text")}
+    if shape.parts:
+        fractions = {one.name: _described(RATIO, one, "as a fraction of amount") for one in shape.parts}
+        members["percent"] = _variant(fractions, shape.parts, "with_percent")
+    if shape.values:
+        sums = {one.name: or_null(_described(USD, one, "in USD")) for one in shape.values}
+        price = or_null({**schema_of(PRICE), "description": "USD for one standard unit, as used here."})
+        members["value"] = _variant({**sums, "price": price}, shape.values, "with_value", "price")
+    return exactly(members)
+
+
+def _described(kind: Kind, field: Field, how: str) -> Schema:
+    return {**schema_of(kind), "description": f"{field.name} {how}."}
+
+
+def _variant(properties: Mapping[str, object], fields: Iterable[Field], flag: str, *more: str) -> Schema:
+    extra = exactly({"text": _texts(fields, f"{flag} and with_text", *more)})
+    return or_null({"description": f"Null unless {flag} is true.", **exactly({**properties, "extra": extra})})
+
+
+def _texts(fields: Iterable[Field], flags: str, *more: str) -> Schema:
+    names = [*(one.name for one in fields), *more]
+    texts = exactly({name: {"type": "string"} for name in names})
+    return or_null({"description": f"Null unless {flags} {'are' if ' ' in flags else 'is'} true.", **texts})

@@ -1,0 +1,136 @@
+"""Unlock arrangements as responses show them: sums by member class, and those of an address (interface section 2)."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from analytics_service.market.ptoken import Arrangement
+from analytics_service.market.unlocks import UnlockGroup
+from analytics_service.present.kinds import (
+    AMOUNT,
+    BOOLEAN,
+    DURATION,
+    MEMBER_CLASS,
+    PART,
+    STRING,
+    TIME,
+    word,
+)
+from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
+
+UNLOCK_GROUP = Shape(
+    "UnlockGroup",
+    "Unlock arrangements with one class of members.",
+    (
+        Field("member_class", MEMBER_CLASS, "Who the arrangements are with."),
+        Field(
+            "amount",
+            AMOUNT,
+            "Sum of all unlock amounts in the group; never changes with expiry, reclamation or lock state.",
+        ),
+        Field("amount_claimed", PART, "Already claimed."),
+        Field(
+            "amount_claimable",
+            PART,
+            "Currently claimable after reclamation, lock state, expiry and prior claims.",
+        ),
+        Field("amount_unlocked", PART, "Currently unlocked; ignores reclaimed and expired states."),
+        Field("amount_locked", PART, "Currently time-locked; ignores reclaimed and expired states."),
+        Field("amount_reclaimed", PART, "Remaining unclaimed and locked amount when the admin reclaimed it."),
+        Field(
+            "amount_expired", PART, "Remaining unclaimed amount once expired; 0 if it was reclaimed before."
+        ),
+        Field("amount_staked", AMOUNT, "Currently staked by addresses in the group."),
+        Field("amount_held", AMOUNT, "Currently held by addresses in the group."),
+    ),
+)
+UNLOCKS_DISTRIBUTION = Shape(
+    "UnlocksDistribution",
+    "How the protocol token unlocks.",
+    (Field("groups", Many(UNLOCK_GROUP), "One group for each class of members."),),
+    asset="asset_id",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UnlocksDistribution:
+    """Groups of unlock arrangements, and the protocol token's asset id."""
+
+    asset_id: str
+    groups: tuple[UnlockGroup, ...]
+
+
+UNLOCK_AMOUNTS = Shape(
+    "UserUnlockAmounts",
+    "Amounts of unlock arrangements.",
+    (
+        Field("amount", AMOUNT, "All of it."),
+        Field("claimed", PART, "Already claimed."),
+        Field("claimable", PART, "Currently claimable."),
+        Field("locked", PART, "Currently time-locked; ignores reclaimed and expired states."),
+        Field("expired", PART, "Remaining unclaimed amount once expired."),
+        Field("reclaimed", PART, "Taken back by the admin."),
+    ),
+)
+
+
+def _length(arrangement: Arrangement) -> int:
+    """Seconds from begin to end of a linear schedule."""
+    return ((arrangement.ends_at or arrangement.begins_at) - arrangement.begins_at) // timedelta(seconds=1)
+
+
+def _issued_reclaim(arrangement: Arrangement) -> bool:
+    return arrangement.reclaimed_at is not None
+
+
+UNLOCK_SCHEDULE = OneOf(
+    "UnlockSchedule",
+    "How an arrangement's amount unlocks.",
+    key="kind",
+    choices={
+        "linear": Shape(
+            "LinearUnlockSchedule",
+            "Evenly from begin to end.",
+            (
+                Field("kind", word("linear"), "Names the variant."),
+                Field("duration", DURATION, "Time from begin to end.", source=_length),
+                Field("ends_at", TIME, "When all is unlocked."),
+            ),
+        ),
+        "lump_sum": Shape(
+            "LumpSumUnlockSchedule",
+            "All at the begin.",
+            (Field("kind", word("lump_sum"), "Names the variant."),),
+            extra=True,
+        ),
+    },
+)
+UNLOCK_ADMIN = Shape(
+    "UnlockAdmin",
+    "Who may reclaim what is locked.",
+    (
+        Field("address", STRING, "The admin's address.", source="admin"),
+        Field("issued_reclaim", BOOLEAN, "Whether the admin has reclaimed.", source=_issued_reclaim),
+    ),
+)
+_TERMS = (
+    Field("begins_at", TIME, "When unlocking begins."),
+    Field("schedule", UNLOCK_SCHEDULE, "How it unlocks.", source=""),
+    Field("last_claimed_at", TIME, "Last claim; null before the first.", optional=True),
+    Field("expires_at", TIME, "When what is unclaimed is lost; null if never.", optional=True),
+    Field("admin", UNLOCK_ADMIN, "Who may reclaim.", source=""),
+)
+ARRANGEMENT = Shape(
+    "UserUnlockArrangement",
+    "An unlock arrangement.",
+    (*within("arrangement", _TERMS), Field("amounts", UNLOCK_AMOUNTS, "Its amounts.")),
+)
+USER_UNLOCKS = Shape(
+    "UserUnlocks",
+    "An address's unlock arrangements.",
+    (
+        Field("arrangements", Many(ARRANGEMENT), "The arrangements."),
+        Field("totals", UNLOCK_AMOUNTS, "Their sums."),
+        Field("last_claimed_at", TIME, "Last claim of any; null before the first.", optional=True),
+    ),
+    asset="asset_id",
+)

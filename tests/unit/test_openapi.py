@@ -1,0 +1,249 @@
+"""The OpenAPI document and its page, from declarations made up for the purpose."""
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+from typing import Any
+
+import falcon
+import jsonschema_rs
+import pytest
+
+from analytics_service.http import params
+from analytics_service.http.docs import page
+from analytics_service.http.openapi import document
+from analytics_service.http.params import Param
+from analytics_service.http.resource import Resource
+from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD
+from analytics_service.present.shapes import Field, Many, Shape
+
+MARKET = Shape(
+    "Market",
+    "A market & <its> sums.",
+    (
+        Field("name", STRING, "Its `name`."),
+        Field("sum", AMOUNT, "What it holds."),
+        Field("cap", AMOUNT.bare, "What it may hold.", optional=True),
+        Field("rate", RATIO, "What it pays."),
+    ),
+)
+NEWEST = Shape(
+    "Newest",
+    "The newest market.",
+    (Field("market", MARKET, "It.", optional=True), Field("usd", USD, "Sum.")),
+)
+ADDRESS = Param("address", str, "an address.", required=True, schema={"type": "string", "examples": ["0x1"]})
+
+
+class Silent(Resource):
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        raise AssertionError("nobody asks")
+
+
+class Markets(Silent):
+    """Every market.
+
+    In the order of names.
+    """
+
+    query = (params.ASSET_ID, params.WITH_TEXT, *params.RANGE)
+    shape = Many(MARKET)
+
+
+class Newest(Silent):
+    """The newest market of someone."""
+
+    path = (ADDRESS,)
+    shape = NEWEST
+
+
+class Hidden(Silent):
+    """Not in the document."""
+
+
+DOCUMENT: dict[str, Any] = document(
+    [("/api/v1/markets", Markets()), ("/api/v1/users/{address}/newest", Newest()), ("/metrics", Hidden())]
+)
+MARKETS = DOCUMENT["paths"]["/api/v1/markets"]["get"]
+PAGE = page(DOCUMENT)
+
+
+def body_schema(operation: dict[str, Any], status: str) -> dict[str, Any]:
+    """The schema of an answer, with what it refers to."""
+    response = operation["responses"][status]
+    if "$ref" in response:
+        response = DOCUMENT["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    schema: dict[str, Any] = response["content"]["application/json"]["schema"]
+    return {**schema, "components": DOCUMENT["components"]}
+
+
+def accepts(operation: dict[str, Any], status: str, body: object) -> bool:
+    return jsonschema_rs.Draft202012Validator(body_schema(operation, status)).is_valid(body)
+
+
+def test_resources_that_say_what_they_answer_are_in() -> None:
+    assert DOCUMENT["openapi"] == "3.1.0"
+    assert list(DOCUMENT["paths"]) == ["/api/v1/markets", "/api/v1/users/{address}/newest"]
+    assert DOCUMENT["tags"] == [{"name": "markets"}, {"name": "users"}]
+
+
+def test_what_operators_need_comes_last() -> None:
+    routes = [("/healthz", Markets()), ("/api/v1/status/health", Markets()), ("/api/v1/markets", Markets())]
+    assert document(routes)["tags"] == [{"name": "markets"}, {"name": "operations"}, {"name": "status"}]
+
+
+def test_an_operation_is_named_and_summed_up() -> None:
+    assert (MARKETS["operationId"], MARKETS["summary"]) == ("get_markets", "Every market.")
+    assert DOCUMENT["paths"]["/api/v1/users/{address}/newest"]["get"]["operationId"] == "get_users_address_newest"
+
+
+def test_a_resource_may_sum_itself_up() -> None:
+    one = Markets()
+    one.summary = "The markets of this one."
+    assert document([("/m", one)])["paths"]["/m"]["get"]["summary"] == "The markets of this one."  # type: ignore[index]
+
+
+def test_parameters() -> None:
+    found = {one["name"]: one for one in MARKETS["parameters"]}
+    assert list(found) == ["asset_id", "with_text", *(one.name for one in params.RANGE)]
+    assert (found["asset_id"]["required"], found["asset_id"]["in"]) == (True, "query")
+    assert found["with_text"]["schema"] == {"type": "boolean", "default": False}
+    assert found["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 200}
+    assert found["period"]["schema"]["enum"] == ["h", "d", "w", "m", "y"]
+    (address,) = DOCUMENT["paths"]["/api/v1/users/{address}/newest"]["get"]["parameters"]
+    assert (address["in"], address["required"]) == ("path", True)
+
+
+@pytest.mark.parametrize(
+    "param", [*params.RANGE, params.ASSET_ID, params.ASSET_IDS, params.WITH_TEXT], ids=lambda param: param.name
+)
+def test_what_the_schema_of_a_parameter_allows_is_what_is_parsed(param: Param) -> None:
+    validator = jsonschema_rs.Draft202012Validator(dict(param.schema))
+    texts = ("", "0", "1", "-1", "200", "10000", "10001", "253402300799", "253402300800", "true", "d", "x")
+    for text in (*texts, "none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "UTC"):
+        try:
+            parsed = param.parse(text)
+        except ValueError:
+            continue
+        value = parsed if param.schema["type"] in ("integer", "boolean") else text
+        assert validator.is_valid(value), text
+
+
+def test_a_list_has_a_count_and_an_object_has_none() -> None:
+    market = {"name": "a", "sum": "1", "cap": None, "rate": "0.5", "extra": {"text": None, "value": None}}
+    envelope: dict[str, object] = {"data": [market], "error": None, "status": 200, "status_text": "OK"}
+    assert accepts(MARKETS, "200", {**envelope, "count": 1})
+    assert not accepts(MARKETS, "200", envelope)
+    newest = DOCUMENT["paths"]["/api/v1/users/{address}/newest"]["get"]
+    envelope["data"] = {"market": None, "usd": "1.5", "extra": {"text": {"usd": "$1.50"}}}
+    assert accepts(newest, "200", envelope)
+    assert not accepts(newest, "200", {**envelope, "count": 1})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sum": 1},
+        {"sum": None},
+        {"sum": "1.5"},
+        {"sum": "-1"},
+        {"rate": "5e-1"},
+        {"more": 1},
+        {"extra": {"text": None}},
+        {"extra": {"text": {"sum": "1"}, "value": None}},
+    ],
+    ids=str,
+)
+def test_answers_that_are_not_as_declared_are_told(change: dict[str, object]) -> None:
+    market = {"name": "a", "sum": "1", "cap": None, "rate": "0.5", "extra": {"text": None, "value": None}}
+    envelope = {"error": None, "status": 200, "status_text": "OK", "count": 1}
+    assert accepts(MARKETS, "200", {**envelope, "data": [market]})
+    assert not accepts(MARKETS, "200", {**envelope, "data": [{**market, **change}]})
+
+
+@pytest.mark.parametrize(
+    ("status", "phrase", "kinds"),
+    [
+        (
+            400,
+            "Bad Request",
+            {
+                "path_parameter_invalid": "client",
+                "query_parameter_missing": "client",
+                "query_parameter_invalid": "client",
+                "query_parameter_unknown": "client",
+            },
+        ),
+        (404, "Not Found", {"path_unknown": "client", "entity_not_found": "user"}),
+        (405, "Method Not Allowed", {"method_not_allowed": "client"}),
+        (406, "Not Acceptable", {"content_type_unsupported": "client"}),
+        (500, "Internal Server Error", {"internal": "server"}),
+        (503, "Service Unavailable", {"unavailable": "server"}),
+    ],
+)
+def test_every_status_of_the_table_of_errors(status: int, phrase: str, kinds: dict[str, str]) -> None:
+    assert set(MARKETS["responses"]) == {"200", "400", "404", "405", "406", "500", "503"}
+    for kind, scope in kinds.items():
+        error = {"kind": kind, "scope": scope, "message": "why"}
+        body = {"data": None, "error": error, "status": status, "status_text": phrase}
+        assert accepts(MARKETS, str(status), body)
+        assert not accepts(MARKETS, str(status), {**body, "error": {**error, "kind": "other"}})
+
+
+def test_each_schema_is_a_schema() -> None:
+    for schema in DOCUMENT["components"]["schemas"].values():
+        jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+
+
+class Links(HTMLParser):
+    """Collects where a page points to, its anchors, and its elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.hrefs: list[str] = []
+        self.anchors: list[str] = []
+        self.elements: set[str] = set()
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        assert not {"src", "onclick", "onload"} & set(given)
+        self.elements.add(tag)
+        self.hrefs += [given["href"] or ""] if "href" in given else []
+        self.anchors += [given["id"] or ""] if "id" in given else []
+        if tag not in ("meta", "!doctype"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_needs_nothing_else() -> None:
+    links = Links(PAGE)
+    assert links.open == []
+    assert not links.elements & {"script", "link", "img", "iframe", "object"}
+    assert "@import" not in PAGE
+    assert "url(" not in PAGE
+    assert {href for href in links.hrefs if not href.startswith("#")} == {"api/v1/openapi.json"}
+
+
+def test_links_of_the_page_lead_somewhere() -> None:
+    links = Links(PAGE)
+    assert len(links.anchors) == len(set(links.anchors))
+    assert {href[1:] for href in links.hrefs if href.startswith("#")} <= set(links.anchors)
+    assert {"get_markets", "get_users_address_newest", "Market", "Newest", "errors"} <= set(links.anchors)
+
+
+def test_the_page_escapes_what_is_declared() -> None:
+    assert "A market &amp; &lt;its&gt; sums." in PAGE
+    assert "Its <code>name</code>." in PAGE
+
+
+def test_the_page_shows_a_request_with_all_that_is_required() -> None:
+    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", PAGE)]
+    assert curls == [
+        "curl 'http://127.0.0.1:8000/api/v1/markets?asset_id=native;uorb&start=1764547200&end=1767225599&period=d"
+        "&with_text=true'",
+        "curl 'http://127.0.0.1:8000/api/v1/users/0x1/newest'",
+    ]

@@ -1,0 +1,119 @@
+"""An address as its response shows it, with the round numbers of `world` worked out by hand."""
+
+from analytics_service.present.positions import USER_POSITION
+from analytics_service.present.shapes import Flags
+from tests.unit.rendering import HELD, NOTHING, rendered
+
+
+def test_a_borrow_account() -> None:
+    account, free = rendered(USER_POSITION, HELD)["markets"]["borrow"]["accounts"]
+    (collateral,) = account["collaterals"]
+    assert (collateral["principal"], collateral["shares"]) == ("50000000", "40000000")
+    assert collateral["extra"] == {
+        "text": {"principal": "50.000 ORB", "shares": "40.000 ORB"},
+        "value": {
+            "principal": "400",
+            "shares": "320",
+            "price": "8",
+            "extra": {"text": {"principal": "$400.00", "shares": "$320.00", "price": "$8.00"}},
+        },
+    }
+    (debt,) = account["debts"]
+    assert debt["market_rate"]["apr"] == account["debts_net_rate"]["apr"] == "0.1"
+    assert account["health"] == {
+        "base": "2.727272727272727273",
+        "boost": "0.084",
+        "result": "2.811272727272727273",
+        "extra": {"text": {"base": "272.73%", "boost": "8.40%", "result": "281.13%"}},
+    }
+    assert free["health"] == {
+        "base": "Infinity",
+        "boost": "0",
+        "result": "Infinity",
+        "extra": {"text": {"base": "Infinity", "boost": "0.00%", "result": "Infinity"}},
+    }
+
+
+def test_receipts_are_counted_and_priced_as_receipts_and_what_they_redeem_as_the_asset() -> None:
+    (pool,) = rendered(USER_POSITION, HELD)["markets"]["lend"]["asset_pools"]
+    assert pool["receipt_amounts"]["total"] == "15000000"
+    assert pool["receipt_amounts"]["extra"] == {
+        "text": {"held": "10.00 rUSDT", "collateralized": "5.00 rUSDT", "total": "15.00 rUSDT"},
+        "value": {
+            "held": "12",
+            "collateralized": "6",
+            "total": "18",
+            "price": "1.2",
+            "extra": {"text": {"held": "$12.00", "collateralized": "$6.00", "total": "$18.00", "price": "$1.20"}},
+        },
+    }
+    assert pool["origin_equivalent"] == {
+        "held": "12000000",
+        "collateralized": "6000000",
+        "total": "18000000",
+        "extra": {"text": {"held": "12.00 USDT", "collateralized": "6.00 USDT", "total": "18.00 USDT"}},
+    }
+
+
+def test_wallets() -> None:
+    wallets = rendered(USER_POSITION, HELD)["wallets"]
+    known, unknown = (balance["values"] for balance in wallets["balances"])
+    assert (known["kind"], known["amount"], known["amount_scaled"]) == ("known", "1234500000", "1234.5")
+    assert known["extra"]["text"] == {"amount": "1,234.50 USDT"}
+    assert wallets["balances"][1]["asset"] == {"id": "native;mystery", "group": "native", "group_key": "mystery"}
+    assert unknown == {"kind": "unknown", "amount": "7"}
+    assert (wallets["total_value"], wallets["extra"]["text"]) == ("1234.5", {"total_value": "$1,234.50"})
+
+
+def test_the_value_of_a_wallet_is_null_unless_values_are_asked_for() -> None:
+    wallets = rendered(USER_POSITION, HELD, Flags(text=True))["wallets"]
+    assert (wallets["total_value"], wallets["extra"]["text"]) == (None, {"total_value": "N/A"})
+
+
+def test_staking_of_an_address() -> None:
+    staking = rendered(USER_POSITION, HELD)["ptoken"]["staking"]
+    (pool,) = staking["pools"]
+    (stake,) = pool["contents"]
+    assert (pool["common"]["index"], pool["amount_sum"]) == (1, "100000000")
+    assert (stake["account_index"], stake["cascade"], stake["transition_at"]) == (0, True, None)
+    assert stake["extra"]["text"] == {"amount": "100.00 PTK", "transition_at": "N/A"}
+    (unbonding,) = staking["unbonding"]["contents"]
+    assert unbonding["unlock_at"] == "2025-03-15T00:00:00Z"
+    assert staking["extra"]["text"] == {
+        "bonding_sum": "100.00 PTK",
+        "unclaimed": "1.00 PTK",
+        "claimable_rewards": "0.50 PTK",
+        "claimable_unbonding": "0.00 PTK",
+    }
+
+
+def test_unlock_arrangements_of_an_address() -> None:
+    linear, lump = rendered(USER_POSITION, HELD)["ptoken"]["unlocks"]["arrangements"]
+    assert linear["schedule"] == {
+        "kind": "linear",
+        "duration": 31_536_000,
+        "ends_at": "2026-01-01T00:00:00Z",
+        "extra": {"text": {"duration": "1 year", "ends_at": "2026-01-01 00:00:00 UTC"}},
+    }
+    assert lump["schedule"] == {"kind": "lump_sum", "extra": {"text": {}}}
+    assert linear["extra"]["text"] == {
+        "begins_at": "2025-01-01 00:00:00 UTC",
+        "expires_at": "N/A",
+        "last_claimed_at": "2025-03-15 00:00:00 UTC",
+    }
+    assert linear["admin"] == {"address": "0x" + "2" * 40, "issued_reclaim": False}
+    amounts = linear["amounts"]
+    assert (amounts["claimable"], amounts["locked"]) == ("150000000", "800000000")
+    assert amounts["extra"]["percent"]["extra"]["text"]["claimable"] == "15.00%"
+    assert amounts["extra"]["value"]["amount"] == "420"
+
+
+def test_an_address_without_a_position_has_empty_lists_and_zero_sums() -> None:
+    user = rendered(USER_POSITION, NOTHING)
+    totals = user["markets"]["borrow"]["totals"]
+    assert (user["markets"]["borrow"]["accounts"], totals["collaterals"], totals["debts"]) == ([], [], [])
+    assert totals["debts_net_rate"]["apr"] == "0"
+    assert user["markets"]["lend"]["asset_pools"] == user["wallets"]["balances"] == []
+    assert (user["wallets"]["total_value"], user["ptoken"]["staking"]["bonding_sum"]) == ("0", "0")
+    assert user["ptoken"]["unlocks"]["totals"]["amount"] == "0"
+    assert user["ptoken"]["unlocks"]["last_claimed_at"] is None

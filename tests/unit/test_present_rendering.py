@@ -1,0 +1,355 @@
+"""Records as responses show them, with the round numbers of `world` worked out by hand."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from analytics_service.market.activity import Activity
+from analytics_service.market.markets import LendMarket, Market
+from analytics_service.market.ptoken import MemberClass
+from analytics_service.market.supply import market_supply
+from analytics_service.market.unlocks import UnlockGroup
+from analytics_service.present.analytics import MARKET_STATE, MarketState
+from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
+from analytics_service.present.kinds import AMOUNT
+from analytics_service.present.markets import (
+    COLLATERAL_MARKET,
+    DEBT_MARKET,
+    GLOBAL_CONFIG,
+    LEND_MARKET,
+    MERGED_MARKET,
+)
+from analytics_service.present.overview import BORROW_OVERVIEW, OVERVIEW, SUPPLY, Overview
+from analytics_service.present.positions import USER_POSITION
+from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
+from analytics_service.present.schema import components, schema_of
+from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Shape
+from analytics_service.present.swaps import SWAP_TARGETS
+from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
+from tests.unit.rendering import ALL, HELD, NOTHING, rendered
+from tests.unit.world import (
+    ASSETS,
+    AT,
+    CONFIG,
+    MARKETS,
+    ORB_MARKET,
+    PRICES,
+    PTK,
+    PTOKEN,
+    RECEIPT,
+    USDT,
+    USDT_MARKET,
+)
+
+D = Decimal
+
+SUPPLIED = market_supply(MARKETS.values(), ASSETS, PRICES)
+GROUP = UnlockGroup(
+    MemberClass.TEAM,
+    amount=1_000_000_000,
+    amount_claimed=50_000_000,
+    amount_claimable=150_000_000,
+    amount_unlocked=200_000_000,
+    amount_locked=800_000_000,
+    amount_reclaimed=0,
+    amount_expired=0,
+    amount_staked=100_000_000,
+    amount_held=0,
+)
+NOBODY = UnlockGroup(MemberClass.ADVISOR, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+LOANS = MarketState(Activity(1, 2, 3), D("12.5"), {USDT: D("0.5"), PTK: D(100)}, {USDT: 10**36})
+
+SAMPLES: tuple[tuple[Node, Any], ...] = (
+    (Many(ASSET_INFO), ASSETS.values()),
+    (PRICED_ASSET, PricedAsset(ASSETS[USDT], Quote(D("1.0002"), AT))),
+    (LEND_MARKET, USDT_MARKET),
+    (DEBT_MARKET, USDT_MARKET),
+    (COLLATERAL_MARKET, ORB_MARKET),
+    (Many(MERGED_MARKET), MARKETS.values()),
+    (GLOBAL_CONFIG, CONFIG),
+    (SUPPLY, SUPPLIED),
+    (OVERVIEW, Overview(list(MARKETS.values()), SUPPLIED, CONFIG)),
+    (OVERVIEW, Overview(list(MARKETS.values()), SUPPLIED, CONFIG, "older")),
+    (BORROW_OVERVIEW, Overview(list(MARKETS.values()), SUPPLIED, CONFIG)),
+    (PTOKEN_PARAMS, PTOKEN),
+    (PTOKEN_STATE, PTOKEN),
+    (PTOKEN_STAKING, PTOKEN),
+    (UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, NOBODY))),
+    (MARKET_STATE, LOANS),
+    (Many(SWAP_TARGETS), {"uusdt": ("uorb", "uptk")}.items()),
+    (USER_POSITION, HELD),
+    (USER_POSITION, NOTHING),
+)
+
+
+@pytest.mark.parametrize("prices", [PRICES, {}], ids=["priced", "without prices"])
+@pytest.mark.parametrize(("shape", "record"), SAMPLES)
+def test_whatever_is_asked_for_the_answer_has_its_schema(shape: Node, record: Any, prices: dict[str, D]) -> None:
+    schema = {**schema_of(shape), "components": {"schemas": components([shape])}}
+    validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
+    for text, value, percent in product((True, False), repeat=3):
+        validator.validate(rendered(shape, record, Flags(text, value, percent), prices))
+
+
+def test_a_lend_market() -> None:
+    assert rendered(LEND_MARKET, USDT_MARKET) == {
+        "asset_info": {
+            "asset": {"id": "native;uusdt", "group": "native", "group_key": "uusdt"},
+            "classification": {
+                "kind": "regular",
+                "protocol_receipt_asset": {"id": "token;0xr", "group": "token", "group_key": "0xr"},
+            },
+            "metadata": {
+                "decimals_denom": 6,
+                "decimals_display": 2,
+                "name": "Tether USD",
+                "symbol": "USDT",
+                "symbol_denom": "uusdt",
+            },
+        },
+        "rate": {
+            "apr": "0.05",
+            # e^0.05 - 1 less 0.00000000004 for compounding each second, not always.
+            "apy": "0.051271096334354555",
+            "extra": {"text": {"apr": "5.00%", "apy": "5.13%"}},
+        },
+        "state": {
+            "principal_sum": "1200000000",
+            "receipt_total_supply": "1000000000",
+            "redemption_ratio": "1.2",
+            "extra": {
+                "text": {
+                    "principal_sum": "1,200.00 USDT",
+                    "receipt_total_supply": "1,000.00 rUSDT",
+                    "redemption_ratio": "120.00%",
+                },
+                "value": {
+                    "principal_sum": "1200",
+                    "price": "1",
+                    "extra": {"text": {"principal_sum": "$1,200.00", "price": "$1.00"}},
+                },
+            },
+        },
+    }
+
+
+def test_nothing_is_added_that_was_not_asked_for() -> None:
+    state = rendered(LEND_MARKET, USDT_MARKET, Flags())["state"]
+    assert state["extra"] == {"text": None, "value": None}
+    assert rendered(GLOBAL_CONFIG, CONFIG, Flags())["extra"] == {"text": None}
+    (group,) = rendered(UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP,)), Flags())["groups"]
+    assert group["extra"] == {"text": None, "percent": None, "value": None}
+
+
+def test_texts_of_values_and_fractions_need_both_flags() -> None:
+    def extra(flags: Flags) -> Any:
+        distribution = rendered(UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP,)), flags)
+        return distribution["groups"][0]["extra"]
+
+    assert extra(Flags(value=True))["value"]["extra"] == {"text": None}
+    assert extra(Flags(percent=True))["percent"]["extra"] == {"text": None}
+    assert extra(Flags(text=True))["value"] is extra(Flags(text=True))["percent"] is None
+    assert extra(ALL)["value"]["extra"]["text"]["amount"] == "$420.00"
+    assert extra(ALL)["percent"]["extra"]["text"]["amount_locked"] == "80.00%"
+
+
+def test_a_cap_that_is_not_there() -> None:
+    config = rendered(COLLATERAL_MARKET, ORB_MARKET)["config"]
+    assert config["collateral_cap"] is None
+    assert config["extra"]["text"]["collateral_cap"] == "N/A"
+    assert config["extra"]["value"] == {
+        "collateral_cap": None,
+        "price": "8",
+        "extra": {"text": {"collateral_cap": "N/A", "price": "$8.00"}},
+    }
+
+
+def test_an_asset_without_a_price_has_null_values() -> None:
+    state = rendered(LEND_MARKET, USDT_MARKET, prices={})["state"]
+    assert state["extra"]["value"] == {
+        "principal_sum": None,
+        "price": None,
+        "extra": {"text": {"principal_sum": "N/A", "price": "N/A"}},
+    }
+
+
+def test_names_in_lists_and_newer_ones_show_the_same_amounts() -> None:
+    markets = list(MARKETS.values())
+    newer = rendered(OVERVIEW, Overview(markets, SUPPLIED, CONFIG), Flags())
+    older = rendered(OVERVIEW, Overview(markets, SUPPLIED, CONFIG, "older"), Flags())
+    extra = {"text": None, "value": None}
+    times = {"time_last_distributed_interest": "2025-03-15T00:00:00Z", "utilization_accumulator": "1.5"}
+
+    (collateral,) = newer["borrow"]["collaterals"]["contents"]
+    assert collateral["state"] == {"shares": "400000000", "balance": "500000000", "extra": extra}
+    (collateral,) = older["borrow"]["collaterals"]
+    assert collateral["state"] == {"balance": "500000000", "collateral_sum": "500000000", "extra": extra}
+
+    (debt,) = newer["borrow"]["debts"]["contents"]
+    assert debt["state"] == {"shares": "800000000", "balance": "880000000", **times, "extra": extra}
+    (debt,) = older["borrow"]["debts"]
+    assert debt["state"] == {"principal_sum": "800000000", "balance_sum": "880000000", **times, "extra": extra}
+
+    (lend,) = newer["lend"]["contents"]
+    assert (lend["state"]["principal"], "principal_sum" in lend["state"]) == ("1200000000", False)
+    (lend,) = older["lend"]
+    assert (lend["state"]["principal_sum"], "principal" in lend["state"]) == ("1200000000", False)
+    assert ("tvl" in newer, "tvl" in older) == (True, False)
+
+
+def test_supply_and_tvl() -> None:
+    supply = rendered(SUPPLY, SUPPLIED)
+    # 500 and 400 ORB at 8 USD; 880 and 800 USDT; 1,200 USDT lent.
+    pool = {"balance": "4000", "shares": "3200", "extra": {"text": {"balance": "$4,000.00", "shares": "$3,200.00"}}}
+    nothing = {"balance": "0", "shares": "0", "extra": {"text": {"balance": "$0.00", "shares": "$0.00"}}}
+    assert supply["borrow_collateral"] == {"non_receipt": pool, "receipt": nothing, "total": pool}
+    assert (supply["borrow_debt"]["balance"], supply["borrow_debt"]["shares"]) == ("880", "800")
+    assert supply["lend"] == {"principal": "1200", "extra": {"text": {"principal": "$1,200.00"}}}
+    texts = {"tvl": "$5,200.00", "net_tvl": "$4,320.00"}
+    assert supply["tvl"] == {"tvl": "5200", "net_tvl": "4320", "extra": {"text": texts}}
+
+
+def test_merged_markets_are_null_where_there_is_none() -> None:
+    merged = rendered(MERGED_MARKET, ORB_MARKET)
+    assert (merged["lend"], merged["borrow_debt"]) == (None, None)
+    assert set(merged["borrow_collateral"]) == {"config", "state"}
+
+
+def test_texts_of_the_global_config() -> None:
+    assert rendered(GLOBAL_CONFIG, CONFIG)["extra"]["text"] == {
+        "flash_loan_fee": "0.09%",
+        "liquidation_fee": "1.00%",
+        "stake_collateral_ratio": "50.00%",
+        "stake_flash_loan_ratio": "25.00%",
+        "staking_health_modifier": "20.00%",
+        "time_window_nanos": "1 minute 30 seconds",
+    }
+
+
+def test_staking_pools() -> None:
+    pools = rendered(PTOKEN_STAKING, PTOKEN)["pools"]
+    assert [pool["extra"]["text"] for pool in pools] == [
+        {"index": "0", "duration": "14 days"},
+        {"index": "1", "duration": "1 year"},
+    ]
+    assert pools[1] == {
+        "index": 1,
+        "duration": 31_536_000,
+        "params": {"reward_weight": "3", "gov_weight": "4", "health_weight": "2", "flash_loan_weight": "1.5"},
+        "state": {
+            "total_bonded": "100000000",
+            "extra": {
+                "text": {"total_bonded": "100.00 PTK"},
+                "value": {
+                    "total_bonded": "42",
+                    "price": "0.42",
+                    "extra": {"text": {"total_bonded": "$42.00", "price": "$0.4200"}},
+                },
+            },
+        },
+        "extra": {"text": {"index": "1", "duration": "1 year"}},
+    }
+
+
+def test_an_unlock_group() -> None:
+    distribution = rendered(UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, NOBODY)))
+    team, advisors = distribution["groups"]
+    assert (team["member_class"], team["amount"], team["amount_held"]) == ("team", "1000000000", "0")
+    assert team["extra"]["text"]["member_class"] == "Team"
+    assert team["extra"]["text"]["amount_claimable"] == "150.00 PTK"
+    fractions = {name: one for name, one in team["extra"]["percent"].items() if name != "extra"}
+    assert fractions == {
+        "amount_claimed": "0.05",
+        "amount_claimable": "0.15",
+        "amount_unlocked": "0.2",
+        "amount_locked": "0.8",
+        "amount_reclaimed": "0",
+        "amount_expired": "0",
+    }
+    assert team["extra"]["value"]["amount_claimable"] == "63"
+    # Nothing has no parts.
+    assert advisors["extra"]["percent"]["amount_locked"] == "0"
+
+
+def test_market_state() -> None:
+    assert rendered(MARKET_STATE, LOANS) == {
+        "borrower_active": 1,
+        "borrower_account_active": 2,
+        "lender_active": 3,
+        "flash_loan_volume_total": "12.5",
+        "loans_originated": {
+            "total_value": "100.5",
+            "breakdown": [
+                {"asset": {"id": USDT, "group": "native", "group_key": "uusdt"}, "value": "0.5"},
+                {"asset": {"id": PTK, "group": "native", "group_key": "uptk"}, "value": "100"},
+            ],
+        },
+        "assets": [
+            {
+                "asset": {"id": USDT, "group": "native", "group_key": "uusdt"},
+                "lend_interest_paid": "1" + "0" * 36,
+            }
+        ],
+    }
+
+
+def test_receipts_of_an_asset_whose_receipt_is_unknown_have_no_value() -> None:
+    assets = {USDT: replace(ASSETS[USDT], receipt_asset=None)}
+    shape = Shape("S", "", (Field("n", AMOUNT, "", source="principal", receipt=True),))
+    inner = Scope(ALL, assets, PRICES).of(USDT).receipt
+    value: Any = shape.render(LendMarket(D(0), 5, 5), inner)
+    assert value["extra"]["value"] == {"n": None, "price": None, "extra": {"text": {"n": "N/A", "price": "N/A"}}}
+
+
+def test_huge_and_tiny_amounts_stay_exact() -> None:
+    helion = replace(ASSETS[USDT], decimals_denom=18, decimals_display=4, symbol="HEL")
+    huge = Market(USDT, LendMarket(D(0), 10**36 + 1, 10**36), None, None)
+    tiny = Market(USDT, LendMarket(D(0), 1, 1), None, None)
+    seen = Scope(ALL, {**ASSETS, USDT: helion}, {USDT: D("0.333333333333333333")})
+    state: Any = LEND_MARKET.render(huge, seen)
+    state = state["state"]
+    assert state["principal_sum"] == "1000000000000000000000000000000000001"
+    assert state["extra"]["text"]["principal_sum"] == "1,000,000,000,000,000,000.0000 HEL"
+    # (10^18 + 10^-18) * 0.333333333333333333, of which 18 decimals are kept.
+    assert state["extra"]["value"]["principal_sum"] == "333333333333333333"
+    assert state["extra"]["value"]["extra"]["text"]["principal_sum"] == "$333,333,333,333,333,333.00"
+    state = LEND_MARKET.render(tiny, seen)
+    state = state["state"]
+    assert state["extra"]["text"]["principal_sum"] == "0.0000 HEL"
+    # 10^-18 * 0.33 rounds to nothing at 18 decimals.
+    assert state["extra"]["value"]["principal_sum"] == "0"
+
+
+def test_a_value_below_a_cent() -> None:
+    tiny = Market(USDT, LendMarket(D(0), 1, 1), None, None)
+    value = rendered(LEND_MARKET, tiny)["state"]["extra"]["value"]
+    assert (value["principal_sum"], value["extra"]["text"]["principal_sum"]) == ("0.000001", "<$0.01")
+
+
+def test_swap_targets() -> None:
+    assert rendered(SWAP_TARGETS, ("uusdt", ("uorb",))) == {"source": "uusdt", "targets": ["uorb"]}
+
+
+def test_times_are_in_utc() -> None:
+    quote = Quote(D(1), datetime(2025, 3, 1, 12, tzinfo=UTC))
+    assert rendered(PRICED_ASSET, PricedAsset(ASSETS[RECEIPT], quote))["price"] == {
+        "price": "1",
+        "last_updated_at": "2025-03-01T12:00:00Z",
+        "extra": {"text": {"price": "$1.00", "last_updated_at": "2025-03-01 12:00:00 UTC"}},
+    }
+
+
+def test_an_amount_without_an_asset_is_a_mistake_of_the_declaration() -> None:
+    shape = Shape("Orphan", "", (Field("n", AMOUNT, "", source=""),))
+    with pytest.raises(LookupError, match="names the asset"):
+        shape.render(1, Scope(ALL))
+
+
+def test_two_objects_of_one_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="called Twin"):
+        components([Shape("Twin", "", ()), Shape("Twin", "", ())])
