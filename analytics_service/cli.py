@@ -16,11 +16,11 @@ import click
 
 from analytics_service import logs, supervised
 from analytics_service import up as service
-from analytics_service.cli_parts import Bars, Commands, option, setting_option
+from analytics_service.cli_parts import Bars, Commands, import_options, option, setting_option
 from analytics_service.cli_values import parse_duration, parse_instant
 from analytics_service.config import Settings, table
 from analytics_service.errors import SchemaError, SettingError
-from analytics_service.importing import import_prices
+from analytics_service.importing import PRICES, RATES, Family, import_files
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
 from analytics_service.status import report
@@ -143,7 +143,7 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
 
 
 @jobs.command("backfill")
-@click.argument("name", type=click.Choice(sorted(JOBS)))
+@click.argument("name", type=click.Choice(sorted(name for name, job in JOBS.items() if job.history)))
 @click.option("--start", type=_instant, metavar="TIME", required=True, help="First instant.")
 @click.option("--end", type=_instant, metavar="TIME", required=True, help="Last instant, itself included.")
 @click.option(
@@ -233,23 +233,8 @@ def import_group() -> None:
 
 
 @import_group.command("prices")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--assets",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="File of the assets' addresses, symbols and decimals; needed for assets the service does not know yet.",
-)
-@click.option(
-    "--time-unit",
-    type=click.Choice(["s", "ms"]),
-    default="s",
-    show_default=True,
-    help="Unit of the files' timestamps: seconds or milliseconds.",
-)
-@click.option("--skip-invalid", is_flag=True, help="Import the good rows; write the others to FILE.rejected.csv.")
-def import_prices_command(
-    files: tuple[Path, ...], assets: Path | None, time_unit: Literal["s", "ms"], skip_invalid: bool
-) -> None:
+@import_options
+def import_prices_command(**options: Any) -> None:
     """Import price observations, all or nothing.
 
     May be run again: observations that are there already are replaced by themselves. Example:
@@ -257,8 +242,27 @@ def import_prices_command(
     \b
         analytics-service import prices prices_*.csv.gz --assets assets.csv --time-unit ms
     """
+    _import(PRICES, **options)
+
+
+@import_group.command("rates")
+@import_options
+def import_rates_command(**options: Any) -> None:
+    """Import lend and borrow rates, all or nothing.
+
+    Each row names its asset by asset_address, symbol and decimals, so no assets file is needed. Example:
+
+    \b
+        analytics-service import rates rates_daily.csv.gz
+    """
+    _import(RATES, **options)
+
+
+def _import(
+    family: Family, files: tuple[Path, ...], assets: Path | None, unit: Literal["s", "ms"], skip_invalid: bool
+) -> None:
     with _store(_settings()) as store, closing(Bars()) as bars:
-        done = import_prices(store, list(files), assets, time_unit, skip_invalid, datetime.now(UTC), bars)
+        done = import_files(family, store, list(files), assets, unit, skip_invalid, datetime.now(UTC), bars)
     click.echo(
         f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected."
     )

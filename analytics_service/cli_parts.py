@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -50,6 +51,24 @@ def option(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
             raise click.BadParameter(f"{value[:80]!r} {error}.") from None
 
     return convert
+
+
+def import_options(command: _Command) -> _Command:
+    """The arguments of all imports: files, assets, unit, skip_invalid."""
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+    skip = "Import the good rows; write the others to FILE.rejected.csv."
+    assets = "File of the assets' addresses, symbols and decimals; needed for assets the service does not know yet."
+    unit = "Unit of the files' timestamps: seconds or milliseconds."
+    for decorate in (
+        click.option("--skip-invalid", is_flag=True, help=skip),
+        click.option(
+            "--time-unit", "unit", type=click.Choice(["s", "ms"]), default="s", show_default=True, help=unit
+        ),
+        click.option("--assets", type=file, help=assets),
+        click.argument("files", nargs=-1, required=True, type=file),
+    ):
+        command = decorate(command)
+    return command
 
 
 class Bars:

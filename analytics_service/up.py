@@ -16,6 +16,7 @@ from analytics_service.errors import SettingError
 from analytics_service.processes import Process, ProcessError, tend
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
+from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.store.connection import Store
 from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
@@ -94,7 +95,7 @@ def _fill(settings: Settings, source: Source, store: Store) -> None:
     """A first snapshot of everything; where the past costs nothing, history too."""
     now = datetime.now(UTC)
     for job in JOBS.values():
-        if settings.source.startswith("simulated"):
+        if job.history and settings.source.startswith("simulated"):
             span = (now - _HISTORY, now, _HISTORY_STEP)
             with click.progressbar(length=len(instants(*span)), label=f"History of {job.name}") as bar:
                 backfill(job, source, store, *span, progress=bar.update)
@@ -137,13 +138,29 @@ def _welcome(settings: Settings, *, embedded: bool) -> str:
         f"  {base}/api/v1/assets",
         f"  {base}/api/v1/assets/prices?with_text=true",
         f"  {base}/api/v1/assets/price-history?{week}&period=d",
+        f"  {base}/docs",
         "",
+        *_samples(settings, base),
         f"SQL   {settings.clickhouse_url}/play as user {settings.clickhouse_user}",
     ]
     if embedded:
         lines += [f"      (its password is in {settings.data_dir.absolute() / 'password'})"]
         lines += [f"Data  {settings.data_dir.absolute()}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
+
+
+def _samples(settings: Settings, base: str) -> list[str]:
+    """Addresses that the simulated protocol always has."""
+    if not settings.source.startswith("simulated"):
+        return []
+    return [
+        "Sample addresses of the simulated protocol:",
+        "",
+        f"  a rich account    {base}/api/v1/users/{RICH_ADDRESS}/user?with_text=true&with_value=true",
+        f"  an empty account  {base}/api/v1/users/{EMPTY_ADDRESS}/user",
+        f"  a swap contract   {base}/api/v1/swap/routes/all?contract_address={SWAP_CONTRACT}",
+        "",
+    ]
 
 
 def _reachable(bind: str) -> str:

@@ -10,6 +10,7 @@ from analytics_service.errors import AnalyticsError, NotReady, StoreUnavailable
 from analytics_service.http import params
 from analytics_service.http.envelope import success
 from analytics_service.http.resource import Resource, answer
+from analytics_service.present.status import ALIVE, READY, STATUS
 from analytics_service.present.text import rfc3339
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, read_heads
@@ -64,7 +65,9 @@ class Monitor:
 
 
 class Alive(Resource):
-    """/healthz: the process is up."""
+    """Whether the process is up."""
+
+    shape = ALIVE
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Always 200."""
@@ -74,7 +77,9 @@ class Alive(Resource):
 
 
 class Ready(Resource):
-    """/readyz: store reachable, schema current, snapshots fresh."""
+    """Whether the store is reachable, its schema current and its snapshots fresh."""
+
+    shape = READY
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
@@ -90,7 +95,9 @@ class Ready(Resource):
 
 
 class Status(Resource):
-    """/api/v1/status/health: the same, told part by part."""
+    """How the service is, part by part."""
+
+    shape = STATUS
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor

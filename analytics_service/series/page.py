@@ -9,13 +9,14 @@ import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.market.assets import split_id
-from analytics_service.series.encode import encode_series
+from analytics_service.series.encode import encode_points
 from analytics_service.series.grid import Grid, Period, make_grid
 from analytics_service.series.plan import plan_page
 from analytics_service.series.rows import History, Series, read_page_rows, read_series
 from analytics_service.series.sample import sample
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head
+from analytics_service.store.loans import TOTAL
 
 MAX_POINTS = 500_000
 
@@ -43,26 +44,32 @@ class Pages:
         self._history = history
         self._known: tuple[int, dict[str, Series]] = (-1, {})
 
-    def page(self, query: Query, head: Head) -> dict[str, object]:
-        """The page's `data`: range, series and pagination, with the points encoded already.
+    def multi(self, query: Query, head: Head) -> dict[str, object]:
+        """A page of one series for each asset: `{range, series, pagination}`, with the points encoded already.
 
         Cost: that of the page's buckets and series; one query, and a second one when a series carries a value
         over a long gap into the page. ParameterInvalid for too many buckets or points; EntityNotFound for an id
         without this history.
         """
-        grid = make_grid(query.start, query.end, query.period, query.interval, query.zone)
-        series = _chosen(query.ids, self._listed(head))
-        begins = grid.page(query.offset, query.limit)
+        listed = {asset_id: one for asset_id, one in self._listed(head).items() if asset_id != TOTAL}
+        series = _chosen(query.ids, listed)
+        grid, begins = _grid(query)
         if len(begins) * len(series) > MAX_POINTS + len(series):
             raise ParameterInvalid(
                 "limit",
                 f"a page holds at most {MAX_POINTS:,} points, and {len(begins) - 1:,} buckets of {len(series):,} "
                 f"series are more; at most {MAX_POINTS // len(series):,} buckets fit",
             )
-        horizon = min(query.end, head.last_observed_at) + 1
-        values = self._values(series, begins, horizon, query.carry)
-        encoded = encode_series(values, begins, [_opening(asset_id) for asset_id in series])
-        return {"range": _range(query), "series": orjson.Fragment(encoded), "pagination": _pagination(query, grid)}
+        before = [("," if i else "") + _opening(asset_id) for i, asset_id in enumerate(series)]
+        points = encode_points(self._values(series, begins, head, query), begins, before, "]}")
+        return _data(query, grid, "series", f"[{points}]")
+
+    def single(self, query: Query, head: Head) -> dict[str, object]:
+        """A page of the one series over all assets: `{range, points, pagination}`. Cost and errors as of `multi`."""
+        grid, begins = _grid(query)
+        series = {asset_id: one for asset_id, one in self._listed(head).items() if asset_id == TOTAL}
+        points = encode_points(self._values(series, begins, head, query), begins, ["["], "]")
+        return _data(query, grid, "points", points)
 
     def _listed(self, head: Head) -> dict[str, Series]:
         """Assets that have this history, in the order of ids; read once per snapshot."""
@@ -72,12 +79,15 @@ class Pages:
             self._known = (head.version, series)
         return series
 
-    def _values(self, series: Mapping[str, Series], begins: Sequence[int], horizon: int, carry: bool) -> pl.Series:
+    def _values(self, series: Mapping[str, Series], begins: Sequence[int], head: Head, query: Query) -> pl.Series:
+        horizon = min(query.end, head.last_observed_at) + 1
         if not begins or not series or begins[0] >= horizon:
             return pl.repeat(None, len(series) * max(len(begins) - 1, 0), dtype=pl.String, eager=True)
         plan = plan_page(begins, horizon)
-        rows = read_page_rows(self._store, self._history, series, plan, min(begins[1], horizon))
-        return sample(rows, len(series), begins, horizon, carry=carry)
+        rows = read_page_rows(
+            self._store, self._history, series, plan, min(begins[1], horizon), whole=query.ids is None
+        )
+        return sample(rows, len(series), begins, horizon, carry=query.carry)
 
 
 def _chosen(ids: list[str] | None, listed: Mapping[str, Series]) -> Mapping[str, Series]:
@@ -91,14 +101,20 @@ def _chosen(ids: list[str] | None, listed: Mapping[str, Series]) -> Mapping[str,
 
 def _opening(asset_id: str) -> str:
     group, key = split_id(asset_id)
-    return '{"asset":' + orjson.dumps({"id": asset_id, "group": group, "group_key": key}).decode()
+    spec = orjson.dumps({"id": asset_id, "group": group, "group_key": key}).decode()
+    return f'{{"asset":{spec},"points":['
 
 
-def _range(query: Query) -> dict[str, object]:
+def _grid(query: Query) -> tuple[Grid, list[int]]:
+    grid = make_grid(query.start, query.end, query.period, query.interval, query.zone)
+    return grid, grid.page(query.offset, query.limit)
+
+
+def _data(query: Query, grid: Grid, name: str, encoded: str) -> dict[str, object]:
     interval = {"unit": query.period, "value": query.interval}
-    return {"start": query.start, "end": query.end, "interval": interval}
-
-
-def _pagination(query: Query, grid: Grid) -> dict[str, object]:
     following = query.offset + query.limit
-    return {"interval_count": grid.count, "next_offset": following if following < grid.count else None}
+    return {
+        "range": {"start": query.start, "end": query.end, "interval": interval},
+        name: orjson.Fragment(encoded),
+        "pagination": {"interval_count": grid.count, "next_offset": following if following < grid.count else None},
+    }

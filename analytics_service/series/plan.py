@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 QUARTER = 900
 DAY = 86_400
-# Rows from a little before the page nearly always hold the values that its first buckets carry forward.
+# Rows from a little before the page, and from a UTC day's begin, nearly always hold the values that its first buckets
+# carry forward.
 _QUARTERS_SLACK = DAY
 _DAYS_SLACK = 31 * DAY
 # Mean widths of buckets, from which on days are read as day cells; local days may have 23 hours.
@@ -21,9 +22,9 @@ _NARROW = 2 * 3600
 class Plan:
     """What to read for a page, unix seconds; the queries in sql/queries say what each bound selects.
 
-    No row before `since` is read; the rows reach up to `until`, exclusive. With `by_days`, days are read as day cells,
-    and of `edge_days` (all when empty) also the quarter hours before `edge_seconds` of the day, the latest at which a
-    bucket ends. `bounds` are the begins of the buckets within what is read.
+    No row before `since`, the begin of a UTC day, is read; the rows reach up to `until`, exclusive. With `by_days`, days
+    are read as day cells, and of `edge_days` (all when empty) also the quarter hours before `edge_seconds` of the day,
+    the latest at which a bucket ends. `bounds` are the begins of the buckets within what is read.
     """
 
     since: int
@@ -61,7 +62,7 @@ def plan_page(begins: Sequence[int], horizon: int) -> Plan:
     raw_from = floor(until if aligned else lowest, QUARTER)
     by_days = aligned and until - lowest >= _DAILY * len(bounds)
     wide = until - lowest >= _WIDE * len(bounds)
-    since = max(0, floor(lowest, DAY) - _DAYS_SLACK if by_days else floor(lowest, QUARTER) - _QUARTERS_SLACK)
+    since = max(0, floor(lowest, DAY) - (_DAYS_SLACK if by_days else _QUARTERS_SLACK))
     return Plan(
         since=since,
         until=until,

@@ -26,13 +26,17 @@ class History:
 
 
 PRICES = History(family="prices", table="price", rollup="price_rollup", value="price")
+LEND_RATES = History(family="rates", table="lend_rate", rollup="lend_rate_rollup", value="apr")
+BORROW_RATES = History(family="rates", table="borrow_rate", rollup="borrow_rate_rollup", value="apr")
+LOANS = History(family="loans", table="loans_originated", rollup="loans_originated_rollup", value="usd")
 
 
-def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan) -> pl.DataFrame:
+def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan, *, whole: bool) -> pl.DataFrame:
     """Observations of the plan's range: series (place in ids), observed_at (unix s), value, rank; in no order.
 
     For each series and bucket the last observation is among them; of several with one observed_at the one with the
-    greatest rank holds.
+    greatest rank holds. With `whole`, the ids are all there are, and rows need not be looked for by id; rows of an
+    asset that is new since then have a place behind the last one.
     """
     parts = ["days" if plan.by_days else "quarters", *(["tail"] if plan.has_tail else [])]
     return store.frame(
@@ -40,6 +44,7 @@ def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan) ->
         parts=[f"history_{part}" for part in parts],
         **history.names,
         ids=list(ids),
+        all=int(whole),
         quarters_from=plan.quarters_from,
         raw_from=plan.raw_from,
         days_from=plan.days_from,
@@ -83,23 +88,33 @@ def read_series(store: Store, history: History, until: int) -> dict[str, Series]
 
 
 def read_page_rows(
-    store: Store, history: History, series: Mapping[str, Series], plan: Plan, first_end: int
+    store: Store, history: History, series: Mapping[str, Series], plan: Plan, first_end: int, *, whole: bool
 ) -> pl.DataFrame:
-    """All rows a page needs; `series` are the page's in order. `first_end` is the end of its first bucket, exclusive.
+    """All rows a page needs; `series` are the page's in order, and all there are when `whole`.
+
+    `first_end` is the end of the page's first bucket, exclusive.
 
     A series that has no row before `first_end` but is older than what was read has ended before, and its last
     observation is known, or it has a long gap there and is looked up further back.
     """
     ids = list(series)
-    rows = read_rows(store, history, ids, plan)
-    begun = set(rows.filter(pl.col("observed_at") < first_end)["series"].unique().to_list())
+    rows = read_rows(store, history, ids, plan, whole=whole)
+    begun = set(rows["series"].filter(rows["observed_at"] < first_end).unique().to_list())
     missing = [i for i, known in enumerate(series.values()) if i not in begun and known.first_month < plan.since]
+    if not missing:
+        return rows
     ended = [i for i in missing if series[ids[i]].last_observed_at < plan.since]
     gaps = [i for i in missing if series[ids[i]].last_observed_at >= plan.since]
     last = [(i, series[ids[i]].last_observed_at, series[ids[i]].last_value, 0) for i in ended]
     found = [rows, pl.DataFrame(last, schema=rows.schema, orient="row")]
     if gaps:
-        earlier = read_last_before(store, history, [ids[i] for i in gaps], plan.since)
+        earlier = _read_before_day(store, history, [ids[i] for i in gaps], plan.since)
         place = pl.Series(gaps, dtype=rows.schema["series"])
         found.append(earlier.with_columns(series=place.gather(earlier["series"])))
     return pl.concat(found)
+
+
+def _read_before_day(store: Store, history: History, ids: Sequence[str], before: int) -> pl.DataFrame:
+    """As `read_last_before`, for the begin of a UTC day: cheaper, at the cost of a row for each day of the series."""
+    parts = ["history_last_days"]
+    return store.frame("page_rows", parts=parts, **history.names, ids=list(ids), before=before)

@@ -7,6 +7,7 @@ import polars as pl
 
 # Series and second in one sortable number: seconds of the store fit 32 bits.
 _SERIES = 1 << 33
+_NEVER = _SERIES - 1
 
 
 @lru_cache(maxsize=64)
@@ -26,27 +27,27 @@ def sample(rows: pl.DataFrame, series: int, begins: Sequence[int], horizon: int,
     count = len(begins) - 1
     if rows.is_empty():
         return pl.repeat(None, series * count, dtype=pl.String, eager=True)
-    known = rows.select(
-        pl.col("series").cast(pl.Int64) * _SERIES + pl.col("observed_at"), "rank", value=plain(pl.col("value"))
-    ).sort("series", "rank")
-    keys = known["series"]
+    known = _known(rows)
+    base = layout(series, count)[0] * _SERIES
+    # The last observation before `end` counts if it is not older than `oldest`; none is as young as _NEVER.
+    oldest = [_NEVER if begin >= horizon else 0 if carry else max(begin, 0) for begin in begins[:-1]]
+    ends = [min(max(end, 0), horizon) for end in begins[1:]]
+    wanted = pl.DataFrame({"oldest": base + pl.Series(oldest * series), "end": base + pl.Series(ends * series)})
+    found = wanted.join_asof(
+        known, left_on="end", right_on="key", allow_exact_matches=False, coalesce=False, check_sortedness=False
+    )
+    return found.select(pl.when(pl.col("key") >= pl.col("oldest")).then("value")).to_series()
 
-    owner, bucket = layout(series, count)
-    buckets = pl.DataFrame(
-        {
-            "begin": begins[:-1],
-            "oldest": [0 if carry else max(begin, 0) for begin in begins[:-1]],
-            "end": [min(max(end, 0), horizon) for end in begins[1:]],
-        },
-        schema={"begin": pl.Int64, "oldest": pl.Int64, "end": pl.Int64},
-    )[bucket]
-    base = owner * _SERIES
-    hit = keys.search_sorted(base + buckets["end"], side="left").cast(pl.Int64) - 1
-    place, key, begin, oldest = (pl.lit(column) for column in (hit, keys, buckets["begin"], base + buckets["oldest"]))
-    valid = (place >= 0) & (begin < horizon) & (key.gather(place.clip(0)) >= oldest)
-    return pl.select(pl.lit(known["value"]).gather(pl.when(valid).then(place))).to_series()
+
+def _known(rows: pl.DataFrame) -> pl.DataFrame:
+    """Observations by series and second, each once: of several the one of the greatest rank comes last and holds."""
+    key = (pl.col("series").cast(pl.Int64) * _SERIES + pl.col("observed_at")).alias("key")
+    known = rows.select(key, "rank", value=plain(pl.col("value"))).sort("key")
+    # Corrections are rare, and a second key makes sorting several times dearer.
+    repeated = (known["key"][1:] == known["key"][:-1]).any()
+    return known.sort("key", "rank") if repeated else known
 
 
 def plain(value: pl.Expr) -> pl.Expr:
     """A decimal column in plain notation without trailing zeros (decisions 2.7)."""
-    return value.cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
+    return value.cast(pl.String).str.strip_chars_end("0").str.strip_suffix(".")

@@ -2,14 +2,20 @@
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
 
+import clickhouse_connect
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
 
 
 @pytest.fixture(scope="session")
@@ -33,4 +39,43 @@ def store(settings: Settings) -> Iterator[Store]:
     migrate(store)
     yield store
     store.execute_outside_database(f"DROP DATABASE IF EXISTS `{store.database}` SYNC")
+    store.close()
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A database with every family of the simulated protocol: some history, and all of it as of a noon."""
+
+    settings: Settings
+    store: Store
+    noon: ClassVar[int] = 1772366400  # 2026-03-01 12:00:00 UTC
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """What a researcher's query answers."""
+        client = clickhouse_connect.get_client(
+            dsn=self.settings.clickhouse_url,
+            username=self.settings.clickhouse_user,
+            password=self.settings.clickhouse_password,
+            database=self.settings.clickhouse_database,
+        )
+        try:
+            return list(client.query(sql).named_results())
+        finally:
+            client.close_connections()
+
+
+@pytest.fixture(scope="session")
+def simulated(server: Settings) -> Iterator[Simulated]:
+    """The simulated protocol, read by many tests and written by none."""
+    settings = replace(server, clickhouse_database="test_simulated")
+    store = Store(settings)
+    migrate(store)
+    source, noon = SimulatedSource("1"), datetime.fromtimestamp(Simulated.noon, UTC)
+    hours = timedelta(hours=1)
+    for job in JOBS.values():
+        if job.history:
+            backfill(job, source, store, noon - 2 * hours, noon - hours, hours, lambda done: None)
+        run_once(job, source, store, noon)
+    yield Simulated(settings, store)
+    store.execute_outside_database(f"DROP DATABASE {store.database} SYNC")
     store.close()

@@ -11,28 +11,77 @@ from falcon.inspect import inspect_routes
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Run, complete
+from jobs.registry import JOBS
+from tests.integration.conftest import Simulated
 from tests.integration.pages import commit
 
-NOON = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp())
+NOON = Simulated.noon
 HISTORY = f"start={NOON - 86_400}&end={NOON}&period=h"
+ASSET = "asset_id=native;uorb"
+CONTRACT = f"contract_address={SWAP_CONTRACT}"
+ONE_SERIES = "/api/v1/analytics/market/history/loans-originated"
+USER = f"/api/v1/users/{RICH_ADDRESS}/user"
 # Every path with a query it answers.
 ROUTES = {
     "/healthz": "",
     "/readyz": "",
+    "/metrics": "",
+    "/docs": "",
+    "/api/v1/openapi.json": "",
     "/api/v1/status/health": "",
+    "/api/v1/analytics/market/state": "",
+    ONE_SERIES: HISTORY,
+    "/api/v1/analytics/market/history/loans-originated/by-asset": HISTORY,
+    "/api/v1/analytics/ptoken/unlocks-distribution": "with_percent=true",
     "/api/v1/assets": "",
     "/api/v1/assets/prices": "with_text=true",
     "/api/v1/assets/price-history": HISTORY,
+    "/api/v1/ptoken/params": "",
+    "/api/v1/ptoken/state": "",
+    "/api/v1/ptoken/staking": "",
+    "/api/v1/markets": "",
+    "/api/v1/markets/config": "",
+    "/api/v1/markets/supply": "",
+    "/api/v1/markets/lend": "",
+    "/api/v1/markets/lend/lookup": ASSET,
+    "/api/v1/markets/lend/rate-history": HISTORY,
+    "/api/v1/markets/borrow": "",
+    "/api/v1/markets/borrow/collaterals": "",
+    "/api/v1/markets/borrow/collaterals/lookup": ASSET,
+    "/api/v1/markets/borrow/debts": "",
+    "/api/v1/markets/borrow/debts/lookup": ASSET,
+    "/api/v1/markets/borrow/rate-history": HISTORY,
+    "/api/v1/markets/merged": "",
+    "/api/v1/markets/merged/lookup": ASSET,
+    USER: "",
+    "/api/v1/swap/routes": f"{CONTRACT}&source_denom=uusdc",
+    "/api/v1/swap/routes/all": CONTRACT,
 }
-SNAPSHOT_ROUTES = [path for path in ROUTES if path.startswith("/api/v1/assets")]
+# Paths that show no snapshot; all others do.
+OPERATIONAL = ("/healthz", "/readyz", "/metrics", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
+SNAPSHOT_ROUTES = [path for path in ROUTES if path not in OPERATIONAL]
+JSON_ROUTES = [path for path in ROUTES if path not in ("/docs", "/metrics")]
+ENVELOPED = [path for path in JSON_ROUTES if path != "/api/v1/openapi.json"]
+HISTORIES = [path for path in ROUTES if ROUTES[path] == HISTORY]
 
 Client = falcon.testing.TestClient
 
 
 def client_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
-    return falcon.testing.TestClient(create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC)))
+    return falcon.testing.TestClient(create_app(settings, store, lambda: at(now)))
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
+
+
+@pytest.fixture(scope="module")
+def protocol(simulated: Simulated) -> Client:
+    """The service with a whole simulated protocol as of half a minute ago."""
+    return client_of(simulated.settings, simulated.store, simulated.noon + 30)
 
 
 @pytest.fixture
@@ -61,31 +110,34 @@ def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: s
     return message
 
 
-def test_the_routes_of_this_table_are_all_there_are(client: Client) -> None:
-    assert sorted(ROUTES) == sorted(route.path for route in inspect_routes(client.app))
+def test_the_routes_of_this_table_are_all_there_are(protocol: Client) -> None:
+    listed = {path.replace(RICH_ADDRESS, "{address}") for path in ROUTES}
+    assert listed == {route.path for route in inspect_routes(protocol.app)}
 
 
-@pytest.mark.parametrize("path", ROUTES)
-def test_a_good_request_has_the_envelope(client: Client, path: str) -> None:
-    answer = client.simulate_get(path, query_string=ROUTES[path])
+@pytest.mark.parametrize("path", ENVELOPED)
+def test_a_good_request_has_the_envelope(protocol: Client, path: str) -> None:
+    answer = protocol.simulate_get(path, query_string=ROUTES[path])
     assert answer.status == "200 OK"
     assert answer.headers["content-type"] == "application/json"
     assert answer.json["error"] is None
     assert (answer.json["status"], answer.json["status_text"]) == (200, "OK")
     assert answer.json["data"] is not None
+    lists = isinstance(answer.json["data"], list)
+    assert answer.json.get("count") == (len(answer.json["data"]) if lists else None)
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_head_has_the_headers_of_get_and_no_body(client: Client, path: str) -> None:
-    got = client.simulate_get(path, query_string=ROUTES[path])
-    head = client.simulate_head(path, query_string=ROUTES[path])
+def test_head_has_the_headers_of_get_and_no_body(protocol: Client, path: str) -> None:
+    got = protocol.simulate_get(path, query_string=ROUTES[path])
+    head = protocol.simulate_head(path, query_string=ROUTES[path])
     assert (head.status, head.text, dict(head.headers)) == (got.status, "", dict(got.headers))
 
 
 @pytest.mark.parametrize("path", ROUTES)
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE"])
-def test_other_methods_are_not_allowed(client: Client, path: str, method: str) -> None:
-    answer = client.simulate_request(method, path)
+def test_other_methods_are_not_allowed(protocol: Client, path: str, method: str) -> None:
+    answer = protocol.simulate_request(method, path)
     expect_error(answer, 405, "method_not_allowed", "client")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
 
@@ -98,10 +150,10 @@ def test_a_method_nobody_knows_is_not_allowed_either(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_options_tells_the_methods_and_lets_browsers_in(client: Client, path: str) -> None:
-    plain = client.simulate_options(path)
+def test_options_tells_the_methods_and_lets_browsers_in(protocol: Client, path: str) -> None:
+    plain = protocol.simulate_options(path)
     assert (plain.status_code, plain.headers["allow"]) == (200, "GET, HEAD, OPTIONS")
-    preflight = client.simulate_options(
+    preflight = protocol.simulate_options(
         path, headers={"Origin": "https://dash.example", "Access-Control-Request-Method": "GET"}
     )
     assert preflight.headers["access-control-allow-origin"] == "*"
@@ -127,10 +179,10 @@ def test_an_unknown_path(client: Client, path: str) -> None:
     assert path in expect_error(client.simulate_get(path), 404, "path_unknown", "client")
 
 
-@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("path", JSON_ROUTES)
 @pytest.mark.parametrize("accept", ["text/xml", "text/html, image/*", "application/json;q=0"])
-def test_an_accept_header_that_rules_json_out(client: Client, path: str, accept: str) -> None:
-    answer = client.simulate_get(path, query_string=ROUTES[path], headers={"Accept": accept})
+def test_an_accept_header_that_rules_json_out(protocol: Client, path: str, accept: str) -> None:
+    answer = protocol.simulate_get(path, query_string=ROUTES[path], headers={"Accept": accept})
     assert accept in expect_error(answer, 406, "content_type_unsupported", "client")
 
 
@@ -140,17 +192,23 @@ def test_an_accept_header_that_lets_json_in(client: Client, accept: str) -> None
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_a_parameter_the_path_does_not_know(client: Client, path: str) -> None:
-    answer = client.simulate_get(path, query_string=ROUTES[path] + "&with_texts=true")
+def test_a_parameter_the_path_does_not_know(protocol: Client, path: str) -> None:
+    answer = protocol.simulate_get(path, query_string=ROUTES[path] + "&with_texts=true")
     assert "with_texts" in expect_error(answer, 400, "query_parameter_unknown", "client")
 
 
-@pytest.mark.parametrize("name", ["start", "end", "period"])
+REQUIRED = [(path, name) for path in HISTORIES for name in ("start", "end", "period")]
+REQUIRED += [(path, "asset_id") for path in ROUTES if ROUTES[path] == ASSET]
+REQUIRED += [("/api/v1/swap/routes/all", "contract_address"), ("/api/v1/swap/routes", "contract_address")]
+REQUIRED += [("/api/v1/swap/routes", "source_denom")]
+
+
+@pytest.mark.parametrize(("path", "name"), REQUIRED)
 @pytest.mark.parametrize("empty", [True, False])
-def test_a_required_parameter_that_is_missing_or_empty(client: Client, name: str, empty: bool) -> None:
-    rest = [part for part in HISTORY.split("&") if not part.startswith(name)]
+def test_a_required_parameter_that_is_missing_or_empty(protocol: Client, path: str, name: str, empty: bool) -> None:
+    rest = [part for part in ROUTES[path].split("&") if not part.startswith(f"{name}=")]
     query = "&".join([*rest, f"{name}="] if empty else rest)
-    answer = client.simulate_get("/api/v1/assets/price-history", query_string=query)
+    answer = protocol.simulate_get(path, query_string=query)
     assert f" {name} " in expect_error(answer, 400, "query_parameter_missing", "client")
 
 
@@ -206,6 +264,68 @@ def test_of_several_faults_the_first_of_unknown_missing_invalid_is_told(client: 
     assert kinds == ["query_parameter_unknown", "query_parameter_missing", "query_parameter_invalid"]
 
 
+@pytest.mark.parametrize(
+    ("path", "query", "told"),
+    [
+        *((path, HISTORY + "&asset_ids=native;nothing", "native;nothing") for path in HISTORIES if path != ONE_SERIES),
+        *((path, "asset_id=native;nothing", "native;nothing") for path in ROUTES if ROUTES[path] == ASSET),
+        # Assets that are there, but have no such market.
+        ("/api/v1/markets/lend/lookup", "asset_id=native;uptk", "native;uptk"),
+        ("/api/v1/markets/lend/rate-history", HISTORY + "&asset_ids=native;uptk", "native;uptk"),
+        ("/api/v1/swap/routes/all", "contract_address=0x" + "0" * 40, "0x" + "0" * 40),
+        ("/api/v1/swap/routes", f"{CONTRACT}&source_denom=unothing", "unothing"),
+    ],
+)
+def test_what_is_well_formed_but_names_nothing_is_named(protocol: Client, path: str, query: str, told: str) -> None:
+    answer = protocol.simulate_get(path, query_string=query)
+    assert told in expect_error(answer, 404, "entity_not_found", "user")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "x",
+        "0x12",
+        "0x" + "g" * 40,
+        # The last letter of the checksum is another one.
+        RICH_ADDRESS[:-1] + ("q" if RICH_ADDRESS[-1] != "q" else "p"),
+        RICH_ADDRESS[:-1] + RICH_ADDRESS[-1].upper(),
+        "%20",
+    ],
+)
+def test_an_address_that_is_none_is_malformed(protocol: Client, address: str) -> None:
+    answer = protocol.simulate_get(f"/api/v1/users/{address}/user")
+    assert "checksum" in expect_error(answer, 400, "path_parameter_invalid", "client")
+
+
+@pytest.mark.parametrize("source_denom", ["native;uusdc", "token;0x" + "0" * 40, "a b", "a" * 201])
+def test_a_source_denom_is_no_asset_id(protocol: Client, source_denom: str) -> None:
+    params = {"contract_address": SWAP_CONTRACT, "source_denom": source_denom}
+    answer = protocol.simulate_get("/api/v1/swap/routes", params=params)
+    assert "source_denom" in expect_error(answer, 400, "query_parameter_invalid", "client")
+
+
+def test_a_contract_address_has_a_checksum(protocol: Client) -> None:
+    answer = protocol.simulate_get("/api/v1/swap/routes/all", query_string="contract_address=" + SWAP_CONTRACT[:-1])
+    assert "checksum" in expect_error(answer, 400, "query_parameter_invalid", "client")
+
+
+def test_an_address_without_a_position_has_an_empty_one(protocol: Client) -> None:
+    data = protocol.simulate_get(f"/api/v1/users/{EMPTY_ADDRESS}/user").json["data"]
+    assert data["markets"]["borrow"]["accounts"] == []
+    assert data["markets"]["borrow"]["totals"]["debts"] == []
+    assert data["markets"]["lend"]["asset_pools"] == []
+    assert data["wallets"]["balances"] == []
+    assert data["wallets"]["total_value"] is None
+    assert data["ptoken"]["staking"]["bonding_sum"] == "0"
+    assert data["ptoken"]["unlocks"]["totals"]["amount"] == "0"
+
+
+def test_hex_addresses_are_the_same_in_any_case(protocol: Client) -> None:
+    lower, upper = (protocol.simulate_get(f"/api/v1/users/0x{byte * 20}/user") for byte in ("ab", "AB"))
+    assert (lower.status_code, lower.json) == (200, upper.json)
+
+
 def test_an_id_that_names_nothing_is_named(client: Client) -> None:
     answer = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&asset_ids=token;a,token;zz")
     assert "token;zz" in expect_error(answer, 404, "entity_not_found", "user")
@@ -229,8 +349,8 @@ def test_series_come_in_the_order_asked_for_without_repeats_however_ids_are_writ
 
 
 @pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
-def test_last_modified_is_the_newest_snapshots_instant(client: Client, path: str) -> None:
-    answer = client.simulate_get(path, query_string=ROUTES[path])
+def test_last_modified_is_the_newest_snapshots_instant(protocol: Client, path: str) -> None:
+    answer = protocol.simulate_get(path, query_string=ROUTES[path])
     assert answer.headers["last-modified"] == "Sun, 01 Mar 2026 12:00:00 GMT"
 
 
@@ -322,7 +442,7 @@ def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Setting
     assert "store" in told(client_of(Settings(clickhouse_url="http://127.0.0.1:1")))
     assert "schema" in told(client_of(replace(settings, clickhouse_database="nothing_here")))
     assert "prices" in told(client_of(settings, store))
-    complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
+    complete(store, [Run(job.family, NOON, "job", NOON, NOON, 0, "test", 1) for job in JOBS.values()])
     assert client_of(settings, store, NOON + 5 * 60).simulate_get("/readyz").status_code == 200
     assert "prices" in told(client_of(settings, store, NOON + 5 * 60 + 1))
     # Without a source nothing is scheduled, so nothing can be late.
@@ -333,12 +453,27 @@ def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Setting
 def test_health_tells_part_by_part(settings: Settings, store: Store) -> None:
     complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
     data = client_of(settings, store, NOON + 400).simulate_get("/api/v1/status/health").json["data"]
+    snapshots = {one.pop("family"): one for one in data.pop("snapshots")}
+    assert snapshots["prices"] == {"newest": "2026-03-01T12:00:00Z", "age_seconds": 400, "fresh": False}
+    assert snapshots["markets"] == {"newest": None, "age_seconds": None, "fresh": False}
+    assert sorted(snapshots) == sorted(job.family for job in JOBS.values())
+    assert "snapshots of prices are not fresh" in data.pop("faults")
     assert data == {
         "healthy": False,
-        "faults": ["snapshots of prices are not fresh"],
         "at": "2026-03-01T12:06:40Z",
         "store": {"reachable": True, "schema_current": True},
-        "snapshots": [{"family": "prices", "newest": "2026-03-01T12:00:00Z", "age_seconds": 400, "fresh": False}],
     }
     away = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/api/v1/status/health")
     assert (away.status_code, away.json["data"]["store"]["reachable"]) == (200, False)
+
+
+def test_metrics_tell_how_old_snapshots_are(settings: Settings, store: Store) -> None:
+    complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
+    answer = client_of(settings, store, NOON + 400).simulate_get("/metrics")
+    lines = answer.text.splitlines()
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert "analytics_store_up 1.0" in lines
+    assert 'analytics_snapshot_age_seconds{family="prices"} 400.0' in lines
+    assert 'analytics_snapshot_fresh{family="prices"} 0.0' in lines
+    away = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/metrics").text
+    assert "analytics_store_up 0.0" in away.splitlines()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from analytics_service.config import SettingRow, table
+from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 
@@ -29,3 +30,8 @@ def test_it_opens_with_a_sentence_a_block_what_is_seen_and_a_second_block() -> N
     assert first.strip().endswith("analytics-service up")
     assert "http://127.0.0.1:8000" in seen
     assert second.strip().endswith("-m pytest")
+
+
+def test_the_sample_addresses_are_those_of_the_simulated_protocol() -> None:
+    for address in (RICH_ADDRESS, EMPTY_ADDRESS, SWAP_CONTRACT):
+        assert f"`{address}`" in README

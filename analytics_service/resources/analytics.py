@@ -1,0 +1,19 @@
+"""/api/v1/analytics/market/state: what the markets were used for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analytics_service.present.analytics import MARKET_STATE, MarketState
+from analytics_service.resources.current import Current
+from analytics_service.resources.view import View
+
+
+class AnalyticsState(Current):
+    """What the markets were used for so far."""
+
+    families = ("prices", "markets", "loans", "positions")
+    shape = MARKET_STATE
+
+    def record(self, view: View, given: Mapping[str, Any]) -> MarketState:
+        """Sums of loans and interest, and counts of users."""
+        return MarketState(view.activity, view.loans.flash, view.loans.by_asset, view.interest_paid)

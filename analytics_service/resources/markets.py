@@ -1,0 +1,138 @@
+"""/api/v1/markets: lend, collateral and debt markets, one by one and together."""
+
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any, Literal
+
+from analytics_service.errors import EntityNotFound
+from analytics_service.http import params
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.supply import Supply
+from analytics_service.present.markets import GLOBAL_CONFIG, MERGED_MARKET
+from analytics_service.present.overview import BORROW_OVERVIEW, OVERVIEW, SUPPLY, Overview
+from analytics_service.present.shapes import Many, Shape
+from analytics_service.resources.current import Current
+from analytics_service.resources.view import View, Views
+
+_VALUED = (params.WITH_TEXT, params.WITH_VALUE)
+Part = Literal["lend", "collateral", "debt"]
+
+
+class MarketList(Current):
+    """Every market of one kind, in the order of asset ids."""
+
+    families = ("prices", "markets")
+    query = _VALUED
+
+    def __init__(self, views: Views, part: Part, shape: Shape, summary: str) -> None:
+        super().__init__(views)
+        self.shape = Many(shape)
+        self.summary = summary
+        self._part = attrgetter(part)
+
+    def record(self, view: View, given: Mapping[str, Any]) -> list[Market]:
+        """The markets that have the part."""
+        return [market for market in view.markets.values() if self._part(market) is not None]
+
+
+class MarketLookup(Current):
+    """The market of one kind that an asset has."""
+
+    families = ("prices", "markets")
+    query = (params.ASSET_ID, *_VALUED)
+
+    def __init__(self, views: Views, part: Part, shape: Shape, summary: str) -> None:
+        super().__init__(views)
+        self.shape = shape
+        self.summary = summary
+        self._part = attrgetter(part)
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Market:
+        """The asset's market."""
+        market = _market(view, given["asset_id"])
+        if self._part(market) is None:
+            raise EntityNotFound(f"asset_id: {given['asset_id'][:100]!r} names an asset without this market.")
+        return market
+
+
+class MergedList(Current):
+    """All markets of every asset, a part that an asset lacks being null."""
+
+    families = ("prices", "markets")
+    query = _VALUED
+    shape = Many(MERGED_MARKET)
+
+    def record(self, view: View, given: Mapping[str, Any]) -> list[Market]:
+        """All of them."""
+        return list(view.markets.values())
+
+
+class MergedLookup(Current):
+    """All markets of one asset."""
+
+    families = ("prices", "markets")
+    query = (params.ASSET_ID, *_VALUED)
+    shape = MERGED_MARKET
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Market:
+        """The asset's markets."""
+        return _market(view, given["asset_id"])
+
+
+class Borrow(Current):
+    """All collateral and debt markets."""
+
+    families = ("prices", "markets")
+    query = _VALUED
+    shape = BORROW_OVERVIEW
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Overview:
+        """Everything; the shape takes what it shows."""
+        return _overview(view, "older")
+
+
+class Markets(Current):
+    """All markets with their sums and rules."""
+
+    families = ("prices", "markets")
+    query = (*_VALUED, params.SHAPE)
+    shape = OVERVIEW
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Overview:
+        """Everything, in the shape asked for."""
+        return _overview(view, given["shape"])
+
+
+class Config(Current):
+    """The rules of all borrowing."""
+
+    families = ("prices", "markets")
+    query = (params.WITH_TEXT,)
+    shape = GLOBAL_CONFIG
+
+    def record(self, view: View, given: Mapping[str, Any]) -> GlobalConfig:
+        """The rules."""
+        return view.config
+
+
+class MarketSupply(Current):
+    """USD sums over all markets, and the total value locked."""
+
+    families = ("prices", "markets")
+    query = (params.WITH_TEXT,)
+    shape = SUPPLY
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Supply:
+        """The sums."""
+        return view.supply
+
+
+def _market(view: View, asset_id: str) -> Market:
+    if asset_id not in view.markets:
+        what = "an asset without a market" if asset_id in view.assets else "no asset"
+        raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
+    return view.markets[asset_id]
+
+
+def _overview(view: View, shape: Literal["newer", "older"]) -> Overview:
+    return Overview(list(view.markets.values()), view.supply, view.config, shape)

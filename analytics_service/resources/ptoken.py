@@ -1,0 +1,59 @@
+"""/api/v1/ptoken and the distribution of its unlocks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from analytics_service.http import params
+from analytics_service.market.ptoken import Ptoken
+from analytics_service.market.unlocks import unlock_groups
+from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
+from analytics_service.present.shapes import Shape
+from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
+from analytics_service.resources.current import Current
+from analytics_service.resources.view import View, Views
+
+_FAMILIES = ("prices", "ptoken")
+
+
+class PtokenPart(Current):
+    """The protocol token in one of its shapes."""
+
+    families = _FAMILIES
+    query = (params.WITH_TEXT, params.WITH_VALUE)
+
+    def __init__(self, views: Views, shape: Shape, summary: str) -> None:
+        super().__init__(views)
+        self.shape = shape
+        self.summary = summary
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Ptoken:
+        """The protocol token."""
+        return view.ptoken
+
+
+def params_of(views: Views) -> PtokenPart:
+    """The path of its parameters."""
+    return PtokenPart(views, PTOKEN_PARAMS, "The protocol token's parameters.")
+
+
+def state_of(views: Views) -> PtokenPart:
+    """The path of its state."""
+    return PtokenPart(views, PTOKEN_STATE, "How much of the protocol token there is, and where.")
+
+
+def staking_of(views: Views) -> PtokenPart:
+    """The path of its staking pools."""
+    return PtokenPart(views, PTOKEN_STAKING, "The protocol token's staking pools.")
+
+
+class UnlockGroups(Current):
+    """Sums of unlock arrangements by class of members, as of the snapshot."""
+
+    families = _FAMILIES
+    query = (params.WITH_PERCENT, params.WITH_TEXT, params.WITH_VALUE)
+    shape = UNLOCKS_DISTRIBUTION
+
+    def record(self, view: View, given: Mapping[str, Any]) -> UnlocksDistribution:
+        """All groups."""
+        groups = unlock_groups(view.arrangements, view.head("ptoken").instant)
+        return UnlocksDistribution(view.ptoken.asset_id, groups)

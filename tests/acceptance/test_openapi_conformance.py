@@ -1,0 +1,51 @@
+"""The running service against its own OpenAPI document: whatever that allows is asked, bounded and seeded."""
+
+import json
+import urllib.request
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.acceptance.conftest import Service
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+EXAMPLES = 12
+
+
+@pytest.fixture(scope="module")
+def document(service: Service) -> dict[str, Any]:
+    """The service's OpenAPI document, as served."""
+    with urllib.request.urlopen(f"http://{service.bind}/api/v1/openapi.json") as answer:
+        loaded: dict[str, Any] = json.load(answer)
+    return loaded
+
+
+def test_any_request_the_document_allows_is_answered_as_it_says(service: Service, document: dict[str, Any]) -> None:
+    schema = schemathesis.openapi.from_dict(document)
+    asked: set[str] = set()
+    for found in schema.get_all_operations():
+        operation = found.ok()
+
+        @seed(1)
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy())
+        def ask(case: Any) -> None:
+            asked.add(case.operation.path)
+            case.call_and_validate(base_url=f"http://{service.bind}", checks=CHECKS, timeout=60)
+
+        ask()
+    assert asked == set(document["paths"])

@@ -1,0 +1,146 @@
+"""The OpenAPI document of the real routes, and every answer against it."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import product
+from typing import Any
+from urllib.parse import urlencode
+
+import falcon.testing
+import jsonschema_rs
+import pytest
+from falcon.inspect import inspect_routes
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.market.assets import Asset
+from analytics_service.market.positions import SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.integration.handmade import HandMade
+from tests.unit.world import ASSETS, AT, CONFIG, MARKETS, ORB, POSITION, PRICES, PTOKEN, USDT, arrangement
+
+CONTRACT = "0x" + "d" * 40
+# Not answers of the service but about it: they have no envelope.
+ABOUT = {"/api/v1/openapi.json", "/docs"}
+NOW = int(AT.timestamp())
+GIVEN = {
+    "start": str(NOW - 5 * 3600),
+    "end": str(NOW),
+    "period": "h",
+    "contract_address": CONTRACT,
+    "source_denom": "uusdt",
+}
+# What is asked of lookups, by the middle of their path.
+LOOKUPS = {"lend": USDT, "debts": USDT, "collaterals": ORB, "merged": ORB}
+
+Client = falcon.testing.TestClient
+
+
+class World(HandMade):
+    """The small protocol of the unit tests as a source."""
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return list(ASSETS.values())
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [Price(asset_id, at, usd) for asset_id, usd in PRICES.items()]
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> Iterator[Client]:
+    """The service with one snapshot of everything."""
+    source = World(
+        markets_=list(MARKETS.values()),
+        config_=CONFIG,
+        ptoken_=PTOKEN,
+        arrangements_=[arrangement()],
+        positions_=[POSITION],
+        swaps_=[SwapContract(CONTRACT, {"uusdt": ("uorb", "uptk")})],
+    )
+    for job in JOBS.values():
+        run_once(job, source, store, AT)
+    yield falcon.testing.TestClient(create_app(settings, store, lambda: AT))
+
+
+@pytest.fixture
+def document(client: Client) -> dict[str, Any]:
+    found: dict[str, Any] = client.simulate_get("/api/v1/openapi.json").json
+    return found
+
+
+def queries(path: str, operation: dict[str, Any]) -> Iterator[str]:
+    """Queries with all that is required, in every combination of flags."""
+    names = {one["name"]: one["required"] for one in operation["parameters"] if one["in"] == "query"}
+    lookup = {"asset_id": LOOKUPS[path.split("/")[-2]]} if "asset_id" in names else {}
+    required = {name: {**GIVEN, **lookup}[name] for name, needed in names.items() if needed}
+    flags = [name for name in names if name.startswith("with_")]
+    shapes = ["newer", "older"] if "shape" in names else [None]
+    for shape, *values in product(shapes, *(("true", "false") for _ in flags)):
+        chosen = dict(zip(flags, values, strict=True)) | ({"shape": shape} if shape else {})
+        yield urlencode({**required, **chosen})
+
+
+def validator(document: dict[str, Any], operation: dict[str, Any], status: int) -> jsonschema_rs.Draft202012Validator:
+    response = operation["responses"][str(status)]
+    if "$ref" in response:
+        response = document["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    schema = response["content"]["application/json"]["schema"]
+    return jsonschema_rs.Draft202012Validator(
+        {**schema, "components": document["components"]}, validate_formats=True
+    )
+
+
+def test_every_route_is_described(client: Client, document: dict[str, Any]) -> None:
+    routes = {route.path for route in inspect_routes(client.app)}
+    assert set(document["paths"]) == routes - ABOUT - {"/metrics"}
+    assert all(item["get"]["summary"] for item in document["paths"].values())
+
+
+def test_every_answer_is_as_described(client: Client, document: dict[str, Any]) -> None:
+    asked = 0
+    for path, item in document["paths"].items():
+        operation = item["get"]
+        checker = validator(document, operation, 200)
+        for query in queries(path, operation):
+            answer = client.simulate_get(path.replace("{address}", POSITION.address), query_string=query)
+            assert answer.status_code == 200, (path, query, answer.text)
+            checker.validate(answer.json)
+            asked += 1
+    assert asked > 2 * len(document["paths"])
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/api/v1/markets/lend/lookup", "", 400),
+        ("/api/v1/markets/lend/lookup", "asset_id=native;nothing", 404),
+        ("/api/v1/users/{address}/user", "", 400),
+    ],
+)
+def test_errors_are_as_described(
+    client: Client, document: dict[str, Any], path: str, query: str, status: int
+) -> None:
+    answer = client.simulate_get(path, query_string=query)
+    assert answer.status_code == status
+    validator(document, document["paths"][path]["get"], status).validate(answer.json)
+
+
+def test_the_page_shows_every_path(client: Client, document: dict[str, Any]) -> None:
+    page = client.simulate_get("/docs", headers={"Accept": "text/html"})
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert page.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
+    assert all(f"<code>{path}</code>" in page.text for path in document["paths"])
+
+
+def test_the_page_is_for_those_who_take_html(client: Client) -> None:
+    answer = client.simulate_get("/docs", headers={"Accept": "application/json"})
+    assert (answer.status_code, answer.json["error"]["kind"]) == (406, "content_type_unsupported")
+
+
+@pytest.mark.parametrize("path", sorted(ABOUT))
+def test_they_take_no_parameters(client: Client, path: str) -> None:
+    answer = client.simulate_get(path, query_string="x=1")
+    assert (answer.status_code, answer.json["error"]["kind"]) == (400, "query_parameter_unknown")

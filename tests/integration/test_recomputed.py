@@ -1,0 +1,202 @@
+"""Sums, values and variants of the simulated protocol, worked out again from the raw tables with plain Decimals."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from typing import Any
+from urllib.parse import urlencode
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.sources.simulated import RICH_ADDRESS
+from tests.integration.conftest import Simulated
+
+NOON = f"toDateTime({Simulated.noon}, 'UTC')"
+
+
+def rounded(value: Decimal) -> Decimal:
+    with localcontext(prec=120):
+        return value.quantize(Decimal("1e-18"), rounding=ROUND_HALF_EVEN)
+
+
+@pytest.fixture(scope="module")
+def client(simulated: Simulated) -> falcon.testing.TestClient:
+    return falcon.testing.TestClient(create_app(simulated.settings, simulated.store))
+
+
+@pytest.fixture(scope="module")
+def raw(simulated: Simulated) -> dict[str, Any]:
+    """Tables of the noon's snapshot by asset id, and a price for every asset, receipt tokens included."""
+    assets = {row["id"]: row for row in simulated.rows("SELECT * FROM asset FINAL")}
+    prices = simulated.rows(f"SELECT asset_id, price FROM price FINAL WHERE observed_at = {NOON}")
+    tables = {
+        table: {r["asset_id"]: r for r in simulated.rows(f"SELECT * FROM {table} FINAL WHERE observed_at = {NOON}")}
+        for table in ("market_lend", "market_collateral", "market_debt")
+    }
+    usd = {row["asset_id"]: row["price"] for row in prices}
+    for asset_id, lend in tables["market_lend"].items():
+        receipt = assets[asset_id]["receipt_asset"]
+        with localcontext(prec=120):
+            ratio = rounded(Decimal(lend["principal"]) / Decimal(lend["receipt_supply"]))
+            usd[receipt] = rounded(usd[asset_id] * ratio)
+    return {"assets": assets, "usd": usd, **tables}
+
+
+def value(raw: dict[str, Any], asset_id: str, amount: int) -> Decimal:
+    with localcontext(prec=120):
+        return rounded(Decimal(amount).scaleb(-raw["assets"][asset_id]["decimals_denom"]) * raw["usd"][asset_id])
+
+
+def get(client: falcon.testing.TestClient, path: str, **query: str) -> Any:
+    answer = client.simulate_get(path, query_string=urlencode(query)).json
+    assert answer["error"] is None, answer
+    return answer["data"]
+
+
+def test_supply_and_tvl(client: falcon.testing.TestClient, raw: dict[str, Any]) -> None:
+    sums: dict[str, Decimal] = defaultdict(Decimal)
+    with localcontext(prec=120):
+        for asset_id, row in raw["market_collateral"].items():
+            receipt = raw["assets"][asset_id]["kind"] == "protocol_receipt_token"
+            sums["receipt" if receipt else "non_receipt"] += value(raw, asset_id, row["balance"])
+        for asset_id, row in raw["market_debt"].items():
+            sums["debt"] += value(raw, asset_id, row["balance"])
+        for asset_id, row in raw["market_lend"].items():
+            sums["lend"] += value(raw, asset_id, row["principal"])
+        supply = get(client, "/api/v1/markets/supply")
+        collateral = supply["borrow_collateral"]
+        assert sums["receipt"] > 0
+        assert Decimal(collateral["receipt"]["balance"]) == sums["receipt"]
+        assert Decimal(collateral["non_receipt"]["balance"]) == sums["non_receipt"]
+        assert Decimal(collateral["total"]["balance"]) == sums["receipt"] + sums["non_receipt"]
+        assert Decimal(supply["borrow_debt"]["balance"]) == sums["debt"]
+        assert Decimal(supply["lend"]["principal"]) == sums["lend"]
+        assert Decimal(supply["tvl"]["tvl"]) == sums["non_receipt"] + sums["lend"]
+        assert Decimal(supply["tvl"]["net_tvl"]) == sums["non_receipt"] + sums["lend"] - sums["debt"]
+    assert get(client, "/api/v1/markets")["tvl"] == supply["tvl"]
+
+
+def test_values_of_every_merged_market(client: falcon.testing.TestClient, raw: dict[str, Any]) -> None:
+    merged = get(client, "/api/v1/markets/merged", with_value="true")
+    expected = {*raw["market_lend"], *raw["market_collateral"], *raw["market_debt"]}
+    assert {market["asset_info"]["asset"]["id"] for market in merged} == expected
+    columns = {
+        "lend": ("market_lend", {"principal": "principal"}),
+        "borrow_collateral": ("market_collateral", {"shares": "shares", "balance": "balance"}),
+        "borrow_debt": ("market_debt", {"shares": "shares", "balance": "balance"}),
+    }
+    for market, (part, (table, names)) in itertools.product(merged, columns.items()):
+        asset_id = market["asset_info"]["asset"]["id"]
+        row = raw[table].get(asset_id)
+        assert (market[part] is None) == (row is None)
+        for name, column in names.items() if row else ():
+            state = market[part]["state"]
+            assert state[name] == str(row[column])
+            assert Decimal(state["extra"]["value"][name]) == value(raw, asset_id, row[column])
+            assert Decimal(state["extra"]["value"]["price"]) == raw["usd"][asset_id]
+
+
+def test_market_shares_are_what_accounts_hold(simulated: Simulated, raw: dict[str, Any]) -> None:
+    held = simulated.rows(
+        f"SELECT kind, asset_id, sum(amount) AS shares FROM position FINAL "
+        f"WHERE observed_at <= {NOON} AND NOT closed AND kind IN ('collateral', 'debt') GROUP BY kind, asset_id"
+    )
+    shares = {(row["kind"], row["asset_id"]): row["shares"] for row in held}
+    kinds = ("collateral", "debt")
+    markets = {(kind, asset): row["shares"] for kind in kinds for asset, row in raw[f"market_{kind}"].items()}
+    assert shares == {key: amount for key, amount in markets.items() if amount}
+
+
+def test_loans_are_the_sums_of_events(client: falcon.testing.TestClient, simulated: Simulated) -> None:
+    sums = simulated.rows("SELECT kind, asset_id, sum(usd) AS usd FROM event FINAL GROUP BY kind, asset_id")
+    borrowed = {row["asset_id"]: row["usd"] for row in sums if row["kind"] == "borrow"}
+    state = get(client, "/api/v1/analytics/market/state")
+    breakdown = {one["asset"]["id"]: Decimal(one["value"]) for one in state["loans_originated"]["breakdown"]}
+    assert {asset_id: usd for asset_id, usd in breakdown.items() if usd} == borrowed
+    assert Decimal(state["loans_originated"]["total_value"]) == sum(borrowed.values())
+    flash = sum(row["usd"] for row in sums if row["kind"] == "flash_loan")
+    assert Decimal(state["flash_loan_volume_total"]) == flash
+    noon = {"start": str(Simulated.noon), "end": str(Simulated.noon), "period": "h"}
+    history = get(client, "/api/v1/analytics/market/history/loans-originated", **noon)
+    assert history["points"] == [{"t": Simulated.noon, "v": state["loans_originated"]["total_value"]}]
+
+
+def test_a_rich_account_is_worth_its_shares_of_the_markets(
+    client: falcon.testing.TestClient, raw: dict[str, Any]
+) -> None:
+    path = f"/api/v1/users/{RICH_ADDRESS}/user"
+    user = get(client, path, with_value="true")
+    borrow = user["markets"]["borrow"]
+    assert len(borrow["accounts"]) > 1
+    for side, table in (("collaterals", "market_collateral"), ("debts", "market_debt")):
+        summed: dict[str, int] = defaultdict(int)
+        for item in (item for account in borrow["accounts"] for item in account[side]):
+            asset_id = item["asset_info"]["asset"]["id"]
+            row = raw[table][asset_id]
+            assert int(item["principal"]) == int(item["shares"]) * row["balance"] // row["shares"]
+            assert Decimal(item["extra"]["value"]["principal"]) == value(raw, asset_id, int(item["principal"]))
+            summed[asset_id] += int(item["shares"])
+        totals = {one["asset_info"]["asset"]["id"]: int(one["shares"]) for one in borrow["totals"][side]}
+        assert totals == summed
+    known = [balance for balance in user["wallets"]["balances"] if balance["values"]["kind"] == "known"]
+    with localcontext(prec=120):
+        worth = sum(value(raw, one["asset"]["id"], int(one["values"]["amount"])) for one in known)
+        assert Decimal(user["wallets"]["total_value"]) == worth
+
+
+FLAGS = ("with_text", "with_value", "with_percent")
+# Paths whose objects carry variants, with the flags each takes.
+VARIED = {
+    "/api/v1/assets/prices": FLAGS[:1],
+    "/api/v1/markets": FLAGS[:2],
+    "/api/v1/markets/config": FLAGS[:1],
+    "/api/v1/markets/supply": FLAGS[:1],
+    "/api/v1/markets/lend": FLAGS[:2],
+    "/api/v1/markets/borrow": FLAGS[:2],
+    "/api/v1/markets/borrow/debts": FLAGS[:2],
+    "/api/v1/markets/borrow/collaterals": FLAGS[:2],
+    "/api/v1/markets/merged": FLAGS[:2],
+    "/api/v1/ptoken/params": FLAGS[:2],
+    "/api/v1/ptoken/state": FLAGS[:2],
+    "/api/v1/ptoken/staking": FLAGS[:2],
+    "/api/v1/analytics/ptoken/unlocks-distribution": FLAGS,
+    f"/api/v1/users/{RICH_ADDRESS}/user": FLAGS,
+}
+
+
+def extras(data: Any) -> Iterator[dict[str, Any]]:
+    """Every `extra` in an answer but those inside of variants."""
+    if isinstance(data, list):
+        for one in data:
+            yield from extras(one)
+    elif isinstance(data, dict):
+        for name, one in data.items():
+            if name == "extra":
+                yield one
+            else:
+                yield from extras(one)
+
+
+@pytest.mark.parametrize("path", VARIED)
+def test_variants_are_null_unless_asked_for_whatever_the_combination(
+    client: falcon.testing.TestClient, path: str
+) -> None:
+    seen = set()
+    for chosen in itertools.product((False, True), repeat=len(VARIED[path])):
+        asked = dict(zip(VARIED[path], chosen, strict=True))
+        data = get(client, path, **{flag: "true" if on else "false" for flag, on in asked.items()})
+        text = asked.get("with_text", False)
+        for extra in extras(data):
+            seen |= set(extra)
+            assert (extra["text"] is not None) == text
+            for name, flag in (("value", "with_value"), ("percent", "with_percent")):
+                if name not in extra:
+                    continue
+                assert (extra[name] is not None) == asked.get(flag, False), (name, asked)
+                if extra[name] is not None:
+                    assert (extra[name]["extra"]["text"] is not None) == text
+    flags = {"with_text": "text", "with_value": "value", "with_percent": "percent"}
+    assert seen == {flags[flag] for flag in VARIED[path]}
