@@ -25,5 +25,7 @@ def encode_points(values: pl.Series, begins: Sequence[int], before: Sequence[str
         .then(pl.lit(pl.Series(firsts)).gather(owner))
         .otherwise(pl.lit(pl.Series(leads)).gather(bucket))
     )
-    value = pl.concat_str(pl.lit('"'), pl.lit(values), pl.lit('"}')).fill_null("null}")
+    value = pl.concat_str(pl.lit('"'), pl.lit(values), pl.lit('"}'))
+    if values.null_count():
+        value = value.fill_null("null}")
     return str(pl.select(pl.concat_str(lead, value).str.join("")).item()) + after

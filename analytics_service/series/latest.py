@@ -13,4 +13,4 @@ def latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[
     are left out."""
     rows = read_last_before(store, history, ids, at + 1).sort("series")
     columns = rows.select("series", "value", "observed_at").iter_rows()
-    return {ids[series]: (value, datetime.fromtimestamp(second, UTC)) for series, value, second in columns}
+    return {ids[series]: (Decimal(value), datetime.fromtimestamp(second, UTC)) for series, value, second in columns}

@@ -12,7 +12,7 @@ from analytics_service.market.assets import split_id
 from analytics_service.series.encode import encode_points
 from analytics_service.series.grid import Grid, Period, make_grid
 from analytics_service.series.plan import plan_page
-from analytics_service.series.rows import History, Series, read_page_rows, read_series
+from analytics_service.series.rows import History, Series, read_earlier, read_rows, read_series
 from analytics_service.series.sample import sample
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head
@@ -84,10 +84,13 @@ class Pages:
         if not begins or not series or begins[0] >= horizon:
             return pl.repeat(None, len(series) * max(len(begins) - 1, 0), dtype=pl.String, eager=True)
         plan = plan_page(begins, horizon)
-        rows = read_page_rows(
-            self._store, self._history, series, plan, min(begins[1], horizon), whole=query.ids is None
-        )
-        return sample(rows, len(series), begins, horizon, carry=query.carry)
+        rows = read_rows(self._store, self._history, list(series), plan, whole=query.ids is None)
+        values = sample(rows, len(series), begins, horizon, carry=query.carry)
+        missing = _begun_before(series, values.gather_every(len(begins) - 1), plan.since) if query.carry else []
+        if not missing:
+            return values
+        earlier = read_earlier(self._store, self._history, series, missing, plan.since)
+        return sample(pl.concat([rows, earlier]), len(series), begins, horizon, carry=query.carry)
 
 
 def _chosen(ids: list[str] | None, listed: Mapping[str, Series]) -> Mapping[str, Series]:
@@ -97,6 +100,14 @@ def _chosen(ids: list[str] | None, listed: Mapping[str, Series]) -> Mapping[str,
         if asset_id not in listed:
             raise EntityNotFound(f"asset_ids: {asset_id[:100]!r} names no asset with this history.")
     return {asset_id: listed[asset_id] for asset_id in ids}
+
+
+def _begun_before(series: Mapping[str, Series], firsts: pl.Series, since: int) -> list[int]:
+    """Places of the series that are older than what was read, and yet have no value in the page's first bucket."""
+    if not firsts.null_count():
+        return []
+    pairs = zip(series.values(), firsts.is_null(), strict=True)
+    return [place for place, (one, missing) in enumerate(pairs) if missing and one.first_month < since]
 
 
 def _opening(asset_id: str) -> str:

@@ -22,9 +22,9 @@ _NARROW = 2 * 3600
 class Plan:
     """What to read for a page, unix seconds; the queries in sql/queries say what each bound selects.
 
-    No row before `since`, the begin of a UTC day, is read; the rows reach up to `until`, exclusive. With `by_days`, days
-    are read as day cells, and of `edge_days` (all when empty) also the quarter hours before `edge_seconds` of the day,
-    the latest at which a bucket ends. `bounds` are the begins of the buckets within what is read.
+    No row before `since`, the begin of a UTC day, is read; the rows reach up to `until`, exclusive. With `by_days`,
+    days are read as day cells, and of `edge_days` (all when empty) also the quarter hours before `edge_seconds` of the
+    day, the latest at which a bucket ends. `bounds` are the begins of the buckets within what is read.
     """
 
     since: int

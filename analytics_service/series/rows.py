@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import polars as pl
 
@@ -32,7 +31,8 @@ LOANS = History(family="loans", table="loans_originated", rollup="loans_originat
 
 
 def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan, *, whole: bool) -> pl.DataFrame:
-    """Observations of the plan's range: series (place in ids), observed_at (unix s), value, rank; in no order.
+    """Observations of the plan's range: series (place in ids), observed_at (unix s), value (plain decimal text), rank;
+    in no order.
 
     For each series and bucket the last observation is among them; of several with one observed_at the one with the
     greatest rank holds. With `whole`, the ids are all there are, and rows need not be looked for by id; rows of an
@@ -78,7 +78,7 @@ class Series:
 
     first_month: int
     last_observed_at: int
-    last_value: Decimal
+    last_value: str
 
 
 def read_series(store: Store, history: History, until: int) -> dict[str, Series]:
@@ -87,31 +87,25 @@ def read_series(store: Store, history: History, until: int) -> dict[str, Series]
     return {asset_id: Series(*known) for asset_id, *known in rows.iter_rows()}
 
 
-def read_page_rows(
-    store: Store, history: History, series: Mapping[str, Series], plan: Plan, first_end: int, *, whole: bool
+def read_earlier(
+    store: Store, history: History, series: Mapping[str, Series], places: Sequence[int], before: int
 ) -> pl.DataFrame:
-    """All rows a page needs; `series` are the page's in order, and all there are when `whole`.
+    """The last observations of some of a page's series (by place) before a UTC day's begin, as `read_rows` has them.
 
-    `first_end` is the end of the page's first bucket, exclusive.
-
-    A series that has no row before `first_end` but is older than what was read has ended before, and its last
-    observation is known, or it has a long gap there and is looked up further back.
+    A series that ended before has its last observation known; one with a gap there is looked up.
     """
     ids = list(series)
-    rows = read_rows(store, history, ids, plan, whole=whole)
-    begun = set(rows["series"].filter(rows["observed_at"] < first_end).unique().to_list())
-    missing = [i for i, known in enumerate(series.values()) if i not in begun and known.first_month < plan.since]
-    if not missing:
-        return rows
-    ended = [i for i in missing if series[ids[i]].last_observed_at < plan.since]
-    gaps = [i for i in missing if series[ids[i]].last_observed_at >= plan.since]
+    ended = [place for place in places if series[ids[place]].last_observed_at < before]
+    gaps = [place for place in places if series[ids[place]].last_observed_at >= before]
+    found = _read_before_day(store, history, [ids[place] for place in gaps], before)
+    place = pl.Series(gaps, dtype=found.schema["series"])
     last = [(i, series[ids[i]].last_observed_at, series[ids[i]].last_value, 0) for i in ended]
-    found = [rows, pl.DataFrame(last, schema=rows.schema, orient="row")]
-    if gaps:
-        earlier = _read_before_day(store, history, [ids[i] for i in gaps], plan.since)
-        place = pl.Series(gaps, dtype=rows.schema["series"])
-        found.append(earlier.with_columns(series=place.gather(earlier["series"])))
-    return pl.concat(found)
+    return pl.concat(
+        [
+            found.with_columns(series=place.gather(found["series"])),
+            pl.DataFrame(last, schema=found.schema, orient="row"),
+        ]
+    )
 
 
 def _read_before_day(store: Store, history: History, ids: Sequence[str], before: int) -> pl.DataFrame:

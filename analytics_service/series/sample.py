@@ -18,7 +18,7 @@ def layout(series: int, count: int) -> tuple[pl.Series, pl.Series]:
 
 
 def sample(rows: pl.DataFrame, series: int, begins: Sequence[int], horizon: int, *, carry: bool) -> pl.Series:
-    """Values as plain text or null, of `series` series one after the other, each with len(begins) - 1 buckets.
+    """Values as text or null, of `series` series one after the other, each with len(begins) - 1 buckets.
 
     `rows` as read_rows answers them. A value is the last observation before its bucket's end and before `horizon`;
     null where there is none, where the bucket begins at or after `horizon`, and, unless `carry`, where the bucket
@@ -42,12 +42,7 @@ def sample(rows: pl.DataFrame, series: int, begins: Sequence[int], horizon: int,
 def _known(rows: pl.DataFrame) -> pl.DataFrame:
     """Observations by series and second, each once: of several the one of the greatest rank comes last and holds."""
     key = (pl.col("series").cast(pl.Int64) * _SERIES + pl.col("observed_at")).alias("key")
-    known = rows.select(key, "rank", value=plain(pl.col("value"))).sort("key")
+    known = rows.select(key, "rank", "value").sort("key")
     # Corrections are rare, and a second key makes sorting several times dearer.
     repeated = (known["key"][1:] == known["key"][:-1]).any()
     return known.sort("key", "rank") if repeated else known
-
-
-def plain(value: pl.Expr) -> pl.Expr:
-    """A decimal column in plain notation without trailing zeros (decisions 2.7)."""
-    return value.cast(pl.String).str.strip_chars_end("0").str.strip_suffix(".")

@@ -3,7 +3,7 @@ SELECT
     asset_id,
     min(r.cell) AS first_month,
     max(r.observed_at) AS observed_at,
-    argMax(r.{value:Identifier}, (r.cell, r.rank)) AS value
+    toString(argMax(r.{value:Identifier}, (r.cell, r.rank))) AS value
 FROM {rollup:Identifier} AS r
 WHERE r.width = 'month'
 GROUP BY asset_id

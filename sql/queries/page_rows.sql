@@ -4,7 +4,7 @@
 SELECT
     transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})) AS series,
     observed_at,
-    value,
+    toString(value) AS value,
     rank
 FROM ({parts})
 SETTINGS max_threads = 1, optimize_move_to_prewhere = 0

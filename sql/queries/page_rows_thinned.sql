@@ -3,7 +3,7 @@
 SELECT
     transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})) AS series,
     max(p.observed_at) AS observed_at,
-    argMax(p.value, bitShiftLeft(toUInt128(toUnixTimestamp(p.observed_at)), 64) + p.rank) AS value,
+    toString(argMax(p.value, bitShiftLeft(toUInt128(toUnixTimestamp(p.observed_at)), 64) + p.rank)) AS value,
     toUInt64(0) AS rank
 FROM ({parts}) AS p
 GROUP BY asset_id, roundDown(toUnixTimestamp(p.observed_at), {bounds:Array(UInt32)})

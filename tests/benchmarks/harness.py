@@ -26,11 +26,11 @@ class Figure:
 
     def __str__(self) -> str:
         bound = f">= {self.at_least:,g}" if self.at_least else f"<= {self.at_most:,g}" if self.at_most else ""
-        return f"{self.name:58} {self.value:14,.2f} {self.unit:7} {bound:12} {'' if self.kept else 'MISSED'}".rstrip()
+        return f"{self.name:66} {self.value:14,.2f} {self.unit:7} {bound:12} {'' if self.kept else 'MISSED'}".rstrip()
 
 
 def compare(
-    name: str, mine: Callable[[int], object], peer: Callable[[int], object], bar: float, rounds: int = 60
+    name: str, mine: Callable[[int], object], peer: Callable[[int], object], bar: float | None, rounds: int = 60
 ) -> list[Figure]:
     """Medians of two calls made in turns, and their ratio. Each call gets the round's number, so none need be alike."""
     for warm_up in range(5):

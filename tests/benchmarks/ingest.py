@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -19,6 +19,7 @@ from analytics_service.config import Settings
 from analytics_service.store.connection import Store
 from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
+from tests.benchmarks.harness import Figure
 
 ROWS = 10_000_000
 ASSETS = 40
@@ -51,26 +52,6 @@ INSERT INTO price
 SELECT asset_id, toDateTime(ts, 'UTC'), price, 1
 FROM file('{path}', 'CSVWithNames', 'asset_id String, ts UInt32, price Decimal(38, 18)')
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A measured figure and the bound it must keep."""
-
-    name: str
-    value: float
-    unit: str
-    at_least: float | None = None
-    at_most: float | None = None
-
-    @property
-    def kept(self) -> bool:
-        """Whether the figure keeps its bounds."""
-        return (self.at_least or 0) <= self.value <= (self.at_most or float("inf"))
-
-    def __str__(self) -> str:
-        bound = f">= {self.at_least:,.0f}" if self.at_least else f"<= {self.at_most:,.0f}" if self.at_most else ""
-        return f"{self.name:50} {self.value:12,.2f} {self.unit:7} {bound:12} {'' if self.kept else 'MISSED'}"
 
 
 def run(settings: Settings, folder: Path | None) -> list[Figure]:

@@ -91,6 +91,18 @@ def test_a_value_never_comes_from_after_the_end_or_from_an_uncommitted_run(
     assert [value(noon), value(noon + 599), value(noon + 600), value(noon + 1200), value(noon + 3599)] == list("11233")
 
 
+def test_decimals_are_plain_without_exponent_or_trailing_zeros(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    prices = ["0", "0.000000000000000001", "1572.5", "99999999999999999999.999999999999999999", "100"]
+    noon = second(2026, 1, 1, 12)
+    commit(store, {"token;a": [(noon + k * 3600, Decimal(price)) for k, price in enumerate(prices)]})
+    for period in ("h", "d"):
+        query = f"start={noon}&end={noon + 4 * 3600}&period={period}"
+        (series,) = client.simulate_get("/api/v1/assets/price-history", query_string=query).json["data"]["series"]
+        assert [point["v"] for point in series["points"]] == (prices if period == "h" else ["100"])
+
+
 def test_a_page_of_one_bucket_of_no_length_carries_the_value_before_it(
     client: falcon.testing.TestClient, store: Store
 ) -> None:
