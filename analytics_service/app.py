@@ -59,7 +59,7 @@ def _routes(settings: Settings, store: Store, clock: Callable[[], datetime]) -> 
         ),
         (
             "/api/v1/analytics/market/history/loans-originated/by-asset",
-            MultiSeries(store, heads, LOANS, zone, "The same by asset."),
+            MultiSeries(store, heads, LOANS, zone, "Value of all loans of each asset since its first."),
         ),
         ("/api/v1/analytics/ptoken/unlocks-distribution", ptoken.UnlockGroups(views)),
         ("/api/v1/assets", assets.Assets(views)),

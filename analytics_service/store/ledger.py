@@ -1,5 +1,7 @@
 """The snapshot ledger: which runs are complete, and so what readers may see."""
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +11,8 @@ import polars as pl
 
 from analytics_service.errors import NoSnapshot, StoreUnavailable
 from analytics_service.store.connection import Store
+
+log = logging.getLogger(__name__)
 
 _MAX_AGE = 1.0
 _MAX_AGE_WITHOUT_STORE = 300.0
@@ -92,6 +96,7 @@ class Heads:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
+        self._lock = threading.Lock()
         self._heads: dict[str, Head] = {}
         self._read_at = self._tried_at = float("-inf")
 
@@ -100,18 +105,33 @@ class Heads:
         return self.of(self.all(), family)
 
     def all(self) -> Mapping[str, Head]:
-        """The heads of all families that have one. Threads may both read, at no harm."""
-        now = self._clock()
-        if now - self._tried_at >= _MAX_AGE:
-            self._tried_at = now
+        """The heads of all families that have one. StoreUnavailable when nothing recent enough is known.
+
+        One thread reads while others go on with what is known; only before anything is known do they wait.
+        """
+        if self._clock() - self._tried_at >= _MAX_AGE and self._lock.acquire(blocking=self._unknown):
             try:
-                self._heads = read_heads(self._store)
-                self._read_at = now
-            except StoreUnavailable:
-                if now - self._read_at >= _MAX_AGE_WITHOUT_STORE:
-                    self._tried_at = float("-inf")
-                    raise
+                self._refresh()
+            finally:
+                self._lock.release()
+        if self._unknown:
+            raise StoreUnavailable("The ledger could not be read for too long.")
         return self._heads
+
+    @property
+    def _unknown(self) -> bool:
+        return self._clock() - self._read_at >= _MAX_AGE_WITHOUT_STORE
+
+    def _refresh(self) -> None:
+        if self._clock() - self._tried_at < _MAX_AGE:
+            return
+        try:
+            self._heads = read_heads(self._store)
+            self._read_at = self._clock()
+        except StoreUnavailable as error:
+            log.warning("The ledger cannot be read: %s", error)
+        finally:
+            self._tried_at = self._clock()
 
     @staticmethod
     def of(heads: Mapping[str, Head], family: str) -> Head:

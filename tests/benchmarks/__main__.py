@@ -23,7 +23,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
 from analytics_service.up import processes
-from tests.benchmarks import ingest, pages
+from tests.benchmarks import ingest, pages, positions
 from tests.benchmarks.harness import Figure
 
 
@@ -59,6 +59,7 @@ def _figures(settings: Settings, folder: Path) -> Iterator[Figure]:
     with _service(settings) as url:
         yield from pages.run(url, settings)
     yield from ingest.run(settings, folder)
+    yield from positions.run(settings)
 
 
 @contextmanager
