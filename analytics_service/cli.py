@@ -136,7 +136,9 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     """
     settings = _settings(**overrides)
     source = _source(settings)
-    at = (at or datetime.now(UTC)).replace(microsecond=0)
+    now = datetime.now(UTC).replace(microsecond=0)
+    at = at or now
+    _require_past("--at", at, now)
     with _store(settings) as store:
         outcome = runner.run_once(JOBS[name], source, store, at)
     click.echo(f"{name} at {scheduler.shown(at)}: {outcome}.")
@@ -165,6 +167,7 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     """
     if start > end:
         raise click.UsageError("--start is later than --end.")
+    _require_past("--end", end, datetime.now(UTC))
     settings = _settings(**overrides)
     source = _source(settings)
     count = len(runner.instants(start, end, every))
@@ -268,6 +271,13 @@ def _import(
     )
     for path in done.rejected_files:
         click.echo(f"Rejected rows are in {path}.")
+
+
+def _require_past(name: str, instant: datetime, now: datetime) -> None:
+    """Nothing can have been observed yet at a future instant, and a snapshot of it would hide those until then."""
+    if instant > now:
+        shown, today = scheduler.shown(instant), scheduler.shown(now)
+        raise click.UsageError(f"{name} {shown} lies in the future; it is {today} now.")
 
 
 def _settings(**overrides: object) -> Settings:

@@ -157,3 +157,17 @@ def test_an_unreachable_clickhouse_is_one_line_and_exit_code_1() -> None:
     assert result.stderr.startswith("Error: ClickHouse cannot")
     assert "`analytics-service status`" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("jobs", "once", "prices", "--at", "2090-01-01"),
+        ("jobs", "backfill", "prices", "--start", "2026-01-01", "--end", "2090-01-01"),
+    ],
+)
+def test_nothing_is_taken_of_an_instant_in_the_future(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    result = run(*arguments, ANALYTICS_DATA_DIR=str(tmp_path))
+    assert result.exit_code == 2
+    assert "2090-01-01T00:00:00Z lies in the future" in result.output
+    assert list(tmp_path.iterdir()) == []
