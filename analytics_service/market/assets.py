@@ -51,3 +51,9 @@ def split_id(asset_id: str) -> tuple[AssetGroup, str]:
     if not separator or not key:
         raise ValueError(f"{asset_id!r} is not of the form <group>;<group_key>")
     return AssetGroup(group), key
+
+
+def asset_spec(asset_id: str) -> dict[str, str]:
+    """The AssetSpec of an asset id (interface section 2): id, group and key. ValueError as of `split_id`."""
+    group, key = split_id(asset_id)
+    return {"id": asset_id, "group": str(group), "group_key": key}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from analytics_service.market.assets import split_id
+from analytics_service.market.assets import asset_spec
 from analytics_service.market.values import EXACT
 from analytics_service.present import text
 from analytics_service.present.shapes import Field, Kind, Scope, Shape
@@ -102,12 +102,6 @@ ASSET_SPEC = Shape(
         Field("group_key", STRING, "Denom or contract identifier inside the group."),
     ),
 )
-
-
-def asset_spec(asset_id: str) -> dict[str, object]:
-    """The AssetSpec object of an asset id."""
-    group, key = split_id(asset_id)
-    return {"id": asset_id, "group": str(group), "group_key": key}
 
 
 # The AssetSpec of a field that holds an asset id.

@@ -8,11 +8,11 @@ import orjson
 import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.market.assets import split_id
+from analytics_service.market.assets import asset_spec
 from analytics_service.series.encode import encode_points
 from analytics_service.series.grid import Grid, Period, make_grid
 from analytics_service.series.plan import plan_page
-from analytics_service.series.rows import History, Series, read_earlier, read_rows, read_series
+from analytics_service.series.rows import History, Series, read_rows, read_series, with_earlier
 from analytics_service.series.sample import sample
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head
@@ -61,14 +61,16 @@ class Pages:
                 f"series are more; at most {MAX_POINTS // len(series):,} buckets fit",
             )
         before = [("," if i else "") + _opening(asset_id) for i, asset_id in enumerate(series)]
-        points = encode_points(self._values(series, begins, head, query), begins, before, "]}")
+        values = self._values(series, begins, head, query, whole=query.ids is None)
+        points = encode_points(values, begins, before, "]}")
         return _data(query, grid, "series", f"[{points}]")
 
     def single(self, query: Query, head: Head) -> dict[str, object]:
         """A page of the one series over all assets: `{range, points, pagination}`. Cost and errors as of `multi`."""
         grid, begins = _grid(query)
         series = {asset_id: one for asset_id, one in self._listed(head).items() if asset_id == TOTAL}
-        points = encode_points(self._values(series, begins, head, query), begins, ["["], "]")
+        values = self._values(series, begins, head, query, whole=False)
+        points = encode_points(values, begins, ["["], "]")
         return _data(query, grid, "points", points)
 
     def _listed(self, head: Head) -> dict[str, Series]:
@@ -79,18 +81,20 @@ class Pages:
             self._known = (head.version, series)
         return series
 
-    def _values(self, series: Mapping[str, Series], begins: Sequence[int], head: Head, query: Query) -> pl.Series:
+    def _values(
+        self, series: Mapping[str, Series], begins: Sequence[int], head: Head, query: Query, *, whole: bool
+    ) -> pl.Series:
         horizon = min(query.end, head.last_observed_at) + 1
         if not begins or not series or begins[0] >= horizon:
             return pl.repeat(None, len(series) * max(len(begins) - 1, 0), dtype=pl.String, eager=True)
         plan = plan_page(begins, horizon)
-        rows = read_rows(self._store, self._history, list(series), plan, whole=query.ids is None)
+        rows = read_rows(self._store, self._history, list(series), plan, whole=whole)
         values = sample(rows, len(series), begins, horizon, carry=query.carry)
         missing = _begun_before(series, values.gather_every(len(begins) - 1), plan.since) if query.carry else []
         if not missing:
             return values
-        earlier = read_earlier(self._store, self._history, series, missing, plan.since)
-        return sample(pl.concat([rows, earlier]), len(series), begins, horizon, carry=query.carry)
+        rows = with_earlier(self._store, self._history, rows, series, missing, plan.since)
+        return sample(rows, len(series), begins, horizon, carry=query.carry)
 
 
 def _chosen(ids: list[str] | None, listed: Mapping[str, Series]) -> Mapping[str, Series]:
@@ -111,9 +115,7 @@ def _begun_before(series: Mapping[str, Series], firsts: pl.Series, since: int) -
 
 
 def _opening(asset_id: str) -> str:
-    group, key = split_id(asset_id)
-    spec = orjson.dumps({"id": asset_id, "group": group, "group_key": key}).decode()
-    return f'{{"asset":{spec},"points":['
+    return f'{{"asset":{orjson.dumps(asset_spec(asset_id)).decode()},"points":['
 
 
 def _grid(query: Query) -> tuple[Grid, list[int]]:

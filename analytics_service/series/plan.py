@@ -32,7 +32,6 @@ class Plan:
     by_days: bool
     quarters_from: int
     raw_from: int
-    days_from: int
     days_to: int
     edge_days: list[int]
     edge_seconds: int
@@ -69,7 +68,6 @@ def plan_page(begins: Sequence[int], horizon: int) -> Plan:
         by_days=by_days,
         quarters_from=floor(lowest, DAY) if by_days else since,
         raw_from=raw_from,
-        days_from=since,
         days_to=floor(raw_from, DAY),
         edge_days=sorted({floor(edge, DAY) for edge in (*bounds, raw_from)}) if wide else [],
         edge_seconds=max(edge % DAY for edge in (*bounds, raw_from)),
@@ -85,7 +83,6 @@ def look_back(before: int) -> dict[str, int]:
         "month": int(first.timestamp()),
         "day": floor(before, DAY),
         "quarter": floor(before, QUARTER),
-        "raw_from": floor(before, QUARTER),
     }
 
 

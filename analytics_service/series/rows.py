@@ -47,7 +47,7 @@ def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan, *,
         all=int(whole),
         quarters_from=plan.quarters_from,
         raw_from=plan.raw_from,
-        days_from=plan.days_from,
+        since=plan.since,
         days_to=plan.days_to,
         # Long lists are sent only where they are used: binding them costs time.
         edge_days=plan.edge_days if plan.by_days else [],
@@ -87,25 +87,23 @@ def read_series(store: Store, history: History, until: int) -> dict[str, Series]
     return {asset_id: Series(*known) for asset_id, *known in rows.iter_rows()}
 
 
-def read_earlier(
-    store: Store, history: History, series: Mapping[str, Series], places: Sequence[int], before: int
+def with_earlier(
+    store: Store, history: History, rows: pl.DataFrame, series: Mapping[str, Series], places: Sequence[int], before: int
 ) -> pl.DataFrame:
-    """The last observations of some of a page's series (by place) before a UTC day's begin, as `read_rows` has them.
+    """A page's rows and the last observations of some of its series (by place) before a UTC day's begin.
 
-    A series that ended before has its last observation known; one with a gap there is looked up.
+    A series that ended before has its last observation known; only one with a gap there is looked up.
     """
     ids = list(series)
     ended = [place for place in places if series[ids[place]].last_observed_at < before]
     gaps = [place for place in places if series[ids[place]].last_observed_at >= before]
-    found = _read_before_day(store, history, [ids[place] for place in gaps], before)
-    place = pl.Series(gaps, dtype=found.schema["series"])
     last = [(i, series[ids[i]].last_observed_at, series[ids[i]].last_value, 0) for i in ended]
-    return pl.concat(
-        [
-            found.with_columns(series=place.gather(found["series"])),
-            pl.DataFrame(last, schema=found.schema, orient="row"),
-        ]
-    )
+    parts = [rows, pl.DataFrame(last, schema=rows.schema, orient="row")]
+    if gaps:
+        found = _read_before_day(store, history, [ids[place] for place in gaps], before)
+        place = pl.Series(gaps, dtype=found.schema["series"])
+        parts.append(found.with_columns(series=place.gather(found["series"])))
+    return pl.concat(parts)
 
 
 def _read_before_day(store: Store, history: History, ids: Sequence[str], before: int) -> pl.DataFrame:

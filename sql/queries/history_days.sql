@@ -4,7 +4,7 @@ SELECT asset_id, observed_at, {value:Identifier} AS value, rank
 FROM {rollup:Identifier}
 WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND (
-    (width = 'day' AND cell >= toDateTime({days_from:UInt32}, 'UTC') AND cell < toDateTime({days_to:UInt32}, 'UTC'))
+    (width = 'day' AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({days_to:UInt32}, 'UTC'))
     OR (width = 'quarter' AND cell >= toDateTime({quarters_from:UInt32}, 'UTC')
         AND cell < toDateTime({raw_from:UInt32}, 'UTC')
         AND toUnixTimestamp(cell) % 86400 < {edge_seconds:UInt32}
