@@ -5,9 +5,7 @@ from typing import Any
 import falcon
 
 from analytics_service.http.errors import RequestError
-from analytics_service.http.resource import Resource
-
-ALLOWED = ("GET", "HEAD", "OPTIONS")
+from analytics_service.http.resource import ALLOWED, Resource
 
 
 class Negotiation:

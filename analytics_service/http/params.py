@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import falcon
 
+from analytics_service.config import flag
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import split_id
@@ -76,13 +77,6 @@ def _value(param: Param, values: list[str]) -> Any:
         raise RequestError(
             "query_parameter_invalid", f"Query parameter {param.name}={shown(values[0])}: {error}."
         ) from None
-
-
-def boolean(value: str) -> bool:
-    """true or false."""
-    if value not in ("true", "false"):
-        raise ValueError("must be true or false")
-    return value == "true"
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
@@ -158,17 +152,17 @@ def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
 _BOOLEAN = {"type": "boolean"}
 _ID = r"(native|token);[^,]+"
 WITH_TEXT = Param(
-    "with_text", boolean, "true adds human-readable texts in extra.text.", default=False, schema=_BOOLEAN
+    "with_text", flag, "true adds human-readable texts in extra.text.", default=False, schema=_BOOLEAN
 )
 WITH_VALUE = Param(
     "with_value",
-    boolean,
+    flag,
     "true adds USD values, and the prices they were calculated with, in extra.value.",
     default=False,
     schema=_BOOLEAN,
 )
 WITH_PERCENT = Param(
-    "with_percent", boolean, "true adds fractions of the amount in extra.percent.", default=False, schema=_BOOLEAN
+    "with_percent", flag, "true adds fractions of the amount in extra.percent.", default=False, schema=_BOOLEAN
 )
 RANGE = (
     Param(

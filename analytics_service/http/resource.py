@@ -8,6 +8,8 @@ import falcon
 from analytics_service.http.params import Param
 from analytics_service.present.shapes import Node
 
+ALLOWED = ("GET", "HEAD", "OPTIONS")
+
 
 class Resource(ABC):
     """A path that answers GET and HEAD; Falcon drops the body of a HEAD and keeps its length."""
@@ -37,7 +39,7 @@ class Resource(ABC):
 
     def on_options(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Say which methods there are; cross-origin headers are added for browsers."""
-        resp.set_header("Allow", "GET, HEAD, OPTIONS")
+        resp.set_header("Allow", ", ".join(ALLOWED))
         resp.set_header("Content-Length", "0")
 
 

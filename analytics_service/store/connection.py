@@ -96,11 +96,6 @@ class Store:
         with _translated("version"):
             return str(self._connected().command("SELECT version()", use_database=False))
 
-    def ping(self) -> None:
-        """Return when the server answers; StoreUnavailable when it does not."""
-        with _translated("ping"):
-            self._connected().command("SELECT 1", use_database=False)
-
     def close(self) -> None:
         """Let go of all connections."""
         with self._lock:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import polars as pl
 
 from analytics_service.market.prices import Price, quantize_price
-from analytics_service.store.connection import Store
 
 # Columns of a batch of observations. `observed_at` is unix seconds.
 SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
@@ -25,8 +24,3 @@ def price_frame(prices: Sequence[Price], version: int) -> pl.DataFrame:
         "version": [version] * len(prices),
     }
     return pl.DataFrame(columns, schema=SCHEMA)
-
-
-def write_prices(store: Store, rows: pl.DataFrame) -> None:
-    """Write a batch of observations; a repeat of the same asset and instant with a greater version replaces."""
-    store.insert("price", rows)

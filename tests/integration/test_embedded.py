@@ -75,7 +75,7 @@ def answers(settings: Settings) -> bool:
     """Whether ClickHouse answers the service's user now."""
     with closing(Store(settings)) as store:
         try:
-            store.ping()
+            store.server_version()
         except StoreUnavailable:
             return False
     return True
