@@ -1,100 +1,139 @@
 """The WSGI application: every route, in one list."""
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import falcon
 
 from analytics_service.config import Settings
 from analytics_service.http import errors
+from analytics_service.http.answers import Answers
 from analytics_service.http.middleware import CrossOrigin, Negotiation
 from analytics_service.http.openapi import document
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_MARKET, DEBT_MARKET, LEND_MARKET
 from analytics_service.resources import analytics, assets, docs, health, markets, metrics, ptoken, swaps, users
 from analytics_service.resources.history import MultiSeries, SingleSeries
+from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.resources.view import Views
+from analytics_service.series.archive import Archive
+from analytics_service.series.memory import Memory
+from analytics_service.series.page import Pages
 from analytics_service.series.rows import BORROW_RATES, LEND_RATES, LOANS, PRICES
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Heads
+from analytics_service.store.heads import Heads
+from analytics_service.warm import warm
 from jobs.registry import JOBS
 
-App = falcon.App[falcon.Request, falcon.Response]
+_MIB = 2**20
+_READY_SECONDS = 10.0
+
+
+class App(falcon.App[falcon.Request, falcon.Response]):
+    """The application, and the memory that its pages come from."""
+
+    memory: Memory
+
+    def warm(self, now: int) -> None:
+        """Make ready for requests, as of a unix second. What takes longer, or hangs, goes on beside them."""
+        getting_ready = threading.Thread(target=self._get_ready, args=(now,), name="warm", daemon=True)
+        getting_ready.start()
+        getting_ready.join(_READY_SECONDS)
+
+    def _get_ready(self, now: int) -> None:
+        warm(self, now)
+        self.memory.settle()
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def create_app(settings: Settings, store: Store | None = None, clock: Callable[[], datetime] = _now) -> App:
+def create_app(
+    settings: Settings,
+    store: Store | None = None,
+    clock: Callable[[], datetime] = _now,
+    heads: Heads | None = None,
+) -> App:
     """The service over a store. Makes no connection; that happens with the first request, after any fork."""
-    routes = _routes(settings, store or Store(settings), clock)
+    memory = Memory(settings.history_memory * _MIB)
+    store = store or Store(settings)
+    routes = _routes(settings, store, heads or Heads(store), memory, clock)
     described = document(routes)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described))]
 
-    app: App = falcon.App(middleware=[CrossOrigin(settings.cors_origins), Negotiation()])
+    app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation()])
+    app.memory = memory
     errors.install(app)
     for path, resource in routes:
         app.add_route(path, resource)
     return app
 
 
-def _routes(settings: Settings, store: Store, clock: Callable[[], datetime]) -> list[tuple[str, Resource]]:
-    heads = Heads(store)
-    views = Views(store, heads)
+def _routes(
+    settings: Settings, store: Store, heads: Heads, memory: Memory, clock: Callable[[], datetime]
+) -> list[tuple[str, Resource]]:
     zone = ZoneInfo(settings.tz)
+    archive = partial(Archive, store, heads, memory=memory)
+    loans = Pages(archive(LOANS))
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == "none" else {job.family: job.every(settings) for job in JOBS.values()}
+    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
     monitor = health.Monitor(store, every, clock)
     return [
         ("/healthz", health.Alive()),
         ("/readyz", health.Ready(monitor)),
         ("/metrics", metrics.Metrics(monitor)),
         ("/api/v1/status/health", health.Status(monitor)),
-        ("/api/v1/analytics/market/state", analytics.AnalyticsState(views)),
+        ("/api/v1/analytics/market/state", analytics.AnalyticsState(shared)),
         (
             "/api/v1/analytics/market/history/loans-originated",
-            SingleSeries(store, heads, LOANS, zone, "Value of all loans since the first, in USD of their time."),
+            SingleSeries(shared, loans, zone, "Value of all loans since the first, in USD of their time."),
         ),
         (
             "/api/v1/analytics/market/history/loans-originated/by-asset",
-            MultiSeries(store, heads, LOANS, zone, "Value of all loans of each asset since its first."),
+            MultiSeries(shared, loans, zone, "Value of all loans of each asset since its first."),
         ),
-        ("/api/v1/analytics/ptoken/unlocks-distribution", ptoken.UnlockGroups(views)),
-        ("/api/v1/assets", assets.Assets(views)),
-        ("/api/v1/assets/prices", assets.Prices(views)),
-        ("/api/v1/assets/price-history", MultiSeries(store, heads, PRICES, zone, "History of prices.")),
-        ("/api/v1/ptoken/params", ptoken.params_of(views)),
-        ("/api/v1/ptoken/state", ptoken.state_of(views)),
-        ("/api/v1/ptoken/staking", ptoken.staking_of(views)),
-        ("/api/v1/markets", markets.Markets(views)),
-        ("/api/v1/markets/config", markets.Config(views)),
-        ("/api/v1/markets/supply", markets.MarketSupply(views)),
-        ("/api/v1/markets/lend", markets.MarketList(views, "lend", LEND_MARKET, "Every lend market.")),
-        ("/api/v1/markets/lend/lookup", markets.MarketLookup(views, "lend", LEND_MARKET, "An asset's lend market.")),
-        ("/api/v1/markets/lend/rate-history", MultiSeries(store, heads, LEND_RATES, zone, "History of lend APRs.")),
-        ("/api/v1/markets/borrow", markets.Borrow(views)),
+        ("/api/v1/analytics/ptoken/unlocks-distribution", ptoken.UnlockGroups(shared)),
+        ("/api/v1/assets", assets.Assets(shared)),
+        ("/api/v1/assets/prices", assets.Prices(shared)),
+        ("/api/v1/assets/price-history", MultiSeries(shared, Pages(archive(PRICES)), zone, "History of prices.")),
+        ("/api/v1/ptoken/params", ptoken.params_of(shared)),
+        ("/api/v1/ptoken/state", ptoken.state_of(shared)),
+        ("/api/v1/ptoken/staking", ptoken.staking_of(shared)),
+        ("/api/v1/markets", markets.Markets(shared)),
+        ("/api/v1/markets/config", markets.Config(shared)),
+        ("/api/v1/markets/supply", markets.MarketSupply(shared)),
+        ("/api/v1/markets/lend", markets.MarketList(shared, "lend", LEND_MARKET, "Every lend market.")),
+        ("/api/v1/markets/lend/lookup", markets.MarketLookup(shared, "lend", LEND_MARKET, "An asset's lend market.")),
+        (
+            "/api/v1/markets/lend/rate-history",
+            MultiSeries(shared, Pages(archive(LEND_RATES)), zone, "History of lend APRs."),
+        ),
+        ("/api/v1/markets/borrow", markets.Borrow(shared)),
         (
             "/api/v1/markets/borrow/collaterals",
-            markets.MarketList(views, "collateral", COLLATERAL_MARKET, "Every collateral market."),
+            markets.MarketList(shared, "collateral", COLLATERAL_MARKET, "Every collateral market."),
         ),
         (
             "/api/v1/markets/borrow/collaterals/lookup",
-            markets.MarketLookup(views, "collateral", COLLATERAL_MARKET, "An asset's collateral market."),
+            markets.MarketLookup(shared, "collateral", COLLATERAL_MARKET, "An asset's collateral market."),
         ),
-        ("/api/v1/markets/borrow/debts", markets.MarketList(views, "debt", DEBT_MARKET, "Every debt market.")),
+        ("/api/v1/markets/borrow/debts", markets.MarketList(shared, "debt", DEBT_MARKET, "Every debt market.")),
         (
             "/api/v1/markets/borrow/debts/lookup",
-            markets.MarketLookup(views, "debt", DEBT_MARKET, "An asset's debt market."),
+            markets.MarketLookup(shared, "debt", DEBT_MARKET, "An asset's debt market."),
         ),
         (
             "/api/v1/markets/borrow/rate-history",
-            MultiSeries(store, heads, BORROW_RATES, zone, "History of borrow APRs."),
+            MultiSeries(shared, Pages(archive(BORROW_RATES)), zone, "History of borrow APRs."),
         ),
-        ("/api/v1/markets/merged", markets.MergedList(views)),
-        ("/api/v1/markets/merged/lookup", markets.MergedLookup(views)),
-        ("/api/v1/users/{address}/user", users.User(views)),
-        ("/api/v1/swap/routes", swaps.Routes(views)),
-        ("/api/v1/swap/routes/all", swaps.AllRoutes(views)),
+        ("/api/v1/markets/merged", markets.MergedList(shared)),
+        ("/api/v1/markets/merged/lookup", markets.MergedLookup(shared)),
+        ("/api/v1/users/{address}/user", users.User(shared)),
+        ("/api/v1/swap/routes", swaps.Routes(shared)),
+        ("/api/v1/swap/routes/all", swaps.AllRoutes(shared)),
     ]

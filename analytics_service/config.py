@@ -128,6 +128,12 @@ class Settings:
     query_timeout: int = _setting(
         20, whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
     )
+    history_memory: int = _setting(
+        128, whole(0, 65_536), "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse."
+    )
+    answer_memory: int = _setting(
+        32, whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
+    )
     tz: str = _setting("UTC", zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting("*", text, "Origins that browsers may call from: * or a comma-separated list.")
     prices_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of prices.")

@@ -25,6 +25,10 @@ class NoSnapshot(AnalyticsError):
     """Nothing has been committed yet for a family of data."""
 
 
+class Superseded(AnalyticsError):
+    """What was to be read as of a state of the store cannot be any more; as of the newest one it can."""
+
+
 class NotReady(AnalyticsError):
     """The service should get no requests yet; the message says what is missing."""
 

@@ -5,6 +5,7 @@ It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own option
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,10 @@ preload_app = False
 timeout = _settings.query_timeout + 15
 graceful_timeout = _settings.query_timeout + 10
 keepalive = 15
-# Workers are replaced now and then, so that no leak lasts; not all at once.
-max_requests = 50_000
-max_requests_jitter = 5_000
+# Workers are replaced now and then, so that no leak lasts; not all at once. A new one begins with nothing rendered,
+# and thousands of requests a second are not uncommon.
+max_requests = 1_000_000
+max_requests_jitter = 100_000
 # A heartbeat on a slow disk would get healthy workers killed.
 worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
 # Long lists of asset ids, percent-encoded.
@@ -49,3 +51,9 @@ logconfig_dict = logs.configuration(_settings.log_level)
 def on_starting(server: Any) -> None:
     """Called in the arbiter, before it forks: workers end with the arbiter, and the arbiter with `up`."""
     supervised.end_with_supervisor()
+
+
+def post_worker_init(worker: Any) -> None:
+    """Called in a worker, before it takes requests. Another application than ours is left alone."""
+    if hasattr(worker.wsgi, "warm"):
+        worker.wsgi.warm(int(time.time()))

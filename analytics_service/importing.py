@@ -1,4 +1,5 @@
-"""Imports files of history: judges every row first, then writes in batches that may all be sent again.
+"""Imports files of history: judges every row first, then writes in batches that may all be sent again, and shows
+all of it at once.
 
 The judged rows wait in memory between the two steps, in 21 to 24 bytes each: ten million take a quarter of a
 gigabyte. That is simpler than reading the files twice, lets the later line win over all files before anything is sent,
@@ -28,6 +29,8 @@ from analytics_service.sources.tables import PRICE_FORMS, RATE_FORMS, Form, Tabl
 from analytics_service.store import ledger
 from analytics_service.store.assets import read_assets, write_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.publication import publication
+from analytics_service.store.staging import Staging, staging
 
 _SHOWN = 5
 _SHOWN_LENGTH = 60
@@ -205,25 +208,53 @@ def _written(
     reporter: Reporter,
     pause: Callable[[float], None],
 ) -> int:
-    """Write assets, observations and then the ledger row. Answers how many of the observations the store had before."""
+    """Write observations where nobody sees them, and then show them, assets and ledger row with them, at one stroke.
+
+    Answers how many of the observations the store had before.
+    """
     patient = _Patience(pause)
     version = ledger.new_version()
-    patient(lambda: write_assets(store, new, version))
+    first, last = int(rows["observed_at"].min()), int(rows["observed_at"].max())  # type: ignore[arg-type]
+    count = sum(rows.height - rows[field].null_count() for field, _ in family.tables.values())
+    run = ledger.Run(family.name, last, "import", first, last, count, source, version)
+    with staging(store, list(family.tables), version, patient) as twins:
+        known = _stage(store, family, rows, version, twins, reporter, patient)
+        with publication(store, family.name, None, version, patient) as still_here:
+            # Assets are shown as of a version of prices: of other families none that readers may have gone past.
+            defined = version if family is PRICES else ledger.new_version()
+            for step in (
+                lambda: write_assets(store, new, defined),
+                twins.attach,
+                lambda: ledger.complete(store, [run]),
+            ):
+                patient(still_here)
+                patient(step)
+    return known
+
+
+def _stage(
+    store: Store,
+    family: Family,
+    rows: pl.DataFrame,
+    version: int,
+    twins: Staging,
+    reporter: Reporter,
+    patient: "_Patience",
+) -> int:
+    """Write observations into the twins. Answers how many of them the store had before."""
     reporter.stage("Writing", rows.height)
     known = 0
     writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="import")
     try:
-        pending = [writers.submit(_write_batch, store, family, batch, version, patient) for batch in _batches(rows)]
+        pending = [
+            writers.submit(_write_batch, store, family, batch, version, twins, patient) for batch in _batches(rows)
+        ]
         for done in as_completed(pending):
             count, had = done.result()
             known += had
             reporter.advance(count)
     finally:
         writers.shutdown(cancel_futures=True)
-    first, last = int(rows["observed_at"].min()), int(rows["observed_at"].max())  # type: ignore[arg-type]
-    count = sum(rows.height - rows[field].null_count() for field, _ in family.tables.values())
-    run = ledger.Run(family.name, last, "import", first, last, count, source, version)
-    patient(lambda: ledger.complete(store, [run]))
     return known
 
 
@@ -236,7 +267,7 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _write_batch(
-    store: Store, family: Family, batch: pl.DataFrame, version: int, patient: "_Patience"
+    store: Store, family: Family, batch: pl.DataFrame, version: int, twins: Staging, patient: "_Patience"
 ) -> tuple[int, int]:
     # Counted once, before the first attempt: an attempt that failed may still have written.
     known = patient(lambda: _count_known(store, next(iter(family.tables)), batch))
@@ -248,7 +279,7 @@ def _write_batch(
             pl.col(field).alias(column),
             pl.lit(version, pl.UInt64).alias("version"),
         )
-        patient(partial(store.insert, table, observations))
+        patient(partial(store.insert, twins.twin(table), observations))
     return batch.height, known
 
 

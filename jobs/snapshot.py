@@ -11,6 +11,7 @@ from analytics_service.sources.base import Source
 from analytics_service.store.assets import read_assets, write_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Run, complete, read_heads
+from analytics_service.store.publication import publication
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,15 @@ def commit(
 ) -> None:
     """Write snapshots of one job, oldest first, that all have the same tables: one insert for each table.
 
-    The ledger comes last, so a commit that dies half-way shows nothing; to repeat it writes the same again.
+    The ledger comes last, so a commit that dies half-way shows nothing; to repeat it writes the same again. Snapshots
+    of a past that readers already see are announced to them first, which takes some seconds.
     """
-    write_assets(store, _definitions(store, snapshots, family), version)
-    for table in snapshots[0].rows:
-        store.insert(table, pl.concat([snapshot.rows[table] for snapshot in snapshots]))
-    complete(store, [snapshot.run(family, kind, source, version) for snapshot in snapshots])
+    runs = [snapshot.run(family, kind, source, version) for snapshot in snapshots]
+    with publication(store, family, min(run.first_observed_at for run in runs), version):
+        write_assets(store, _definitions(store, snapshots, family), version)
+        for table in snapshots[0].rows:
+            store.insert(table, pl.concat([snapshot.rows[table] for snapshot in snapshots]))
+        complete(store, runs)
 
 
 def _definitions(store: Store, snapshots: Sequence[Snapshot], family: str) -> list[Asset]:

@@ -176,7 +176,7 @@ def _extra(schema: Schema | None) -> str:
 
 def _errors(responses: Mapping[str, Schema]) -> str:
     rows = []
-    for response in responses.values():
+    for response in (one for one in responses.values() if "content" in one):
         body = response["content"]["application/json"]["schema"]["properties"]
         error = body["error"]["properties"]
         kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in error["kind"]["enum"])

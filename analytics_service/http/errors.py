@@ -14,6 +14,7 @@ from analytics_service.errors import (
     SchemaError,
     StoreUnavailable,
 )
+from analytics_service.http.answer import NO_STORE
 from analytics_service.http.envelope import failure
 
 log = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ def _answer(resp: falcon.Response, kind: str, message: str) -> None:
     resp.status = case.status
     resp.content_type = falcon.MEDIA_JSON
     resp.data = failure(case.status, kind, case.scope, message)
-    resp.set_header("Cache-Control", "no-store")
+    resp.set_header("Cache-Control", NO_STORE)
     if kind == "unavailable":
         resp.set_header("Retry-After", _RETRY_AFTER)
 

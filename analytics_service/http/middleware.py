@@ -31,7 +31,7 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
 
     def __init__(self, origins: str) -> None:
         allowed = "*" if origins == "*" else [origin.strip() for origin in origins.split(",")]
-        super().__init__(allow_origins=allowed, expose_headers=["Allow", "Last-Modified", "Retry-After"])
+        super().__init__(allow_origins=allowed, expose_headers=["Allow", "ETag", "Last-Modified", "Retry-After"])
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool

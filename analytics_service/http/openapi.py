@@ -25,8 +25,34 @@ unix seconds.
 Objects with an `extra` carry more when asked: `with_text` adds texts for people, `with_value` USD values, \
 `with_percent` fractions of an amount. The texts of values need `with_value` and `with_text`, those of fractions \
 `with_percent` and `with_text`. Values of an asset without a price are null.
+
+Every 200 has an `ETag`; asked with it in `If-None-Match`, the same answer is a 304 without a body. `Cache-Control` \
+says how long an answer holds. Bodies come in zstd or gzip when `Accept-Encoding` has them.
 """
 _MEDIA = "application/json"
+# What caches go by: a 200 has all of these, and a 304 too.
+_CACHING: Mapping[str, Object] = {
+    "ETag": {
+        "description": "Names the answer, in its content coding.",
+        "required": True,
+        "schema": {"type": "string", "pattern": '^"[^"]+"$'},
+    },
+    "Cache-Control": {
+        "description": "How long the answer holds: until the next snapshot, a day for closed time, or no-store.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+    "Vary": {
+        "description": "Headers of the request that the answer depends on.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+    "Last-Modified": {
+        "description": "Instant of the newest snapshot shown, if any is.",
+        "schema": {"type": "string"},
+    },
+}
+_IF_NONE_MATCH = "If-None-Match"
 
 
 def document(routes: Routes) -> Object:
@@ -39,21 +65,31 @@ def document(routes: Routes) -> Object:
         "info": {"title": "Lending market data", "version": "1", "description": _ABOUT},
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in tags],
-        "paths": {path: {"get": _operation(path, resource)} for path, resource in shown},
-        "components": {"schemas": schemas, "responses": _failures()},
+        "paths": {path: _item(path, resource) for path, resource in shown},
+        "components": {
+            "schemas": schemas,
+            "headers": _CACHING,
+            "parameters": {_IF_NONE_MATCH: _if_none_match()},
+            "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(), **_failures()},
+        },
     }
+
+
+def _item(path: str, resource: Resource) -> Object:
+    return {"parameters": [_reference("parameters", _IF_NONE_MATCH)], "get": _operation(path, resource)}
 
 
 def _operation(path: str, resource: Resource) -> Object:
     words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
     parameters = [_parameter(one, "path") for one in resource.path]
     parameters += [_parameter(one, "query") for one in resource.query]
+    others = {str(int(one)): _reference("responses", _name(one)) for one in (HTTPStatus.NOT_MODIFIED, *_statuses())}
     return {
         "operationId": "_".join(["get", *filter(None, words)]),
         "summary": resource.summary,
         "tags": [_tag(path)],
         "parameters": parameters,
-        "responses": {"200": _success(resource), **{str(int(one)): _reference(one) for one in _statuses()}},
+        "responses": {"200": _success(resource), **others},
     }
 
 
@@ -83,11 +119,28 @@ def _success(resource: Resource) -> Object:
         raise ValueError(f"{type(resource).__name__} does not say what it answers")
     counted = {"count": {"type": "integer", "minimum": 0}} if isinstance(resource.shape, Many) else {}
     envelope = _envelope(HTTPStatus.OK, schema_of(resource.shape), {"type": "null"}, counted)
-    seen = {"description": "Instant of the newest snapshot shown, if any is.", "schema": {"type": "string"}}
     return {
-        "description": "OK",
-        "headers": {"Last-Modified": seen},
+        "description": HTTPStatus.OK.phrase,
+        "headers": _caching(),
         "content": {_MEDIA: {"schema": envelope}},
+    }
+
+
+def _caching() -> Object:
+    return {name: _reference("headers", name) for name in _CACHING}
+
+
+def _not_modified() -> Object:
+    return {"description": HTTPStatus.NOT_MODIFIED.phrase, "headers": _caching()}
+
+
+def _if_none_match() -> Object:
+    return {
+        "name": _IF_NONE_MATCH,
+        "in": "header",
+        "required": False,
+        "description": "ETags of answers that the caller has, separated by commas, or *.",
+        "schema": {"type": "string"},
     }
 
 
@@ -109,8 +162,8 @@ def _statuses() -> list[HTTPStatus]:
     return sorted({case.status for case in CASES.values()})
 
 
-def _reference(status: HTTPStatus) -> Object:
-    return {"$ref": f"#/components/responses/{_name(status)}"}
+def _reference(kind: str, name: str) -> Object:
+    return {"$ref": f"#/components/{kind}/{name}"}
 
 
 def _name(status: HTTPStatus) -> str:

@@ -12,28 +12,31 @@ ONE = Decimal(1)
 _QUANTUM = ONE.scaleb(-DECIMALS)
 # A 256-bit amount times a price has 116 digits; a quotient of two such, cut here, is never mistaken for a tie.
 EXACT = Context(prec=300, rounding=ROUND_HALF_EVEN)
+# Taken once: sums over all that an address has look them up too often.
+_add, _multiply, _divide, _scaled = EXACT.add, EXACT.multiply, EXACT.divide, EXACT.scaleb
+_quantized, _normalized = EXACT.quantize, EXACT.normalize
 
 
 def rounded(value: Decimal) -> Decimal:
     """The value with at most 18 decimals, half to even, without trailing zeros."""
-    return value.quantize(_QUANTUM, context=EXACT).normalize(EXACT)
+    return _normalized(_quantized(value, _QUANTUM))
 
 
 def usd_value(amount: int, decimals: int, price: Decimal) -> Decimal:
     """USD value of an amount in denom units, 10^decimals of which have the price (decisions 4.2)."""
-    return rounded(EXACT.multiply(amount, price).scaleb(-decimals, EXACT))
+    return rounded(_scaled(_multiply(amount, price), -decimals))
 
 
 def fraction(part: int | Decimal, whole: int | Decimal) -> Decimal:
     """Part / whole with at most 18 decimals; 0 where the whole is 0."""
-    return rounded(EXACT.divide(part, whole)) if whole else ZERO
+    return rounded(_divide(part, whole)) if whole else ZERO
 
 
 def total(values: Iterable[Decimal]) -> Decimal:
     """The exact sum; 0 of nothing."""
     result = ZERO
     for value in values:
-        result = EXACT.add(result, value)
+        result = _add(result, value)
     return result
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 
 from analytics_service.market.assets import Asset
 from analytics_service.present.kinds import ASSET_SPEC, NUMBER, PRICE, SPEC, STRING, TIME, word
@@ -73,6 +74,14 @@ PRICED_ASSET = Shape(
     (*within("asset", _INFO_FIELDS), Field("price", ASSET_PRICE, "Its price.", source="quote")),
 )
 
+
+@lru_cache(maxsize=10_000)
+def asset_info(asset: Asset) -> dict[str, object]:
+    """The AssetInfo object of an asset."""
+    info: dict[str, object] = ASSET_INFO.render(asset, Scope())
+    return info
+
+
 # The AssetInfo of the asset that amounts around it are of.
 OWN_INFO = Field(
     "asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.own)), "The asset.", source=""
@@ -93,8 +102,3 @@ class PricedAsset:
 
     asset: Asset
     quote: Quote
-
-
-def asset_info(asset: Asset) -> dict[str, object] | None:
-    """The AssetInfo object of an asset."""
-    return ASSET_INFO.render(asset, Scope())

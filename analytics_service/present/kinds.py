@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from analytics_service.market.assets import asset_spec
@@ -14,7 +15,7 @@ _UNITS = r"^[0-9]+$"
 _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 
 
-def _alone(write: Callable[[Any], str]) -> Callable[[Any, Scope], str]:
+def _alone(write: Callable[[Any], object]) -> Callable[[Any, Scope], Any]:
     """A way of writing that needs nothing but the value."""
     return lambda value, _: write(value)
 
@@ -24,7 +25,7 @@ def _decimal(title: str, example: str) -> dict[str, object]:
 
 
 def _standard(amount: int, scope: Scope) -> Decimal:
-    return Decimal(amount).scaleb(-scope.own.decimals_denom, EXACT)
+    return EXACT.scaleb(amount, -scope.own.decimals_denom)
 
 
 def _amount_text(amount: int, scope: Scope) -> str:
@@ -105,4 +106,4 @@ ASSET_SPEC = Shape(
 
 
 # The AssetSpec of a field that holds an asset id.
-SPEC = Kind(ASSET_SPEC, lambda value, _: asset_spec(value))
+SPEC = Kind(ASSET_SPEC, _alone(lru_cache(maxsize=10_000)(asset_spec)))

@@ -1,9 +1,13 @@
-"""Response objects, each declared once: from fields and their kinds come the JSON, its variants and the schema."""
+"""Response objects, each declared once: from fields and their kinds come the JSON, its variants and the schema.
 
+How an object is written is put together once for each combination of variants; then it only runs.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -21,11 +25,12 @@ class Flags:
     percent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """What an object is rendered in: the variants asked for, assets and USD prices by asset id, and one asset.
 
-    That one is the asset which amounts are of; an object whose shape names an asset sets it for all within.
+    That one is the asset which amounts are of; an object whose shape names an asset sets it for all within. Scopes of
+    assets are kept, so one scope may well serve many answers.
     """
 
     flags: Flags = Flags()
@@ -33,27 +38,57 @@ class Scope:
     prices: Mapping[str, Decimal] = field(default_factory=dict)
     asset: Asset | None = None
     price: Decimal | None = None
+    _others: "dict[str, Scope]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, asset_id: str) -> "Scope":
         """The same where amounts are of another asset, which may have no price. KeyError when it is unknown."""
-        return Scope(self.flags, self.assets, self.prices, self.assets[asset_id], self.prices.get(asset_id))
+        if (known := self._others.get(asset_id)) is not None:
+            return known
+        asset, price = self.assets[asset_id], self.prices.get(asset_id)
+        return self._others.setdefault(asset_id, Scope(self.flags, self.assets, self.prices, asset, price))
 
-    @property
+    @cached_property
     def receipt(self) -> "Scope":
         """The same where amounts are of the asset's receipt token; where that is unknown, they have no price."""
         receipt = self.own.receipt_asset
         return self.of(receipt) if receipt and receipt in self.assets else replace(self, price=None)
 
-    @property
+    @cached_property
     def own(self) -> Asset:
         """The asset that amounts are of. LookupError where no shape around has named one."""
         if self.asset is None:
             raise LookupError("no shape around this amount names the asset it is of")
         return self.asset
 
+    @cached_property
+    def shown_price(self) -> tuple[str | None, str]:
+        """The price, as a decimal and as text."""
+        return (None, text.NONE) if self.price is None else (text.plain(self.price), text.price(self.price))
+
+
+Get = Callable[[Any], Any]
+# Writes what is there, a value or a record, in a scope.
+Write = Callable[[Any, Scope], Any]
+
+
+class Written(ABC):
+    """What a declaration has in common with others: it writes records."""
+
+    @abstractmethod
+    def writer(self, flags: Flags) -> Write:
+        """How records that are there are written when these variants are asked for."""
+
+    def render(self, record: Any, scope: Scope) -> Any:
+        """The record as JSON-ready values, which are not to be changed; null for one that is not there."""
+        return None if record is None else self._writer(scope.flags)(record, scope)
+
+    @cached_property
+    def _writer(self) -> Callable[[Flags], Write]:
+        return cache(self.writer)
+
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Written):
     """What a field holds: how it is written in JSON, its schema and, where it has one, how it reads as text.
 
     Kinds with `value` have their USD in `extra.value`; those that are a `part` have, in `extra.percent`, the fraction
@@ -61,8 +96,8 @@ class Kind:
     """
 
     schema: "Mapping[str, object] | Node"
-    json: Callable[[Any, Scope], object]
-    text: Callable[[Any, Scope], str] | None = None
+    json: Write
+    text: Write | None = None
     value: bool = False
     part: bool = False
 
@@ -76,9 +111,9 @@ class Kind:
         """The same with a text only."""
         return replace(self, value=False, part=False)
 
-    def render(self, value: Any, scope: Scope) -> object:
-        """The value in JSON; null for one that is not there."""
-        return None if value is None else self.json(value, scope)
+    def writer(self, flags: Flags) -> Write:
+        """Kinds are always written alike."""
+        return self.json
 
 
 @dataclass(frozen=True)
@@ -93,32 +128,31 @@ class Field:
     name: str
     of: "Node"
     help: str
-    source: str | Callable[[Any], Any] | None = None
+    source: str | Get | None = None
     optional: bool = False
     receipt: bool = False
 
     @cached_property
-    def get(self) -> Callable[[Any], Any]:
+    def get(self) -> Get:
         """The field's value in a record."""
         if callable(self.source):
             return self.source
         return _itself if self.source == "" else attrgetter(self.source or self.name)
 
-    def render(self, record: Any, scope: Scope) -> object:
-        """The field in JSON."""
-        return self.of.render(self.get(record), scope.receipt if self.receipt else scope)
+    def scoped(self, write: Write) -> Write:
+        """The same way of writing, in the scope of this field."""
+        return (lambda value, scope: write(value, scope.receipt)) if self.receipt else write
 
-    def words(self, record: Any, scope: Scope) -> str:
-        """The field as text; only for kinds that have one."""
-        value = self.get(record)
-        write = self.of.text if isinstance(self.of, Kind) else None
-        if value is None or write is None:
-            return text.NONE
-        return write(value, scope.receipt if self.receipt else scope)
+    def within(self, source: str) -> "Field":
+        """The same for a record that has this field's own record in an attribute."""
+        if callable(self.source):
+            outer, inner = attrgetter(source), self.source
+            return replace(self, source=lambda record: inner(outer(record)))
+        return replace(self, source=source if self.source == "" else f"{source}.{self.source or self.name}")
 
 
 @dataclass(frozen=True)
-class Shape:
+class Shape(Written):
     """A response object. It has an `extra` where a field's kind has variants, or where `extra` says so.
 
     `asset` is the record's attribute with the id of the asset that amounts in it are of; those of the object around
@@ -157,58 +191,68 @@ class Shape:
             self, name=name, fields=tuple(_changed(one, changes.get(one.name)) for one in self.fields)
         )
 
-    def render(self, record: Any, scope: Scope) -> dict[str, object] | None:
-        """The object as JSON-ready values; null for a record that is not there."""
-        if record is None:
-            return None
-        if self.asset is not None:
-            scope = scope.of(getattr(record, self.asset))
-        body = {one.name: one.render(record, scope) for one in self.fields}
+    def writer(self, flags: Flags) -> Write:
+        """Field by field, and then the variants."""
+        fields = [(one.name, one.get, one.scoped(one.of.writer(flags))) for one in self.fields]
         if self.has_extra:
-            body["extra"] = self._variants(record, scope)
-        return body
+            fields.append(("extra", _itself, self._variants(flags)))
+        body = _object(fields)
+        if self.asset is None:
+            return body
+        asset_of = attrgetter(self.asset)
+        return lambda record, scope: body(record, scope.of(asset_of(record)))
 
-    def _variants(self, record: Any, scope: Scope) -> dict[str, object]:
-        flags = scope.flags
-        texts = {one.name: one.words(record, scope) for one in self.texts} if flags.text else None
-        variants: dict[str, object] = {"text": texts}
+    def _variants(self, flags: Flags) -> Write:
+        variants = {"text": self._texts() if flags.text else _null}
         if self.parts:
-            variants["percent"] = self._percent(record, flags) if flags.percent else None
+            variants["percent"] = self._percent(flags) if flags.percent else _null
         if self.values:
-            variants["value"] = self._value(record, scope) if flags.value else None
-        return variants
+            variants["value"] = self._value(flags) if flags.value else _null
+        return _object([(name, _itself, write) for name, write in variants.items()])
 
-    def _percent(self, record: Any, flags: Flags) -> dict[str, object]:
-        shares = {one.name: fraction(one.get(record), record.amount) for one in self.parts}
-        texts = {name: text.percent(share) for name, share in shares.items()} if flags.text else None
-        return {**{name: text.plain(share) for name, share in shares.items()}, "extra": {"text": texts}}
+    def _texts(self) -> Write:
+        kinds = ((one, one.of.text) for one in self.texts if isinstance(one.of, Kind))
+        return _object([(one.name, one.get, one.scoped(write)) for one, write in kinds if write], text.NONE)
 
-    def _value(self, record: Any, scope: Scope) -> dict[str, object]:
-        sums = {one.name: _usd(one.get(record), scope) for one in self.values}
-        body: dict[str, object] = {name: _plain(dollars) for name, dollars in sums.items()}
-        body["price"] = _plain(scope.price)
-        texts = None
-        if scope.flags.text:
-            texts = {
-                name: text.NONE if dollars is None else text.usd(dollars) for name, dollars in sums.items()
-            }
-            texts["price"] = text.NONE if scope.price is None else text.price(scope.price)
-        return {**body, "extra": {"text": texts}}
+    def _percent(self, flags: Flags) -> Write:
+        parts = [(one.name, one.get) for one in self.parts]
+
+        def write(record: Any, scope: Scope) -> dict[str, object]:
+            shares = {name: fraction(get(record), record.amount) for name, get in parts}
+            texts = {name: text.percent(share) for name, share in shares.items()} if flags.text else None
+            return {**{name: text.plain(share) for name, share in shares.items()}, "extra": {"text": texts}}
+
+        return write
+
+    def _value(self, flags: Flags) -> Write:
+        amounts = [(one.name, one.get) for one in self.values]
+
+        def write(record: Any, scope: Scope) -> dict[str, object]:
+            body: dict[str, object] = {}
+            texts: dict[str, str] = {}
+            for name, get in amounts:
+                body[name], texts[name] = _usd(get(record), scope)
+            body["price"], texts["price"] = scope.shown_price
+            body["extra"] = {"text": texts if flags.text else None}
+            return body
+
+        return write
 
 
 @dataclass(frozen=True)
-class Many:
+class Many(Written):
     """A list of objects of one shape."""
 
     of: "Node"
 
-    def render(self, records: Iterable[Any], scope: Scope) -> list[object]:
-        """The list as JSON-ready values."""
-        return [self.of.render(record, scope) for record in records]
+    def writer(self, flags: Flags) -> Write:
+        """One by one."""
+        write = self.of.writer(flags)
+        return lambda records, scope: [None if one is None else write(one, scope) for one in records]
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Written):
     """A response object of one of several shapes; the record's attribute `key` says which."""
 
     name: str
@@ -216,9 +260,11 @@ class OneOf:
     key: str
     choices: Mapping[str, Shape]
 
-    def render(self, record: Any, scope: Scope) -> dict[str, object] | None:
-        """The object in the shape that the record names."""
-        return self.choices[getattr(record, self.key)].render(record, scope)
+    def writer(self, flags: Flags) -> Write:
+        """In the shape that the record names."""
+        key_of = attrgetter(self.key)
+        writers = {key: shape.writer(flags) for key, shape in self.choices.items()}
+        return lambda record, scope: writers[key_of(record)](record, scope)
 
 
 Node = Kind | Shape | Many | OneOf
@@ -226,16 +272,29 @@ Node = Kind | Shape | Many | OneOf
 
 def within(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
     """The fields of an object, for a record that has the object's own record in an attribute."""
-    outer = attrgetter(source)
-    return tuple(replace(one, source=_chain(outer, one.get)) for one in fields)
+    return tuple(one.within(source) for one in fields)
 
 
-def _chain(outer: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda record: inner(outer(record))
+def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None) -> Write:
+    """An object of named values; those that are not there read `absent`."""
+    plan = tuple(fields)
+
+    def write(record: Any, scope: Scope) -> dict[str, object]:
+        body = {}
+        for name, get, put in plan:
+            value = get(record)
+            body[name] = absent if value is None else put(value, scope)
+        return body
+
+    return write
 
 
 def _itself(record: Any) -> Any:
     return record
+
+
+def _null(record: Any, scope: Scope) -> None:
+    """A variant that was not asked for."""
 
 
 def _changed(one: Field, change: "str | Node | None") -> Field:
@@ -244,11 +303,9 @@ def _changed(one: Field, change: "str | Node | None") -> Field:
     return replace(one, name=change, source=one.get) if isinstance(change, str) else replace(one, of=change)
 
 
-def _usd(amount: int | None, scope: Scope) -> Decimal | None:
+def _usd(amount: int | None, scope: Scope) -> tuple[str | None, str]:
+    """USD of an amount, as a decimal and as text."""
     if amount is None or scope.price is None:
-        return None
-    return usd_value(amount, scope.own.decimals_denom, scope.price)
-
-
-def _plain(dollars: Decimal | None) -> str | None:
-    return None if dollars is None else text.plain(dollars)
+        return None, text.NONE
+    dollars = usd_value(amount, scope.own.decimals_denom, scope.price)
+    return text.plain(dollars), text.usd(dollars)

@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
 
 from analytics_service.market.values import EXACT
 
 NONE = "N/A"
 _CENT = Decimal("0.01")
+# Length of an instant that ends with its second.
+_SECOND = len("2025-03-01T12:00:00")
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
 # Months are left out: they have no fixed number of seconds. A year is the 365 days that rates count.
 _DURATIONS = (("year", 31_536_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
@@ -57,17 +60,22 @@ def duration(seconds: Decimal | int) -> str:
 
 def time(at: datetime) -> str:
     """An instant, such as 2025-03-01 12:00:00 UTC."""
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{at.isoformat(' ')[:_SECOND]} UTC"
 
 
 def rfc3339(at: datetime) -> str:
     """An instant in RFC 3339, UTC, such as 2025-03-01T12:00:00Z."""
-    return f"{at:%Y-%m-%dT%H:%M:%S}Z"
+    return f"{at.isoformat()[:_SECOND]}Z"
 
 
 def _rounded(value: Decimal, decimals: int) -> str:
-    short = value.quantize(Decimal(1).scaleb(-decimals), context=EXACT)
+    short = EXACT.quantize(value, _quantum(decimals))
     return f"{short if short else short.copy_abs():,f}"
+
+
+@cache
+def _quantum(decimals: int) -> Decimal:
+    return Decimal(1).scaleb(-decimals)
 
 
 def _parts(seconds: Decimal) -> Iterator[str]:

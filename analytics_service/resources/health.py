@@ -4,12 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-import falcon
-
 from analytics_service.errors import AnalyticsError, NotReady, StoreUnavailable
-from analytics_service.http import params
 from analytics_service.http.envelope import success
-from analytics_service.http.resource import Resource, answer
+from analytics_service.http.resource import Live
 from analytics_service.present.status import ALIVE, READY, STATUS
 from analytics_service.present.text import rfc3339
 from analytics_service.store.connection import Store
@@ -64,19 +61,17 @@ class Monitor:
         return head, every is None or (head is not None and now - head.at <= _FRESH_INTERVALS * every)
 
 
-class Alive(Resource):
+class Alive(Live):
     """Whether the process is up."""
 
     shape = ALIVE
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Always 200."""
-        params.read(req, self.query)
-        resp.set_header("Cache-Control", "no-store")
-        answer(resp, success({"status": "up"}))
+    def body(self) -> bytes:
+        """Always the same."""
+        return success({"status": "up"})
 
 
-class Ready(Resource):
+class Ready(Live):
     """Whether the store is reachable, its schema current and its snapshots fresh."""
 
     shape = READY
@@ -84,17 +79,15 @@ class Ready(Resource):
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """200 when requests can be answered from fresh data, else 503 saying what is missing."""
-        params.read(req, self.query)
+    def body(self) -> bytes:
+        """That requests can be answered from fresh data. NotReady says what is missing."""
         faults = self._monitor.look().faults
         if faults:
             raise NotReady(f"Not ready: {'; '.join(faults)}.")
-        resp.set_header("Cache-Control", "no-store")
-        answer(resp, success({"status": "ready"}))
+        return success({"status": "ready"})
 
 
-class Status(Resource):
+class Status(Live):
     """How the service is, part by part."""
 
     shape = STATUS
@@ -102,25 +95,20 @@ class Status(Resource):
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Always 200; `healthy` says whether /readyz would be."""
-        params.read(req, self.query)
+    def body(self) -> bytes:
+        """Never an error; `healthy` says whether /readyz would be 200."""
         health = self._monitor.look()
         now = self._monitor.clock()
-        resp.set_header("Cache-Control", "no-store")
-        answer(
-            resp,
-            success(
-                {
-                    "healthy": not health.faults,
-                    "faults": health.faults,
-                    "at": rfc3339(now),
-                    "store": {"reachable": health.store, "schema_current": health.schema},
-                    "snapshots": [
-                        _snapshot(family, head, fresh, now) for family, (head, fresh) in health.snapshots.items()
-                    ],
-                }
-            ),
+        return success(
+            {
+                "healthy": not health.faults,
+                "faults": health.faults,
+                "at": rfc3339(now),
+                "store": {"reachable": health.store, "schema_current": health.schema},
+                "snapshots": [
+                    _snapshot(family, head, fresh, now) for family, (head, fresh) in health.snapshots.items()
+                ],
+            }
         )
 
 

@@ -1,46 +1,48 @@
 """Paths that answer a page of a history."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 
 from analytics_service.http import params
 from analytics_service.http.envelope import success
-from analytics_service.http.resource import Resource, answer
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
-from analytics_service.series.page import Pages, Query
-from analytics_service.series.rows import History
-from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Heads
+from analytics_service.resources.snapshots import Shared, SnapshotPath
+from analytics_service.resources.view import View
+from analytics_service.series.page import Pages
+from analytics_service.series.query import Query
+from analytics_service.store.ledger import Head
+
+# Observations may have been imported that lie before us; jobs still write those of the last few minutes.
+_LATE = 600
 
 
-class HistoryPath(Resource):
+class HistoryPath(SnapshotPath):
     """A path that answers pages of a history."""
 
-    def __init__(self, store: Store, heads: Heads, history: History, zone: ZoneInfo, summary: str) -> None:
+    def __init__(self, shared: Shared, pages: Pages, zone: ZoneInfo, summary: str) -> None:
+        super().__init__(shared)
         self.summary = summary
-        self._pages = Pages(store, history)
-        self._heads = heads
-        self._family = history.family
+        self.families = (pages.family,)
+        self._pages = pages
         self._zone = zone
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """A page, read from the store."""
-        given = params.read(req, self.query)
-        query = Query(
-            start=given["start"],
-            end=given["end"],
-            period=given["period"],
-            interval=given["interval"],
-            zone=given["tz"] or self._zone,
-            limit=given["limit"],
-            offset=given["offset"],
-            carry=given["fill"] == "previous",
-            ids=given.get("asset_ids"),
-        )
-        head = self._heads.get(self._family)
-        answer(resp, success(self.page(query, head)), head.at)
+    def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
+        """The page that is asked for, in the service's zone where none is named."""
+        return {"page": _query(super().given(req, path), self._zone)}
+
+    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+        """The page."""
+        return success(self.page(given["page"], view.head(*self.families)))
+
+    def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
+        """Whether the page lies wholly before the newest observation, and in a past that no job is late for."""
+        query: Query = given["page"]
+        newest = min(view.head(*self.families).last_observed_at, self._shared.schedule.now() - _LATE)
+        return query.is_closed(newest)
 
     @abstractmethod
     def page(self, query: Query, head: Head) -> dict[str, object]:
@@ -67,3 +69,17 @@ class SingleSeries(HistoryPath):
     def page(self, query: Query, head: Head) -> dict[str, object]:
         """`{range, points, pagination}`."""
         return self._pages.single(query, head)
+
+
+def _query(given: Mapping[str, Any], zone: ZoneInfo) -> Query:
+    return Query(
+        start=given["start"],
+        end=given["end"],
+        period=given["period"],
+        interval=given["interval"],
+        zone=given["tz"] or zone,
+        limit=given["limit"],
+        offset=given["offset"],
+        carry=given["fill"] == "previous",
+        ids=given.get("asset_ids"),
+    )

@@ -12,7 +12,8 @@ from analytics_service.present.markets import GLOBAL_CONFIG, MERGED_MARKET
 from analytics_service.present.overview import BORROW_OVERVIEW, OVERVIEW, SUPPLY, Overview
 from analytics_service.present.shapes import Many, Shape
 from analytics_service.resources.current import Current
-from analytics_service.resources.view import View, Views
+from analytics_service.resources.snapshots import Shared
+from analytics_service.resources.view import View
 
 _VALUED = (params.WITH_TEXT, params.WITH_VALUE)
 Part = Literal["lend", "collateral", "debt"]
@@ -24,8 +25,8 @@ class MarketList(Current):
     families = ("prices", "markets")
     query = _VALUED
 
-    def __init__(self, views: Views, part: Part, shape: Shape, summary: str) -> None:
-        super().__init__(views)
+    def __init__(self, shared: Shared, part: Part, shape: Shape, summary: str) -> None:
+        super().__init__(shared)
         self.shape = Many(shape)
         self.summary = summary
         self._part = attrgetter(part)
@@ -41,8 +42,8 @@ class MarketLookup(Current):
     families = ("prices", "markets")
     query = (params.ASSET_ID, *_VALUED)
 
-    def __init__(self, views: Views, part: Part, shape: Shape, summary: str) -> None:
-        super().__init__(views)
+    def __init__(self, shared: Shared, part: Part, shape: Shape, summary: str) -> None:
+        super().__init__(shared)
         self.shape = shape
         self.summary = summary
         self._part = attrgetter(part)

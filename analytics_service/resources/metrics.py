@@ -6,26 +6,23 @@ import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from analytics_service.http import params
-from analytics_service.http.resource import Resource, answer
+from analytics_service.http.resource import Live
 from analytics_service.resources.health import Monitor
 
 
-class Metrics(Resource):
+class Metrics(Live):
     """Gauges of the store and its snapshots, read when they are asked for: the same from every worker."""
 
     media = falcon.MEDIA_TEXT
+    headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
 
     def __init__(self, monitor: Monitor) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_Gauges(monitor))
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    def body(self) -> bytes:
         """Prometheus's text format."""
-        params.read(req, self.query)
-        resp.content_type = "text/plain; version=0.0.4; charset=utf-8"
-        resp.set_header("Cache-Control", "no-store")
-        answer(resp, generate_latest(self._registry))
+        return generate_latest(self._registry)
 
 
 class _Gauges:

@@ -10,7 +10,8 @@ from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOK
 from analytics_service.present.shapes import Shape
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.resources.current import Current
-from analytics_service.resources.view import View, Views
+from analytics_service.resources.snapshots import Shared
+from analytics_service.resources.view import View
 
 _FAMILIES = ("prices", "ptoken")
 
@@ -21,8 +22,8 @@ class PtokenPart(Current):
     families = _FAMILIES
     query = (params.WITH_TEXT, params.WITH_VALUE)
 
-    def __init__(self, views: Views, shape: Shape, summary: str) -> None:
-        super().__init__(views)
+    def __init__(self, shared: Shared, shape: Shape, summary: str) -> None:
+        super().__init__(shared)
         self.shape = shape
         self.summary = summary
 
@@ -31,19 +32,19 @@ class PtokenPart(Current):
         return view.ptoken
 
 
-def params_of(views: Views) -> PtokenPart:
+def params_of(shared: Shared) -> PtokenPart:
     """The path of its parameters."""
-    return PtokenPart(views, PTOKEN_PARAMS, "The protocol token's parameters.")
+    return PtokenPart(shared, PTOKEN_PARAMS, "The protocol token's parameters.")
 
 
-def state_of(views: Views) -> PtokenPart:
+def state_of(shared: Shared) -> PtokenPart:
     """The path of its state."""
-    return PtokenPart(views, PTOKEN_STATE, "How much of the protocol token there is, and where.")
+    return PtokenPart(shared, PTOKEN_STATE, "How much of the protocol token there is, and where.")
 
 
-def staking_of(views: Views) -> PtokenPart:
+def staking_of(shared: Shared) -> PtokenPart:
     """The path of its staking pools."""
-    return PtokenPart(views, PTOKEN_STAKING, "The protocol token's staking pools.")
+    return PtokenPart(shared, PTOKEN_STAKING, "The protocol token's staking pools.")
 
 
 class UnlockGroups(Current):

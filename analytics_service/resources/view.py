@@ -1,10 +1,15 @@
 """The newest snapshots as responders see them: each part is read when it is first asked for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
+from typing import TypeVar
 
+from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.markets import GlobalConfig, Market
@@ -13,49 +18,63 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.market.values import with_receipt_prices
+from analytics_service.present.shapes import Flags, Scope
 from analytics_service.series.latest import latest
 from analytics_service.series.rows import PRICES
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Heads
+from analytics_service.store.heads import Heads
+from analytics_service.store.kept_positions import KeptPositions
+from analytics_service.store.ledger import Head
 from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_interest_paid, read_markets
-from analytics_service.store.positions import read_activity, read_position
+from analytics_service.store.positions import read_activity
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract
 
+State = tuple[Head, ...]
+_T = TypeVar("_T")
+_ATTEMPTS = 3
+
 
 class View:
-    """The state at the heads of all families. A part whose family has no snapshot yet is a NoSnapshot.
+    """The state at the heads of all families. A part whose family has no snapshot yet is a NoSnapshot; one whose
+    family has a newer state by now is Superseded, if it was not read before.
 
     Two threads may both read a part; either answer is right.
     """
 
-    def __init__(self, store: Store, heads: Mapping[str, Head]) -> None:
+    def __init__(
+        self, store: Store, newest: Heads, heads: Mapping[str, Head], positions: KeptPositions
+    ) -> None:
         self.heads = heads
+        self._newest = newest
+        self._positions = positions
         self._store = store
+        self._scopes: dict[Flags, Scope] = {}
 
     def head(self, family: str) -> Head:
         """The family's head."""
         return Heads.of(self.heads, family)
 
-    def versions(self, families: Iterable[str]) -> tuple[int, ...]:
-        """What changes when any of the families does."""
-        return tuple(self.head(family).version for family in families)
+    def state(self, families: Iterable[str]) -> State:
+        """What changes when any data of the families does."""
+        return tuple(self.head(family) for family in families)
 
-    def at(self, families: Iterable[str]) -> int:
-        """The newest snapshot among the families, unix seconds."""
-        return max(self.head(family).at for family in families)
+    def _read(self, family: str, read: Callable[[Head], _T]) -> _T:
+        head = self.head(family)
+        return self._newest.steadily_at(head, lambda: read(head))
 
     @cached_property
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids."""
-        return read_assets(self._store, self.head(PRICES.family).version)
+        return self._read("prices", lambda head: read_assets(self._store, head.version))
 
     @cached_property
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
         """The oracle's last price of each asset that has one, and since when it holds."""
-        return latest(self._store, PRICES, list(self.assets), self.head(PRICES.family).last_observed_at)
+        ids = list(self.assets)
+        return self._read("prices", lambda head: latest(self._store, PRICES, ids, head.last_observed_at))
 
     @cached_property
     def quoted(self) -> dict[str, Decimal]:
@@ -70,17 +89,17 @@ class View:
     @cached_property
     def markets(self) -> dict[str, Market]:
         """Every asset's markets, by asset id, in the order of ids."""
-        return read_markets(self._store, self.head("markets").at)
+        return self._read("markets", lambda head: read_markets(self._store, head.at))
 
     @cached_property
     def config(self) -> GlobalConfig:
         """The rules of all borrowing."""
-        return read_config(self._store, self.head("markets").at)
+        return self._read("markets", lambda head: read_config(self._store, head.at))
 
     @cached_property
     def interest_paid(self) -> dict[str, int]:
         """Interest paid to lenders so far, in denom units, by asset id."""
-        return read_interest_paid(self._store, self.head("markets").at)
+        return self._read("markets", lambda head: read_interest_paid(self._store, head.at))
 
     @cached_property
     def supply(self) -> Supply:
@@ -90,22 +109,27 @@ class View:
     @cached_property
     def ptoken(self) -> Ptoken:
         """The protocol token."""
-        return read_ptoken(self._store, self.head("ptoken").at)
+        return self._read("ptoken", lambda head: read_ptoken(self._store, head.at))
 
     @cached_property
     def arrangements(self) -> list[Arrangement]:
         """All unlock arrangements."""
-        return read_arrangements(self._store, self.head("ptoken").at)
+        return self._read("ptoken", lambda head: read_arrangements(self._store, head.at))
+
+    @cached_property
+    def unlocking(self) -> dict[str, list[Arrangement]]:
+        """The same by (lower-case) address of those who have any."""
+        return {address: list(own) for address, own in groupby(self.arrangements, attrgetter("address"))}
 
     @cached_property
     def loans(self) -> Loans:
         """Sums of all loans so far."""
-        return read_loans(self._store, self.head("loans").at)
+        return self._read("loans", lambda head: read_loans(self._store, head.at))
 
     @cached_property
     def activity(self) -> Activity:
         """Who uses the markets."""
-        return read_activity(self._store, self.head("positions").at)
+        return self._read("positions", lambda head: read_activity(self._store, head.at))
 
     @cached_property
     def world(self) -> World:
@@ -114,15 +138,21 @@ class View:
 
     def position(self, address: str) -> Position:
         """The position of a (lower-case) address."""
-        return read_position(self._store, address, self.head("positions").at)
+        return self._read("positions", lambda head: self._positions.read(address, head))
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""
-        return read_arrangements(self._store, self.head("ptoken").at, address)
+        return self.unlocking.get(address, [])
+
+    def scope(self, flags: Flags) -> Scope:
+        """What a rendering with these variants sees of the assets and their prices."""
+        if flags not in self._scopes:
+            self._scopes[flags] = Scope(flags, self.assets, self.prices)
+        return self._scopes[flags]
 
     def contract(self, address: str) -> SwapContract | None:
         """A swap contract by its (lower-case) address."""
-        return read_contract(self._store, address, self.head("routes").at)
+        return self._read("routes", lambda head: read_contract(self._store, address, head.at))
 
 
 class Views:
@@ -131,11 +161,19 @@ class Views:
     def __init__(self, store: Store, heads: Heads) -> None:
         self._store = store
         self._heads = heads
-        self._view = View(store, {})
+        self._positions = KeptPositions(store)
+        self._view = View(store, heads, {}, self._positions)
 
     def newest(self) -> View:
         """The view of the newest heads."""
         heads, view = self._heads.all(), self._view
         if view.heads != heads:
-            view = self._view = View(self._store, heads)
+            view = self._view = View(self._store, self._heads, heads, self._positions)
         return view
+
+    def of_newest(self, act: Callable[[View], _T]) -> _T:
+        """What `act` answers for the newest view; again for a newer one when what it needs was superseded meanwhile."""
+        for _ in range(_ATTEMPTS):
+            with suppress(Superseded):
+                return act(self.newest())
+        raise StoreUnavailable("Snapshots follow each other faster than they can be read.")

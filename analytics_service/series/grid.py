@@ -62,7 +62,12 @@ class Grid:
     def page(self, offset: int, limit: int) -> list[int]:
         """Begins of the buckets [offset, offset + limit) that exist, and of the one after them; [] when none exist."""
         stop = min(offset + limit, self.count)
-        return [self.begin(k) for k in range(offset, stop + 1)] if offset < stop else []
+        if offset >= stop:
+            return []
+        if self.period is Period.HOUR:
+            width = self.interval * _HOUR
+            return list(range(self._origin + offset * width, self._origin + stop * width + 1, width))
+        return [self.begin(k) for k in range(offset, stop + 1)]
 
     @cached_property
     def _origin(self) -> int:

@@ -30,17 +30,21 @@ BORROW_RATES = History(family="rates", table="borrow_rate", rollup="borrow_rate_
 LOANS = History(family="loans", table="loans_originated", rollup="loans_originated_rollup", value="usd")
 
 
-def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan, *, whole: bool) -> pl.DataFrame:
+def read_rows(
+    store: Store, history: History, ids: Sequence[str], plan: Plan, *, whole: bool, thinned: bool
+) -> pl.DataFrame:
     """Observations of the plan's range: series (place in ids), observed_at (unix s), value (plain decimal text), rank;
     in no order.
 
     For each series and bucket the last observation is among them; of several with one observed_at the one with the
     greatest rank holds. With `whole`, the ids are all there are, and rows need not be looked for by id; rows of an
-    asset that is new since then have a place behind the last one.
+    asset that is new since then have a place behind the last one. `thinned` has the store keep one row a bucket, also
+    where the plan would not.
     """
+    thinned = thinned or plan.thinned
     parts = ["days" if plan.by_days else "quarters", *(["tail"] if plan.has_tail else [])]
     return store.frame(
-        "page_rows_thinned" if plan.thinned else "page_rows",
+        "page_rows_thinned" if thinned else "page_rows",
         parts=[f"history_{part}" for part in parts],
         **history.names,
         ids=list(ids),
@@ -52,7 +56,7 @@ def read_rows(store: Store, history: History, ids: Sequence[str], plan: Plan, *,
         # Long lists are sent only where they are used: binding them costs time.
         edge_days=plan.edge_days if plan.by_days else [],
         edge_seconds=plan.edge_seconds,
-        bounds=plan.bounds if plan.thinned else [],
+        bounds=plan.bounds if thinned else [],
         until=plan.until,
     )
 
@@ -62,13 +66,21 @@ def read_last_before(store: Store, history: History, ids: Sequence[str], before:
 
     The cost does not grow with the history, but for one row a month.
     """
+    return _read_last(store, history, "history_before", ids, **look_back(before))
+
+
+def read_last_since(store: Store, history: History, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame:
+    """The last observation of each series in [begin, until), in the columns of `read_rows`; none where there is none.
+
+    A span of an hour or less has so few observations that cells would save nothing.
+    """
+    return _read_last(store, history, "history_tail", ids, raw_from=begin, until=until)
+
+
+def _read_last(store: Store, history: History, part: str, ids: Sequence[str], **bounds: int) -> pl.DataFrame:
+    """The last row of each series among those of a part."""
     return store.frame(
-        "page_rows_thinned",
-        parts=["history_before"],
-        **history.names,
-        ids=list(ids),
-        bounds=[0],
-        **look_back(before),
+        "page_rows_thinned", parts=[part], **history.names, ids=list(ids), bounds=[0], **bounds
     )
 
 
@@ -81,10 +93,21 @@ class Series:
     last_value: str
 
 
+# A series without any observation.
+NEVER_SEEN = Series(first_month=1 << 40, last_observed_at=0, last_value="")
+
+
 def read_series(store: Store, history: History, until: int) -> dict[str, Series]:
     """The series with an observation at or before a second, by id in the order of ids."""
     rows = store.frame("history_series", until=until, **history.names)
-    return {asset_id: Series(*known) for asset_id, *known in rows.iter_rows()}
+    found = {asset_id: Series(*known) for asset_id, *known in rows.iter_rows()}
+    # Months do not tell of a series that begins in this one whether a run that is not complete has begun it.
+    month = look_back(until)["month"]
+    unsure = [asset_id for asset_id, one in found.items() if one.first_month == month and one.last_observed_at > until]
+    begun = read_last_before(store, history, unsure, until + 1)["series"] if unsure else ()
+    for asset_id in {*unsure} - {unsure[place] for place in begun}:
+        del found[asset_id]
+    return found
 
 
 def with_earlier(

@@ -1,4 +1,4 @@
-"""The value of each series at the end of each bucket (decisions 2.6), vectorised."""
+"""The last observation of each series before each of some instants (decisions 2.6), vectorised."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -7,36 +7,52 @@ import polars as pl
 
 # Series and second in one sortable number: seconds of the store fit 32 bits.
 _SERIES = 1 << 33
-_NEVER = _SERIES - 1
+# No observation is as young as this.
+NEVER = _SERIES - 1
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def layout(series: int, count: int) -> tuple[pl.Series, pl.Series]:
-    """Series and bucket of each value of a page, where values stand series by series."""
-    place = pl.int_range(series * count, eager=True)
+    """Series and bucket of each value of a page, where values stand series by series; as the fastest of indices."""
+    place = pl.int_range(series * count, eager=True, dtype=pl.UInt32)
     return place // count, place % count
 
 
-def sample(rows: pl.DataFrame, series: int, begins: Sequence[int], horizon: int, *, carry: bool) -> pl.Series:
-    """Values as text or null, of `series` series one after the other, each with len(begins) - 1 buckets.
+def limits(begins: Sequence[int], until: int, *, carry: bool) -> tuple[list[int], list[int]]:
+    """For each bucket between `begins`: how old its value may be, and the instant before which it is looked for.
 
-    `rows` as read_rows answers them. A value is the last observation before its bucket's end and before `horizon`;
-    null where there is none, where the bucket begins at or after `horizon`, and, unless `carry`, where the bucket
-    holds no observation itself.
+    No bucket that begins at or after `until` has a value, and, unless `carry`, none without an observation of its own.
     """
-    count = len(begins) - 1
+    oldest = [NEVER if begin >= until else 0 if carry else max(begin, 0) for begin in begins[:-1]]
+    return oldest, [min(max(end, 0), until) for end in begins[1:]]
+
+
+def sample(rows: pl.DataFrame, series: int, oldest: Sequence[int], ends: Sequence[int]) -> pl.DataFrame:
+    """Value (text) and observed_at (unix s) of `series` series one after the other, for each instant in `ends`.
+
+    `rows` as read_rows answers them. The last observation before an end counts if it is not older than the `oldest`
+    of that end; both are null where there is none.
+    """
     if rows.is_empty():
-        return pl.repeat(None, series * count, dtype=pl.String, eager=True)
+        size = series * len(ends)
+        return pl.DataFrame(
+            {
+                "value": pl.repeat(None, size, dtype=pl.String, eager=True),
+                "observed_at": pl.repeat(None, size, dtype=pl.Int64, eager=True),
+            }
+        )
     known = _known(rows)
-    base = layout(series, count)[0] * _SERIES
-    # The last observation before `end` counts if it is not older than `oldest`; none is as young as _NEVER.
-    oldest = [_NEVER if begin >= horizon else 0 if carry else max(begin, 0) for begin in begins[:-1]]
-    ends = [min(max(end, 0), horizon) for end in begins[1:]]
-    wanted = pl.DataFrame({"oldest": base + pl.Series(oldest * series), "end": base + pl.Series(ends * series)})
+    base = layout(series, len(ends))[0].cast(pl.Int64) * _SERIES
+    wanted = pl.DataFrame(
+        {"oldest": base + pl.Series([*oldest] * series), "end": base + pl.Series([*ends] * series), "base": base}
+    )
     found = wanted.join_asof(
         known, left_on="end", right_on="key", allow_exact_matches=False, coalesce=False, check_sortedness=False
     )
-    return found.select(pl.when(pl.col("key") >= pl.col("oldest")).then("value")).to_series()
+    counts = pl.col("key") >= pl.col("oldest")
+    return found.select(
+        value=pl.when(counts).then("value"), observed_at=pl.when(counts).then(pl.col("key") - pl.col("base"))
+    )
 
 
 def _known(rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,12 +1,14 @@
 """Local calendar to instants: midnights of a time zone, by the zone's own rules (decisions 2.1 to 2.3)."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 # The Gregorian calendar repeats after 400 years, which are whole weeks: so do the zones' rules for years to come.
 _CYCLE_DAYS = 146_097
 _CYCLE_SECONDS = _CYCLE_DAYS * 86_400
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_DAY, _SECOND = timedelta(days=1), timedelta(seconds=1)
 # Python's dates end with the year 9999; what lies behind this ordinal is looked up one cycle earlier.
 _LAST_ORDINAL = date(9990, 1, 1).toordinal()
 _LAST_SECOND = int(datetime(9990, 1, 1, tzinfo=UTC).timestamp())
@@ -35,7 +37,12 @@ def midnight(zone: ZoneInfo, ordinal: int) -> int:
     """The unix second at which a local day (a date's ordinal, also beyond the year 9999) begins."""
     if ordinal > _LAST_ORDINAL:
         return midnight(zone, ordinal - _CYCLE_DAYS) + _CYCLE_SECONDS
-    return instant(zone, datetime.combine(date.fromordinal(ordinal), time()))
+    local = datetime.fromordinal(ordinal)
+    offset = zone.utcoffset(local)
+    if offset is not None and offset == zone.utcoffset(local + _DAY):
+        # Clocks do not change that day; so it is simply where UTC's midnight is, less the offset.
+        return (ordinal - _EPOCH_ORDINAL) * 86_400 - offset // _SECOND
+    return instant(zone, local)
 
 
 def day_of(zone: ZoneInfo, second: int) -> int:

@@ -2,7 +2,8 @@
 
 import io
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -32,9 +33,13 @@ _CLIENT_MARGIN = 5
 
 
 class Store:
-    """ClickHouse as the service sees it. Connects on first use, so it may be made before a fork, not used."""
+    """ClickHouse as the service sees it. Connects on first use, so it may be made before a fork, not used.
 
-    def __init__(self, settings: Settings) -> None:
+    `pause` is how those wait who give readers notice of what they are going to write.
+    """
+
+    def __init__(self, settings: Settings, pause: Callable[[float], None] = time.sleep) -> None:
+        self.pause = pause
         self.database = settings.clickhouse_database
         self._settings = settings
         self._client: Client | None = None

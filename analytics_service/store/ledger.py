@@ -1,21 +1,13 @@
 """The snapshot ledger: which runs are complete, and so what readers may see."""
 
-import logging
-import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import polars as pl
 
-from analytics_service.errors import NoSnapshot, StoreUnavailable
 from analytics_service.store.connection import Store
 
-log = logging.getLogger(__name__)
-
-_MAX_AGE = 1.0
-_MAX_AGE_WITHOUT_STORE = 300.0
 _SCHEMA = {
     "family": pl.String,
     "at": pl.UInt32,
@@ -46,13 +38,18 @@ class Run:
 class Head:
     """The newest state of a family that readers may see. Instants are unix seconds.
 
-    `version` grows with every completed run, so equal heads mean equal data.
+    Equal heads mean equal data: `version` is the greatest of all completed runs, `runs` counts them, and `broken_at` is
+    when a run was last heard of that died while it was changing what lies behind `last_observed_at`; 0 without one.
+    While a run is doing that, and lives, the head is `rewriting`, and still the same.
     """
 
     family: str
     at: int
     last_observed_at: int
     version: int
+    runs: int
+    broken_at: int = 0
+    rewriting: bool = field(default=False, compare=False, repr=False)
 
     @property
     def instant(self) -> datetime:
@@ -84,58 +81,15 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
 
 def read_heads(store: Store) -> dict[str, Head]:
     """The newest state of each family, by family."""
-    return {row["family"]: Head(**row) for row in store.frame("snapshot_heads").iter_rows(named=True)}
+    rows = store.frame("snapshot_heads").iter_rows(named=True)
+    return {row["family"]: Head(**row | {"rewriting": bool(row["rewriting"])}) for row in rows}
 
 
-class Heads:
-    """Heads of all families as readers see them: read from the store at most once a second.
+def oldest_change(store: Store, since: Head, head: Head) -> int:
+    """The oldest instant (unix second) whose observations may differ between two heads of a family; 0 when unsure.
 
-    While the store is away the last heads hold on for five minutes, so that what is rendered can still be served.
+    Runs that came since a head have greater versions, but for one that began to write before another and ended after
+    it: then the count of them is another, and what it wrote is not known.
     """
-
-    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._heads: dict[str, Head] = {}
-        self._read_at = self._tried_at = float("-inf")
-
-    def get(self, family: str) -> Head:
-        """The family's head; NoSnapshot before its first completed run."""
-        return self.of(self.all(), family)
-
-    def all(self) -> Mapping[str, Head]:
-        """The heads of all families that have one. StoreUnavailable when nothing recent enough is known.
-
-        One thread reads while others go on with what is known; only before anything is known do they wait.
-        """
-        if self._clock() - self._tried_at >= _MAX_AGE and self._lock.acquire(blocking=self._unknown):
-            try:
-                self._refresh()
-            finally:
-                self._lock.release()
-        if self._unknown:
-            raise StoreUnavailable("The ledger could not be read for too long.")
-        return self._heads
-
-    @property
-    def _unknown(self) -> bool:
-        return self._clock() - self._read_at >= _MAX_AGE_WITHOUT_STORE
-
-    def _refresh(self) -> None:
-        if self._clock() - self._tried_at < _MAX_AGE:
-            return
-        try:
-            self._heads = read_heads(self._store)
-            self._read_at = self._clock()
-        except StoreUnavailable as error:
-            log.warning("The ledger cannot be read: %s", error)
-        finally:
-            self._tried_at = self._clock()
-
-    @staticmethod
-    def of(heads: Mapping[str, Head], family: str) -> Head:
-        """The family's among heads; NoSnapshot when it is not there."""
-        if family not in heads:
-            raise NoSnapshot(f"No snapshot of {family} has been completed yet; the first one may be on its way.")
-        return heads[family]
+    runs, oldest = store.frame("runs_since", family=head.family, after=since.version, until=head.version).row(0)
+    return int(oldest) if runs == head.runs - since.runs else 0

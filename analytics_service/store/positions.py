@@ -42,6 +42,12 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
 # An item's identity, and all that an item is.
 ITEM_KEY = [*_KEY, "item"]
 ITEM = [*ITEM_KEY, "amount", "cascade", "until", "last_stake_acc"]
+# What of an item makes the position.
+STATE = ["kind", "account_index", "asset_id", "pool", "amount", "cascade", "until", "last_stake_acc"]
+# Kinds of items that belong to an account; the last one stands for an account that has neither of the others.
+_SIDES = ("collateral", "debt", "account")
+# Kinds that there is at most one item of.
+_SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
 _BATCH = 50_000
 _Item = tuple[str, str, int, str, int, str, bool, int | None, Any]
 
@@ -82,7 +88,7 @@ def _items(position: Position) -> Iterator[_Item]:
     for leaving in position.unbondings:
         unlock = whole_second(leaving.unlock_at)
         yield (address, "unbonding", 0, "", 0, amount_text(leaving.amount), False, unlock, 0)
-    for kind in ("unclaimed", "claimable_rewards", "claimable_unbonding"):
+    for kind in _SUMS:
         if amount := getattr(position, kind):
             yield plain(kind, "", amount)
 
@@ -98,6 +104,11 @@ def read_digests(store: Store) -> pl.DataFrame:
     """Which state of each address was written last: address, digest, complete (whether by a run that was completed),
     observed_at (unix second of that run's snapshot)."""
     return store.frame("position_digests")
+
+
+def read_changed(store: Store, since: int) -> pl.Series:
+    """Addresses that a run, completed or not, found changed at a unix second or later; in their order."""
+    return store.frame("position_changes", since=since)["address"]
 
 
 def activity_frame(items: pl.DataFrame, at: datetime, version: int) -> pl.DataFrame:
@@ -125,52 +136,45 @@ def read_position(store: Store, address: str, at: int) -> Position:
 
     Items come in the order of account, asset id and pool. An address without a position has an empty one.
     """
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for row in read_items(store, [address], at).iter_rows(named=True):
-        kinds.setdefault(row["kind"], []).append(row)
-    posted = {row["asset_id"]: int(row["amount"]) for row in kinds.get("lend_collateralized", ())}
+    return position_of(address, read_items(store, [address], at).select(STATE).rows())
+
+
+def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
+    """The position that items make up; they are in the columns of STATE, by the item's key."""
+    accounts: dict[int, dict[str, list[Holding]]] = {}
+    held: list[tuple[str, int]] = []
+    posted: dict[str, int] = {}
+    wallet: list[Balance] = []
+    stakes: list[Stake] = []
+    unbondings: list[Unbonding] = []
+    sums: dict[str, int] = {}
+    for kind, account_index, asset_id, pool, digits, cascade, until, last_stake_acc in rows:
+        amount = int(digits)
+        if kind in _SIDES:
+            account = accounts.setdefault(account_index, {side: [] for side in _SIDES})
+            account[kind].append(Holding(asset_id, amount))
+        elif kind == "lend_held":
+            held.append((asset_id, amount))
+        elif kind == "lend_collateralized":
+            posted[asset_id] = amount
+        elif kind == "wallet":
+            wallet.append(Balance(asset_id, amount))
+        elif kind == "stake":
+            transition_at = None if until is None else instant(until)
+            stakes.append(Stake(pool, account_index, amount, cascade, transition_at, last_stake_acc))
+        elif kind == "unbonding":
+            unbondings.append(Unbonding(amount, instant(until)))
+        elif kind in _SUMS:
+            sums[kind] = amount
     return Position(
         address=address,
-        accounts=_accounts(kinds),
-        lends=tuple(
-            LendPosition(row["asset_id"], int(row["amount"]), posted.get(row["asset_id"], 0))
-            for row in kinds.get("lend_held", ())
+        accounts=tuple(
+            Account(index, tuple(sides["collateral"]), tuple(sides["debt"]))
+            for index, sides in sorted(accounts.items())
         ),
-        wallet=tuple(Balance(row["asset_id"], int(row["amount"])) for row in kinds.get("wallet", ())),
-        stakes=tuple(_stake(row) for row in kinds.get("stake", ())),
-        unbondings=tuple(
-            Unbonding(int(row["amount"]), instant(row["until"])) for row in kinds.get("unbonding", ())
-        ),
-        unclaimed=_single(kinds, "unclaimed"),
-        claimable_rewards=_single(kinds, "claimable_rewards"),
-        claimable_unbonding=_single(kinds, "claimable_unbonding"),
+        lends=tuple(LendPosition(asset_id, amount, posted.get(asset_id, 0)) for asset_id, amount in held),
+        wallet=tuple(wallet),
+        stakes=tuple(stakes),
+        unbondings=tuple(unbondings),
+        **sums,
     )
-
-
-def _accounts(kinds: dict[str, list[dict[str, Any]]]) -> tuple[Account, ...]:
-    def holdings(kind: str, index: int) -> tuple[Holding, ...]:
-        return tuple(
-            Holding(row["asset_id"], int(row["amount"]))
-            for row in kinds.get(kind, ())
-            if row["account_index"] == index
-        )
-
-    rows = [row for kind in ("account", "collateral", "debt") for row in kinds.get(kind, ())]
-    indexes = sorted({row["account_index"] for row in rows})
-    return tuple(Account(index, holdings("collateral", index), holdings("debt", index)) for index in indexes)
-
-
-def _stake(row: dict[str, Any]) -> Stake:
-    transition_at = None if row["until"] is None else instant(row["until"])
-    return Stake(
-        pool=row["pool"],
-        account_index=row["account_index"],
-        amount=int(row["amount"]),
-        cascade=row["cascade"],
-        transition_at=transition_at,
-        last_stake_acc=row["last_stake_acc"],
-    )
-
-
-def _single(kinds: dict[str, list[dict[str, Any]]], kind: str) -> int:
-    return sum(int(row["amount"]) for row in kinds.get(kind, ()))

@@ -81,11 +81,9 @@ def read_ptoken(store: Store, at: int) -> Ptoken:
     raise NoSnapshot("No snapshot of ptoken has been completed yet; the first one may be on its way.")
 
 
-def read_arrangements(store: Store, at: int, address: str | None = None) -> list[Arrangement]:
-    """The unlock arrangements of a snapshot, by address and index: all, or those of one (lower-case) address."""
-    query = "unlock_arrangement" if address is None else "unlock_arrangement_of"
-    asked: dict[str, int | str] = {"at": at} if address is None else {"at": at, "address": address}
-    return [Arrangement(**row) for row in decoded(store, query, _ARRANGEMENT, **asked)]
+def read_arrangements(store: Store, at: int) -> list[Arrangement]:
+    """The unlock arrangements of a snapshot, by address and index."""
+    return [Arrangement(**row) for row in decoded(store, "unlock_arrangement", _ARRANGEMENT, at=at)]
 
 
 def _lowered(column: str) -> pl.Expr:

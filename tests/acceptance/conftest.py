@@ -63,6 +63,7 @@ class Service:
     data_dir: Path
     bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     source: str = "simulated:7"
+    workers: int = 2
 
     def command(self, *arguments: str, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
         """A command of the service, started; it knows the data folder and the source, and no other setting."""
@@ -87,7 +88,7 @@ class Service:
         """`up`, once it says that it is. What it says goes to a file, as nothing would empty a pipe."""
         said = self.data_dir.parent / "up.log"
         with said.open("w") as file:
-            process = self.command("up", "--bind", self.bind, "--workers", "2", output=file.fileno())
+            process = self.command("up", "--bind", self.bind, "--workers", str(self.workers), output=file.fileno())
         until(lambda: "The service is up" in said.read_text("utf-8") or process.poll() is not None)
         assert process.poll() is None, said.read_text("utf-8")
         return process

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
@@ -32,14 +33,23 @@ def settings(server: Settings) -> Settings:
     return replace(server, clickhouse_database=f"test_{uuid.uuid4().hex}")
 
 
+@contextmanager
+def database(settings: Settings) -> Iterator[Store]:
+    """A store on a database of its own, dropped afterwards. Nobody reads while it is written, so no writer waits."""
+    store = Store(settings, pause=lambda seconds: None)
+    migrate(store)
+    try:
+        yield store
+    finally:
+        store.execute_outside_database(f"DROP DATABASE IF EXISTS `{store.database}` SYNC")
+        store.close()
+
+
 @pytest.fixture
 def store(settings: Settings) -> Iterator[Store]:
-    """A store on that database, migrated; dropped after the test."""
-    store = Store(settings)
-    migrate(store)
-    yield store
-    store.execute_outside_database(f"DROP DATABASE IF EXISTS `{store.database}` SYNC")
-    store.close()
+    """A store on that database."""
+    with database(settings) as store:
+        yield store
 
 
 @dataclass(frozen=True)
@@ -68,14 +78,15 @@ class Simulated:
 def simulated(server: Settings) -> Iterator[Simulated]:
     """The simulated protocol, read by many tests and written by none."""
     settings = replace(server, clickhouse_database="test_simulated")
-    store = Store(settings)
-    migrate(store)
+    with database(settings) as store:
+        _simulate(store)
+        yield Simulated(settings, store)
+
+
+def _simulate(store: Store) -> None:
     source, noon = SimulatedSource("1"), datetime.fromtimestamp(Simulated.noon, UTC)
     hours = timedelta(hours=1)
     for job in JOBS.values():
         if job.history:
             backfill(job, source, store, noon - 2 * hours, noon - hours, hours, lambda done: None)
         run_once(job, source, store, noon)
-    yield Simulated(settings, store)
-    store.execute_outside_database(f"DROP DATABASE {store.database} SYNC")
-    store.close()

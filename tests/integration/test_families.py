@@ -14,9 +14,11 @@ from analytics_service.config import Settings
 from analytics_service.errors import NoSnapshot, SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
+from analytics_service.resources.view import Views
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Heads, new_version, read_heads
+from analytics_service.store.heads import Heads
+from analytics_service.store.ledger import new_version, read_heads
 from analytics_service.store.markets import read_config, read_interest_paid, read_markets
 from analytics_service.store.positions import read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
@@ -91,13 +93,14 @@ def test_a_snapshot_taken_twice_changes_nothing(job: Job, store: Store, client: 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
 def test_a_snapshot_that_is_written_twice_stands_there_once(job: Job, store: Store, client: Client) -> None:
-    """As when two schedulers race for an instant: both have found it missing. Only versions may differ."""
+    """As when two schedulers race for an instant: both have found it missing. Only versions and notices may differ."""
     source = HandMade(positions_=[POSITION])
     found = [job.collect(source, store, [NOON], version) for version in (new_version(), new_version() + 1)]
     tables = []
     for number, snapshots in enumerate(found):
         commit(store, snapshots, job.family, "job", source.spec, new_version() + number)
-        tables.append(contents(client, without=["version", "rank"]))
+        tables.append(contents(client, without=["version", "rank", "runs"]))
+        del tables[-1]["publication"]
     assert tables[0][TABLES[job.name]]
     assert tables[0] == tables[1]
 
@@ -145,8 +148,13 @@ def test_the_protocol_token_comes_back_exactly(store: Store) -> None:
     run_once(JOBS["ptoken"], HandMade(), store, NOON)
     assert read_ptoken(store, SECOND) == PTOKEN
     assert read_arrangements(store, SECOND) == list(ARRANGEMENTS)
-    assert read_arrangements(store, SECOND, ARRANGEMENTS[0].address) == list(ARRANGEMENTS[:2])
-    assert read_arrangements(store, SECOND, "0x" + "9" * 40) == []
+
+
+def test_a_view_knows_whose_unlock_arrangements_are_whose(store: Store) -> None:
+    run_once(JOBS["ptoken"], HandMade(), store, NOON)
+    view = Views(store, Heads(store)).newest()
+    assert view.arrangements_of(ARRANGEMENTS[0].address) == list(ARRANGEMENTS[:2])
+    assert view.arrangements_of("0x" + "9" * 40) == []
 
 
 def test_swap_contracts_come_back_exactly(store: Store) -> None:
@@ -245,20 +253,21 @@ def test_the_simulated_snapshot_of_an_instant_written_twice_leaves_all_tables_al
     store: Store, client: Client
 ) -> None:
     """Every job twice; then once more as if its ledger row were not there. Versions, and with them the counts of rows
-    that were written, are all that may differ.
+    that were written and of runs, are all that may differ, beside notices.
     """
     source = SimulatedSource("1")
     for job in JOBS.values():
         assert run_once(job, source, store, NOON) is Outcome.DONE
-    once, but_versions = contents(client), contents(client, ["version", "rank", "rows"])
-    assert [name for name, rows in once.items() if not rows] == []
+    versions = ["version", "rank", "rows", "runs"]
+    once, but_versions = contents(client), contents(client, versions)
+    assert [name for name, rows in once.items() if not rows] == ["publication"]
     for job in JOBS.values():
         assert run_once(job, source, store, NOON) is Outcome.ALREADY_DONE
     assert contents(client) == once
     for job in JOBS.values():
         version = new_version()
         commit(store, job.collect(source, store, [NOON], version), job.family, "job", source.spec, version)
-    assert contents(client, ["version", "rank", "rows"]) == but_versions
+    assert contents(client, versions) | {"publication": []} == but_versions
 
 
 def test_the_simulated_protocol_comes_back_exactly(store: Store) -> None:

@@ -13,7 +13,10 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.market.prices import Price
+from analytics_service.store import ledger
 from analytics_service.store.connection import Store
+from analytics_service.store.prices import price_frame
 from tests import oracle
 from tests.integration.pages import Observations, Pages, commit
 
@@ -60,7 +63,10 @@ def test_random_pages_agree_with_the_oracle(client: falcon.testing.TestClient, s
     commit(store, first)
     commit(store, corrected, kind="import")
     pages = Pages(client, merged(first, corrected), draw)
-    for _ in range(150):
+    for number in range(150):
+        # From now on what is in memory is there, and what is missing is loaded while pages are read from the store.
+        if number in (20, 60):
+            client.app.memory.settle()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
     for _ in range(50):
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
@@ -89,6 +95,29 @@ def test_a_value_never_comes_from_after_the_end_or_from_an_uncommitted_run(
         return answer["data"]["series"][0]["points"][0]["v"]
 
     assert [value(noon), value(noon + 599), value(noon + 600), value(noon + 1200), value(noon + 3599)] == list("11233")
+
+
+def test_an_asset_of_an_uncommitted_run_is_not_listed(client: falcon.testing.TestClient, store: Store) -> None:
+    """Its first price is already there, in the month of the newest completed run and in the month after it."""
+    noon = second(2026, 1, 1, 12)
+    commit(store, {"token;a": [(noon, Decimal(1))]})
+    for asset_id, at in (("token;b", noon + 60), ("token;c", second(2026, 2, 1))):
+        store.insert("price", price_frame([Price(asset_id, oracle.instant(at), Decimal(2))], ledger.new_version()))
+    query = f"start={noon}&end={noon + 3600}&period=h"
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=query).json
+    assert [series["asset"]["id"] for series in answer["data"]["series"]] == ["token;a"]
+
+
+def test_an_asset_with_an_earlier_price_is_listed_whatever_an_uncommitted_run_adds(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    noon = second(2026, 1, 1, 12)
+    commit(store, {"token;a": [(noon, Decimal(1))], "token;b": [(noon - 60, Decimal(2))]})
+    store.insert("price", price_frame([Price("token;b", oracle.instant(noon + 60), Decimal(3))], ledger.new_version()))
+    query = f"start={noon}&end={noon + 3600}&period=h"
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=query).json
+    values = {series["asset"]["id"]: series["points"][0]["v"] for series in answer["data"]["series"]}
+    assert values == {"token;a": "1", "token;b": "2"}
 
 
 def test_decimals_are_plain_without_exponent_or_trailing_zeros(
@@ -124,5 +153,7 @@ def test_random_pages_of_real_prices_agree_with_the_oracle(client: falcon.testin
             real[ids[row["symbol"]]].append((int(row["timestamp"]) // 1000, Decimal(row["USD_price"])))
     commit(store, {name: list(dict(rows).items()) for name, rows in real.items()}, kind="import")
     pages = Pages(client, merged(real), random.Random(7))
-    for _ in range(300):
+    for number in range(300):
+        if number in (50, 150):
+            client.app.memory.settle()
         pages.check(second(2020, 11, 1), second(2023, 4, 1))

@@ -1,5 +1,8 @@
 """What holds on every route: envelope, errors, methods, headers (decisions sections 3 and 7)."""
 
+import gzip
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,8 +18,13 @@ from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWA
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Run, complete
 from jobs.registry import JOBS
-from tests.integration.conftest import Simulated
+from tests.integration.conftest import Simulated, database
 from tests.integration.pages import commit
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 NOON = Simulated.noon
 HISTORY = f"start={NOON - 86_400}&end={NOON}&period=h"
@@ -63,8 +71,10 @@ ROUTES = {
 # Paths that show no snapshot; all others do.
 OPERATIONAL = ("/healthz", "/readyz", "/metrics", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
 SNAPSHOT_ROUTES = [path for path in ROUTES if path not in OPERATIONAL]
+DOCUMENTS = ("/docs", "/api/v1/openapi.json")
 JSON_ROUTES = [path for path in ROUTES if path not in ("/docs", "/metrics")]
 ENVELOPED = [path for path in JSON_ROUTES if path != "/api/v1/openapi.json"]
+CODINGS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 HISTORIES = [path for path in ROUTES if ROUTES[path] == HISTORY]
 
 Client = falcon.testing.TestClient
@@ -84,12 +94,22 @@ def protocol(simulated: Simulated) -> Client:
     return client_of(simulated.settings, simulated.store, simulated.noon + 30)
 
 
-@pytest.fixture
-def client(settings: Settings, store: Store) -> Client:
+@pytest.fixture(scope="module")
+def client(server: Settings) -> Iterator[Client]:
     """The service with two assets and a snapshot of half a minute ago."""
     prices = [(NOON - 3600, Decimal("1.5")), (NOON, Decimal("1572.5"))]
-    commit(store, {"token;a": prices, "token;b": [(NOON, Decimal(0))]})
-    return client_of(settings, store)
+    settings = replace(server, clickhouse_database="test_two_assets")
+    with database(settings) as store:
+        commit(store, {"token;a": prices, "token;b": [(NOON, Decimal(0))]})
+        yield client_of(settings, store)
+
+
+@pytest.fixture(scope="module")
+def empty(server: Settings) -> Iterator[Client]:
+    """The service before any snapshot."""
+    settings = replace(server, clickhouse_database="test_empty")
+    with database(settings) as store:
+        yield client_of(settings, store)
 
 
 def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: str) -> str:
@@ -105,6 +125,8 @@ def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: s
         "status_text": phrase[status],
     }
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    assert answer.headers["cache-control"] == "no-store"
+    assert "etag" not in answer.headers
     assert isinstance(message, str)
     assert message
     return message
@@ -128,10 +150,62 @@ def test_a_good_request_has_the_envelope(protocol: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_head_has_the_headers_of_get_and_no_body(protocol: Client, path: str) -> None:
-    got = protocol.simulate_get(path, query_string=ROUTES[path])
-    head = protocol.simulate_head(path, query_string=ROUTES[path])
-    assert (head.status, head.text, dict(head.headers)) == (got.status, "", dict(got.headers))
+@pytest.mark.parametrize("coding", CODINGS)
+def test_head_has_the_headers_of_get_and_no_body(protocol: Client, path: str, coding: str) -> None:
+    accepted = {"Accept-Encoding": coding}
+    got = protocol.simulate_get(path, query_string=ROUTES[path], headers=accepted)
+    head = protocol.simulate_head(path, query_string=ROUTES[path], headers=accepted)
+    assert (head.status, head.content, dict(head.headers)) == (got.status, b"", dict(got.headers))
+    assert int(head.headers["content-length"]) == len(got.content)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_an_answer_comes_in_the_coding_asked_for_and_is_the_same_in_all(protocol: Client, path: str) -> None:
+    got = {
+        coding: protocol.simulate_get(path, query_string=ROUTES[path], headers={"Accept-Encoding": coding})
+        for coding in CODINGS
+    }
+    plain = got["identity"].content
+    assert got["identity"].headers.get("content-encoding") is None
+    for coding in ("gzip", "zstd"):
+        encoding = got[coding].headers.get("content-encoding")
+        assert encoding == (coding if len(plain) >= 1024 else None)
+        assert (CODINGS[coding](got[coding].content) if encoding else got[coding].content) == plain
+        assert (len(got[coding].content) < len(plain)) == (encoding is not None)
+    assert {answer.headers["vary"] for answer in got.values()} == {"Accept-Encoding"}
+    assert len({answer.headers["etag"] for answer in got.values()}) == len(CODINGS)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_caller_that_has_the_answer_is_told_so_without_a_body(
+    protocol: Client, path: str, coding: str, method: str
+) -> None:
+    def ask(**known: str) -> falcon.testing.Result:
+        headers = {"Accept-Encoding": coding} | {name.replace("_", "-"): value for name, value in known.items()}
+        return protocol.simulate_request(method, path, query_string=ROUTES[path], headers=headers)
+
+    fresh = ask(If_None_Match='"other"')
+    etag = fresh.headers["etag"]
+    assert re.fullmatch(r'"[!-~]+"', etag)
+    for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        answer = ask(If_None_Match=known)
+        assert (answer.status_code, answer.content) == (304, b"")
+        told = {"etag", "cache-control", "vary", "last-modified"} & set(fresh.headers)
+        assert dict(answer.headers) == {name: fresh.headers[name] for name in told}
+    assert ("last-modified" in told) == (path in SNAPSHOT_ROUTES)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_how_long_an_answer_may_be_kept(protocol: Client, path: str) -> None:
+    """Prices, rates and markets are due in half a minute, most of the rest four minutes later."""
+    later = {"/api/v1/swap/routes": 3570, "/api/v1/swap/routes/all": 3570}
+    later |= {path: 270 for path in HISTORIES if "loans" in path}
+    expected = f"public, max-age={later.get(path, 300 if path in DOCUMENTS else 30)}"
+    answer = protocol.simulate_get(path, query_string=ROUTES[path])
+    no_store = path in OPERATIONAL and path not in DOCUMENTS
+    assert answer.headers["cache-control"] == ("no-store" if no_store else expected)
 
 
 @pytest.mark.parametrize("path", ROUTES)
@@ -160,6 +234,11 @@ def test_options_tells_the_methods_and_lets_browsers_in(protocol: Client, path: 
     assert preflight.headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
 
 
+def test_browsers_may_see_what_answers_are_kept_by(client: Client) -> None:
+    answer = client.simulate_get("/healthz", headers={"Origin": "https://dash.example"})
+    assert "ETag" in answer.headers["access-control-expose-headers"].split(", ")
+
+
 def test_browsers_see_errors_of_other_origins_too(client: Client) -> None:
     answer = client.simulate_get("/nowhere", headers={"Origin": "https://dash.example"})
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -170,7 +249,7 @@ def test_only_origins_of_the_setting_are_let_in_when_it_names_some(settings: Set
     inside = client.simulate_get("/healthz", headers={"Origin": "https://b.example"})
     outside = client.simulate_get("/healthz", headers={"Origin": "https://c.example"})
     assert inside.headers["access-control-allow-origin"] == "https://b.example"
-    assert inside.headers["vary"] == "Origin"
+    assert inside.headers["vary"] == "Accept-Encoding, Origin"
     assert "access-control-allow-origin" not in outside.headers
 
 
@@ -348,6 +427,17 @@ def test_series_come_in_the_order_asked_for_without_repeats_however_ids_are_writ
         assert [series["asset"]["id"] for series in answer.json["data"]["series"]] == ["token;b", "token;a"]
 
 
+def test_the_zone_of_the_setting_is_meant_where_none_is_named(settings: Settings, store: Store) -> None:
+    commit(store, {"token;a": [(NOON, Decimal(1))]})
+    path, query = "/api/v1/assets/price-history", f"start={NOON - 86_400}&end={NOON}&period=d"
+    utc, york = (client_of(replace(settings, tz=zone), store) for zone in ("UTC", "America/New_York"))
+    named = utc.simulate_get(path, query_string=query + "&tz=America/New_York")
+    unnamed = york.simulate_get(path, query_string=query)
+    assert unnamed.json == named.json != utc.simulate_get(path, query_string=query).json
+    assert unnamed.headers["etag"] == named.headers["etag"]
+    assert unnamed.headers["etag"] != utc.simulate_get(path, query_string=query).headers["etag"]
+
+
 @pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
 def test_last_modified_is_the_newest_snapshots_instant(protocol: Client, path: str) -> None:
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
@@ -386,8 +476,8 @@ def test_the_asset_list_is_the_price_list_without_prices(client: Client) -> None
 
 
 @pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
-def test_without_a_snapshot_the_service_is_unavailable_for_now(settings: Settings, store: Store, path: str) -> None:
-    answer = client_of(settings, store).simulate_get(path, query_string=ROUTES[path])
+def test_without_a_snapshot_the_service_is_unavailable_for_now(empty: Client, path: str) -> None:
+    answer = empty.simulate_get(path, query_string=ROUTES[path])
     assert "snapshot" in expect_error(answer, 503, "unavailable", "server")
     assert int(answer.headers["retry-after"]) > 0
 
@@ -421,18 +511,21 @@ def test_an_unexpected_failure_tells_nothing_internal(settings: Settings) -> Non
 
 
 def test_what_is_rendered_is_served_for_five_minutes_without_the_store(settings: Settings, store: Store) -> None:
-    """Its Last-Modified tells its age; history, which needs the store, is unavailable at once."""
+    """Its Last-Modified tells its age; what nobody has asked for yet is unavailable at once."""
     commit(store, {"token;a": [(NOON, Decimal(1))]})
     own = Store(settings)
     client = client_of(settings, own)
-    before = client.simulate_get("/api/v1/assets/prices")
+    asked = {"/api/v1/assets/prices": "", "/api/v1/assets/price-history": HISTORY}
+    before = [client.simulate_get(path, query_string=query) for path, query in asked.items()]
     own.close()
     own._settings = replace(settings, clickhouse_url="http://127.0.0.1:1")
-    assert before.status_code == 200
-    after = client.simulate_get("/api/v1/assets/prices")
-    assert (after.json, after.headers["last-modified"]) == (before.json, before.headers["last-modified"])
-    history = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY)
-    expect_error(history, 503, "unavailable", "server")
+    after = [client.simulate_get(path, query_string=query) for path, query in asked.items()]
+    assert [answer.status_code for answer in before] == [200, 200]
+    assert [(answer.json, dict(answer.headers)) for answer in after] == [
+        (answer.json, dict(answer.headers)) for answer in before
+    ]
+    unasked = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&limit=7")
+    expect_error(unasked, 503, "unavailable", "server")
 
 
 def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Settings, store: Store) -> None:

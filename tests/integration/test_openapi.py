@@ -108,8 +108,27 @@ def test_every_answer_is_as_described(client: Client, document: dict[str, Any]) 
             answer = client.simulate_get(path.replace("{address}", POSITION.address), query_string=query)
             assert answer.status_code == 200, (path, query, answer.text)
             checker.validate(answer.json)
+            check_headers(document, operation["responses"]["200"], answer)
             asked += 1
     assert asked > 2 * len(document["paths"])
+
+
+def check_headers(document: dict[str, Any], response: dict[str, Any], answer: falcon.testing.Result) -> None:
+    """Headers that are required are there, and those that are there are as described."""
+    for name, reference in response["headers"].items():
+        header = document["components"]["headers"][reference["$ref"].rpartition("/")[2]]
+        if header.get("required") or name in answer.headers:
+            jsonschema_rs.Draft202012Validator(header["schema"]).validate(answer.headers[name])
+
+
+def test_an_answer_that_the_caller_has_is_as_described(client: Client, document: dict[str, Any]) -> None:
+    response = document["components"]["responses"]["NotModified"]
+    for path, item in document["paths"].items():
+        query = next(queries(path, item["get"]))
+        asked = path.replace("{address}", POSITION.address)
+        answer = client.simulate_get(asked, query_string=query, headers={"If-None-Match": "*"})
+        assert (answer.status_code, answer.content) == (304, b"")
+        check_headers(document, response, answer)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
 from tests.integration.imports import NOW, Progress, query
+from tests.integration.pages import commit
 
 HOUR = timedelta(hours=1)
 SECOND = int(NOON.timestamp())
@@ -169,6 +170,31 @@ def test_rates_that_were_imported_are_answered(store: Store, settings: Settings,
         answer = client.simulate_get(f"/api/v1/markets/{path}", query_string="start=3600&end=7200&period=h").json
         series = {one["asset"]["id"]: [point["v"] for point in one["points"]] for one in answer["data"]["series"]}
         assert series == points
+
+
+def test_assets_of_an_import_change_no_answer_of_prices_that_is_there(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """A snapshot of prices that came while the rates were written has a greater version than the import."""
+    client = falcon.testing.TestClient(create_app(settings, store))
+    before: list[falcon.testing.Result] = []
+
+    def tick(second: int) -> None:
+        commit(store, {"token;0xb": [(second, Decimal(1))]})
+
+    def look() -> None:
+        tick(100)
+        before.append(client.simulate_get("/api/v1/assets"))
+
+    file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
+    import_rates(store, [file], None, "s", False, NOW, Progress(at_first_batch=look))
+    # Another worker, or this one once it has dropped the answer.
+    other = falcon.testing.TestClient(create_app(settings, store))
+    after = other.simulate_get("/api/v1/assets")
+    assert (after.headers["etag"], after.text) == (before[0].headers["etag"], before[0].text)
+    tick(200)
+    newest = falcon.testing.TestClient(create_app(settings, store)).simulate_get("/api/v1/assets").json
+    assert [one["asset"]["id"] for one in newest["data"]] == ["token;0xa", "token;0xb"]
 
 
 REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_daily.csv.gz"

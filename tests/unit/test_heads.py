@@ -1,12 +1,14 @@
 """How long readers trust what they know of the ledger."""
 
+import threading
+
 import polars as pl
 import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import NoSnapshot, StoreUnavailable
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Heads
+from analytics_service.store.heads import Heads, Known
 
 
 class Ledger(Store):
@@ -15,6 +17,7 @@ class Ledger(Store):
     def __init__(self) -> None:
         super().__init__(Settings())
         self.version = 1
+        self.rewriting = False
         self.away = False
         self.reads = 0
 
@@ -23,7 +26,8 @@ class Ledger(Store):
         self.reads += 1
         if self.away:
             raise StoreUnavailable("away")
-        return pl.DataFrame({"family": "prices", "at": 60, "last_observed_at": 60, "version": self.version})
+        newest = {"at": 60, "last_observed_at": 60, "version": self.version, "runs": self.version}
+        return pl.DataFrame({"family": "prices", **newest, "rewriting": int(self.rewriting)})
 
 
 @pytest.fixture
@@ -35,13 +39,13 @@ def heads_at(ledger: Ledger, now: list[float]) -> Heads:
     return Heads(ledger, clock=lambda: now[0])
 
 
-def test_the_ledger_is_read_at_most_once_a_second(ledger: Ledger) -> None:
+def test_the_ledger_is_read_about_once_a_second(ledger: Ledger) -> None:
     now = [100.0]
     heads = heads_at(ledger, now)
     assert heads.get("prices").version == 1
-    ledger.version, now[0] = 2, 100.9
+    ledger.version, now[0] = 2, 100.7
     assert (heads.get("prices").version, ledger.reads) == (1, 1)
-    now[0] = 101.0
+    now[0] = 100.75
     assert (heads.get("prices").version, ledger.reads) == (2, 2)
 
 
@@ -85,6 +89,127 @@ def test_while_one_thread_reads_others_go_on_with_what_is_known(ledger: Ledger) 
     slow = Slow()
     slow.version = 2
     heads._store = slow
-    now[0] = 102.0
+    now[0] = 100.9
     assert heads.get("prices").version == 2
     assert seen == [1]
+
+
+def test_nobody_goes_on_with_what_was_known_a_second_ago(ledger: Ledger) -> None:
+    """The other thread is given time to answer too early, and must not."""
+    now = [100.0]
+    heads = heads_at(ledger, now)
+    heads.get("prices")
+    seen = []
+    other = threading.Thread(target=lambda: seen.append(heads.get("prices").version))
+
+    class Slow(Ledger):
+        def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
+            other.start()
+            other.join(0.1)
+            return super().frame(query)
+
+    slow = Slow()
+    slow.version = 2
+    heads._store = slow
+    now[0] = 101.0
+    assert heads.get("prices").version == 2
+    other.join()
+    assert seen == [2]
+
+
+def steady_at(ledger: Ledger, now: list[float]) -> Heads:
+    """Heads whose pauses pass the time."""
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    return Heads(ledger, clock=lambda: now[0], pause=pause)
+
+
+def test_a_quick_read_costs_no_second_look_at_the_ledger(ledger: Ledger) -> None:
+    heads = steady_at(ledger, [100.0])
+    assert heads.steadily(["prices"], lambda known: known["prices"].version) == 1
+    assert ledger.reads == 1
+
+
+def test_nothing_is_read_while_history_is_rewritten(ledger: Ledger) -> None:
+    now = [100.0]
+    heads = steady_at(ledger, now)
+    ledger.rewriting = True
+
+    class Ending(Ledger):
+        def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
+            self.rewriting = now[0] < 103.0
+            return super().frame(query)
+
+    heads._store = Ending()
+    assert heads.steadily(["prices"], lambda known: now[0]) == pytest.approx(103.0, abs=0.1)
+    assert heads.steadily(["rates"], lambda known: "other families do not wait") == "other families do not wait"
+
+
+def test_a_rewriting_that_does_not_end_is_told(ledger: Ledger) -> None:
+    ledger.rewriting = True
+    with pytest.raises(StoreUnavailable, match="rewritten"):
+        steady_at(ledger, [100.0]).steadily(["prices"], lambda known: None)
+
+
+@pytest.mark.parametrize("begins", ["announced", "completed"])
+def test_a_read_that_a_rewriting_may_have_overtaken_is_repeated(ledger: Ledger, begins: str) -> None:
+    """The read takes 1.6 s: a run that announced itself right after the last look may have begun by then."""
+    now = [100.0]
+    heads = steady_at(ledger, now)
+    reads = []
+
+    def read(known: Known) -> int:
+        reads.append(known["prices"].version)
+        if len(reads) == 1:
+            now[0] += 1.6
+            ledger.version += begins == "completed"
+            ledger.rewriting = begins == "announced"
+        return len(reads)
+
+    def end(seconds: float) -> None:
+        now[0] += seconds
+        ledger.rewriting = False
+
+    heads._pause = end
+    assert heads.steadily(["prices"], read) == 2
+    assert reads == [1, 2 if begins == "completed" else 1]
+
+
+def test_a_slow_read_that_nothing_overtook_stands(ledger: Ledger) -> None:
+    now = [100.0]
+
+    def read(known: Known) -> int:
+        now[0] += 30
+        return known["prices"].version
+
+    assert steady_at(ledger, now).steadily(["prices"], read) == 1
+    assert ledger.reads == 2
+
+
+def test_others_wait_for_the_ledger_when_what_is_known_is_stale(ledger: Ledger) -> None:
+    """After an idle hour no thread may go on with heads of an hour ago."""
+    now = [100.0]
+    heads = heads_at(ledger, now)
+    heads.get("prices")
+    now[0] += 3600
+    answers: list[int] = []
+    entered, go_on = threading.Event(), threading.Event()
+
+    class Slow(Ledger):
+        def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
+            entered.set()
+            go_on.wait(10)
+            self.version = 2
+            return super().frame(query)
+
+    heads._store = Slow()
+    threads = [threading.Thread(target=lambda: answers.append(heads.get("prices").version)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    assert entered.wait(10)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert answers == [2, 2, 2]

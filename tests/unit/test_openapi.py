@@ -36,7 +36,7 @@ ADDRESS = Param("address", str, "an address.", required=True, schema={"type": "s
 
 
 class Silent(Resource):
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         raise AssertionError("nobody asks")
 
 
@@ -182,12 +182,37 @@ def test_answers_that_are_not_as_declared_are_told(change: dict[str, object]) ->
     ],
 )
 def test_every_status_of_the_table_of_errors(status: int, phrase: str, kinds: dict[str, str]) -> None:
-    assert set(MARKETS["responses"]) == {"200", "400", "404", "405", "406", "500", "503"}
+    assert set(MARKETS["responses"]) == {"200", "304", "400", "404", "405", "406", "500", "503"}
     for kind, scope in kinds.items():
         error = {"kind": kind, "scope": scope, "message": "why"}
         body = {"data": None, "error": error, "status": status, "status_text": phrase}
         assert accepts(MARKETS, str(status), body)
         assert not accepts(MARKETS, str(status), {**body, "error": {**error, "kind": "other"}})
+
+
+def resolved(reference: dict[str, str]) -> dict[str, Any]:
+    """What a reference into the document leads to."""
+    found: Any = DOCUMENT
+    for step in reference["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_every_operation_has_a_304_with_the_headers_of_a_200_and_no_body() -> None:
+    for item in DOCUMENT["paths"].values():
+        answered = item["get"]["responses"]
+        known = resolved(answered["304"])
+        assert known["headers"] == answered["200"]["headers"]
+        assert "content" not in known
+        headers = {name: resolved(one).get("required", False) for name, one in known["headers"].items()}
+        assert headers == {"ETag": True, "Cache-Control": True, "Vary": True, "Last-Modified": False}
+
+
+def test_every_path_takes_the_tags_that_a_caller_has() -> None:
+    for item in DOCUMENT["paths"].values():
+        (parameter,) = map(resolved, item["parameters"])
+        assert (parameter["name"], parameter["in"], parameter["required"]) == ("If-None-Match", "header", False)
 
 
 def test_each_schema_is_a_schema() -> None:

@@ -7,8 +7,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.series.encode import encode_points
-from analytics_service.series.sample import sample
+from analytics_service.series.encode import encode_points, endings
+from analytics_service.series.sample import limits, sample
 from tests import oracle
 
 PRICES = st.decimals(0, 10**19, places=18, allow_nan=False, allow_infinity=False)
@@ -48,7 +48,7 @@ def test_each_value_is_the_last_observation_before_its_buckets_end(
     horizon = min(end, known.newest) + 1
 
     rows = rows_of(observations)[shuffled].filter(pl.col("observed_at") < horizon)
-    values = sample(rows, len(names), bounds, horizon, carry=carry)
+    values = endings(sample(rows, len(names), *limits(bounds, horizon, carry=carry))["value"])
     openings = [("," if i else "") + f'{{"asset":"{name}","points":[' for i, name in enumerate(names)]
     answer = json.loads("[" + encode_points(values, bounds, openings, "]}") + "]")
 
@@ -59,13 +59,13 @@ def test_each_value_is_the_last_observation_before_its_buckets_end(
 
 
 def test_a_series_without_any_observation_on_the_page_is_null_throughout() -> None:
-    values = sample(rows_of([[], []]), 2, [0, 10, 20], 20, carry=True)
-    assert values.to_list() == [None] * 4
+    values = sample(rows_of([[], []]), 2, [0, 0], [10, 20])
+    assert values.rows() == [(None, None)] * 4
 
 
 def test_of_two_rows_for_one_second_the_one_of_greater_rank_holds() -> None:
     rows = pl.DataFrame([(0, 5, "1", 9), (0, 5, "2", 3)], schema=SCHEMA, orient="row")
-    assert sample(rows, 1, [0, 10], 10, carry=True).to_list() == ["1"]
+    assert sample(rows, 1, [0], [10]).rows() == [("1", 5)]
 
 
 def test_a_page_beyond_the_end_has_series_without_points() -> None:

@@ -1,0 +1,101 @@
+"""Base of paths that show snapshots: rendered once for each state and question, then served as bytes."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import falcon
+
+from analytics_service.http.answer import Answer, Label, names, send, tag_of
+from analytics_service.http.answers import Answers, Asked
+from analytics_service.http.coding import IDENTITY, chosen
+from analytics_service.http.resource import Resource
+from analytics_service.resources.view import State, View, Views
+
+# What is said of closed time is said for good, but for imports of corrected history: these are seen within a day.
+_CLOSED = "public, max-age=86400"
+
+
+class Schedule:
+    """When snapshots are due. `every` is the interval of each scheduled family, seconds; empty without jobs."""
+
+    def __init__(self, every: Mapping[str, int], clock: Callable[[], datetime]) -> None:
+        self._every = every
+        self._clock = clock
+
+    def due(self, state: State) -> int:
+        """When the next snapshot of any of the families is expected, unix seconds; 0 when none is.
+
+        An import may bring observations of the near future; it tells nothing of when jobs run.
+        """
+        if any(head.at > self.now() for head in state):
+            return 0
+        return min((head.at + self._every[head.family] for head in state if head.family in self._every), default=0)
+
+    def now(self) -> int:
+        """The unix second of now."""
+        return int(self._clock().timestamp())
+
+    def cache_control(self, label: Label) -> str:
+        """An age that ends when the next snapshot is due; a second when none is or it is late."""
+        if label.closed:
+            return _CLOSED
+        left = label.due - self._clock().timestamp()
+        return f"public, max-age={int(left) if left > 0 else 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all paths that show snapshots have in common."""
+
+    views: Views
+    answers: Answers
+    schedule: Schedule
+
+
+class SnapshotPath(Resource):
+    """A path whose answer changes with the snapshots of some families, and with nothing else."""
+
+    families: tuple[str, ...]
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        """The answer that is kept, unless there is a newer state."""
+        asked = Asked(req.path, req.query_string, chosen(req.get_header("Accept-Encoding")))
+        answer = self._shared.answers.find(asked)
+        if answer is None or answer.label.state != self._shared.views.newest().state(self.families):
+            given = self.given(req, path)
+            answer = self._shared.views.of_newest(lambda view: self._new(req, asked, given, view))
+        send(req, resp, answer, self._shared.schedule.cache_control(answer.label))
+
+    @abstractmethod
+    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+        """The body as of a view. EntityNotFound when the parameters name nothing."""
+
+    def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
+        """Whether no later snapshot will change the answer."""
+        return False
+
+    def _new(self, req: falcon.Request, asked: Asked, given: Mapping[str, Any], view: View) -> Answer:
+        state = view.state(self.families)
+        label = Label(
+            tag=tag_of((req.uri_template, *given.values(), state)),
+            state=state,
+            at=min(max(head.at for head in state), self._shared.schedule.now()),
+            due=self._shared.schedule.due(state),
+            closed=self.is_closed(view, given),
+        )
+        if names(req.get_header("If-None-Match"), label.etag(asked.coding)):
+            return Answer(label, asked.coding)
+        return self._made(asked, label, lambda: self.body(view, given))
+
+    def _made(self, asked: Asked, label: Label, render: Callable[[], bytes]) -> Answer:
+        def make() -> Answer:
+            body = render() if asked.coding == IDENTITY else self._made(asked.plain, label, render).body
+            return Answer(label, asked.coding, body)
+
+        return self._shared.answers.get(asked, label.state, make)

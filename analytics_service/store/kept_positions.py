@@ -1,0 +1,147 @@
+"""Positions of the newest snapshot in memory: a query costs a hundred times what the rest of a lookup does.
+
+Memory answers for the one snapshot that it holds, and the store for any other: so nobody waits for memory, and what it
+cannot tell it is not asked.
+"""
+
+import logging
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+
+import polars as pl
+
+from analytics_service.errors import AnalyticsError
+from analytics_service.market.positions import Position
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Head, completed
+from analytics_service.store.positions import STATE, position_of, read_changed, read_items, read_position
+
+log = logging.getLogger(__name__)
+
+# A quarter of what reading all positions of 100,000 addresses costs: who asked for so many will ask for more.
+_WORTH = 50
+# About 100 MB.
+_MOST_ITEMS = 2_000_000
+# Addresses that are asked for at a time: a parameter may be 128 KiB long, an address 90 characters.
+_CHUNK = 1_000
+
+
+def _in_background(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="positions", daemon=True).start()
+
+
+class _Part:
+    """Positions of neighbours: a row for each address, in their order, its items in lists, one a column of STATE."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.rows = rows
+        self.items = int(rows["kind"].list.len().sum())
+        self._addresses = rows["address"]
+
+    def position(self, address: str) -> Position:
+        found = bisect_left(self._addresses, address)
+        if found == len(self._addresses) or self._addresses[found] != address:
+            return Position(address)
+        _, *columns = self.rows.row(found)
+        return position_of(address, zip(*columns, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """All positions as of a head, part by part; each begins with the address in `begins`, the first with any."""
+
+    head: Head
+    begins: Sequence[str]
+    parts: Sequence[_Part]
+
+    def position(self, address: str) -> Position:
+        return self.parts[bisect_right(self.begins, address) - 1].position(address)
+
+
+class KeptPositions:
+    """Positions of single addresses: from memory once so many were asked for that having all of them there pays.
+
+    From then on what changed is read when there is a new snapshot, in the background. More than `most_items` items are
+    left to the store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        worth: int = _WORTH,
+        most_items: int = _MOST_ITEMS,
+        chunk: int = _CHUNK,
+        later: Callable[[Callable[[], None]], None] = _in_background,
+    ) -> None:
+        self._store = store
+        self._worth = worth
+        self._most_items = most_items
+        self._chunk = chunk
+        self._later = later
+        self._lock = threading.Lock()
+        self._kept: _Kept | None = None
+        self._lookups = 0
+        self._few = True
+
+    def read(self, address: str, head: Head) -> Position:
+        """The position of a (lower-case) address as of a head of family positions."""
+        kept = self._kept
+        if kept is not None and kept.head == head:
+            return kept.position(address)
+        self._lookups += 1
+        pays = kept is not None or self._lookups >= self._worth
+        if pays and self._few and self._lock.acquire(blocking=False):
+            self._later(partial(self._load, head))
+        return read_position(self._store, address, head.at)
+
+    def _load(self, head: Head) -> None:
+        # Whatever fails, there is nothing in memory then, and lookups are counted anew.
+        kept, self._kept, self._lookups = self._kept, None, 0
+        try:
+            self._kept = self._renewed(kept, head)
+        except AnalyticsError as error:
+            log.warning("Positions could not be read ahead: %s", error)
+        finally:
+            self._lock.release()
+
+    def _renewed(self, kept: _Kept | None, head: Head) -> _Kept | None:
+        """All positions as of a head, those that have not changed from memory; None when they do not fit."""
+        if kept is not None and kept.head.at not in completed(self._store, head.family, kept.head.at, head.at):
+            # The store is not the one it was, or has gone back.
+            kept = None
+        changed = read_changed(self._store, kept.head.at if kept else 0)
+        starts = range(0, max(changed.len(), 1), self._chunk)
+        chunks = [changed[start : start + self._chunk] for start in starts]
+        fresh: list[_Part] = []
+        for chunk in chunks:
+            fresh.append(_Part(_by_address(read_items(self._store, chunk.to_list(), head.at))))
+            if not self._fits(fresh):
+                return None
+        begins = kept.begins if kept else ["", *(chunk[0] for chunk in chunks[1:])]
+        parts = list(_merged(kept, changed, pl.concat(part.rows for part in fresh))) if kept else fresh
+        return _Kept(head, begins, parts) if self._fits(parts) else None
+
+    def _fits(self, parts: Sequence[_Part]) -> bool:
+        if sum(part.items for part in parts) > self._most_items:
+            log.info("Positions have more than %d items; they are left to the store.", self._most_items)
+            self._few = False
+        return self._few
+
+
+def _merged(kept: _Kept, changed: pl.Series, fresh: pl.DataFrame) -> Iterator[_Part]:
+    """The parts where some addresses have changed; those that are still there have fresh rows."""
+    address = pl.col("address")
+    for part, begin, end in zip_longest(kept.parts, kept.begins, kept.begins[1:]):
+        same = part.rows.filter(~address.is_in(changed.implode()))
+        here = fresh.filter(address >= begin) if end is None else fresh.filter(address >= begin, address < end)
+        yield _Part(pl.concat([same, here]).sort(address))
+
+
+def _by_address(items: pl.DataFrame) -> pl.DataFrame:
+    # The same few words again and again.
+    words = pl.col("kind", "asset_id").cast(pl.Categorical)
+    return items.with_columns(words).group_by("address", maintain_order=True).agg(STATE)

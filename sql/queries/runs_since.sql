@@ -1,0 +1,6 @@
+-- How many runs of a family have versions after one and up to another, and what is the oldest that any of them observed?
+SELECT uniqExact(at, kind, version) AS runs, min(first_observed_at) AS first_observed_at
+FROM snapshot
+WHERE family = {family:String}
+  AND version > {after:UInt64}
+  AND version <= {until:UInt64}

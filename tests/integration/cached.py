@@ -1,0 +1,195 @@
+"""Two services over one database, one that keeps all it can and one that has just started and keeps nothing; and
+random questions for them."""
+
+import gzip
+import random
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import falcon.testing
+import polars as pl
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.store.connection import Store
+from analytics_service.store.heads import Heads
+from tests import oracle
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
+HEADERS = ("etag", "cache-control", "vary", "last-modified")
+_LOADERS = ("history", "positions")
+_DAY = 86_400
+_FLAGS = ("with_text", "with_value", "with_percent")
+_PRICES = "/api/v1/assets/price-history"
+_LOANS = "/api/v1/analytics/market/history/loans-originated"
+_HISTORIES = (
+    *[_PRICES] * 6,
+    "/api/v1/markets/lend/rate-history",
+    "/api/v1/markets/borrow/rate-history",
+    f"{_LOANS}/by-asset",
+    _LOANS,
+)
+# Paths of current state, each with the flags that it takes.
+_STATES = {
+    "assets": 0,
+    "assets/prices": 1,
+    "markets": 2,
+    "markets/config": 1,
+    "markets/supply": 1,
+    "markets/lend": 2,
+    "markets/borrow": 2,
+    "markets/merged": 2,
+    "ptoken/state": 2,
+    "ptoken/staking": 2,
+    "analytics/market/state": 0,
+    "analytics/ptoken/unlocks-distribution": 0,
+}
+
+
+class Clock:
+    """The seconds that tests let pass, for those who would wait them out."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Counted(Store):
+    """Counts queries by name, those of loaders in the background aside."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.queries: Counter[str] = Counter()
+
+    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
+        """The same, counted."""
+        if threading.current_thread().name not in _LOADERS:
+            self.queries[query] += 1
+        return super().frame(query, parts, **parameters)
+
+
+class Question(NamedTuple):
+    """A path and its query."""
+
+    path: str
+    query: str
+
+    @property
+    def is_history(self) -> bool:
+        return "history" in self.path
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back, the body as it was before any coding."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str | None]
+
+    @property
+    def etag(self) -> str:
+        return str(self.headers["etag"])
+
+
+class Service:
+    """The application over a store, as its callers see it at a time that stands still."""
+
+    def __init__(self, settings: Settings, store: Store, clock: Clock, now: float) -> None:
+        # Who has to wait is not waited for.
+        heads = Heads(store, clock, pause=lambda seconds: clock.advance(5))
+        self._app = create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC), heads)
+        self.client = falcon.testing.TestClient(self._app)
+
+    def get(self, question: Question, coding: str = "identity", known: Iterable[str] = ()) -> Answer:
+        asked = {"Accept-Encoding": coding, "If-None-Match": ", ".join(known)}
+        found = self.client.simulate_get(question.path, query_string=question.query, headers=asked)
+        body = DECODERS[found.headers.get("content-encoding", "identity")](found.content)
+        return Answer(found.status_code, body, {name: found.headers.get(name) for name in HEADERS})
+
+    def settle(self) -> None:
+        """Wait for what is loaded in the background."""
+        self._app.memory.settle()
+        for thread in threading.enumerate():
+            if thread.name in _LOADERS:
+                thread.join()
+
+
+def without_memory(settings: Settings) -> Settings:
+    """The same, keeping nothing."""
+    return replace(settings, history_memory=0, answer_memory=0)
+
+
+@dataclass
+class Questions:
+    """Draws questions: some for the first time, and some again.
+
+    Histories lie about [first, last], which may grow, and often about the instants that were written last, `touched`.
+    """
+
+    random: random.Random
+    first: int
+    last: int
+    addresses: Sequence[str]
+    assets: Sequence[str] = ()
+    touched: Sequence[int] = ()
+    asked: list[Question] = field(default_factory=list)
+
+    def draw(self) -> Question:
+        if self.asked and self.random.random() < 0.4:
+            # The latest are likelier to be kept.
+            return self.random.choice(self.asked[-40:])
+        question = self._history() if self.random.random() < 0.65 else self._state()
+        self.asked.append(question)
+        return question
+
+    def _history(self) -> Question:
+        draw, path = self.random, self.random.choice(_HISTORIES)
+        period = draw.choice("hhhdddwmy")
+        start = draw.choice(
+            [
+                draw.randint(self.first, self.last),
+                # The newest, as most people do.
+                draw.randint(self.last - 5 * _DAY, self.last + _DAY),
+                *[draw.choice(self.touched) - draw.randint(0, 2 * _DAY)] * 2,
+            ]
+        )
+        query: dict[str, object] = {
+            "start": start,
+            "end": start + draw.choice([draw.randint(0, 3 * _DAY), draw.randint(0, 400 * _DAY)]),
+            "period": period,
+            "interval": draw.choice([1, 1, 1, draw.randint(2, 9)]),
+            "tz": draw.choice(["UTC", "Europe/London", draw.choice(oracle.ZONES)]),
+            "limit": draw.randint(1, 200),
+            "offset": draw.choice([0, 0, draw.randint(0, 100)]),
+        }
+        if draw.random() < 0.3:
+            query["fill"] = "none"
+        if path == _PRICES and draw.random() < 0.4:
+            query["asset_ids"] = ",".join(draw.sample(self.assets, draw.randint(1, 3)))
+        return Question(path, urlencode(query))
+
+    def _state(self) -> Question:
+        draw = self.random
+        if draw.random() < 0.5:
+            path, flags = f"users/{draw.choice(self.addresses)}/user", 3
+        else:
+            path, flags = draw.choice([*_STATES.items()])
+        query = {flag: "true" for flag in _FLAGS[:flags] if draw.random() < 0.5}
+        return Question(f"/api/v1/{path}", urlencode(query))

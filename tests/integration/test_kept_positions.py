@@ -1,0 +1,149 @@
+"""Positions in memory: they answer what the store would, for the one snapshot that they hold."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.market.positions import Position
+from analytics_service.store.connection import Store
+from analytics_service.store.kept_positions import KeptPositions
+from analytics_service.store.ledger import Head, read_heads
+from tests.integration.test_positions import ALICE, BOB, POOR, RICH, dying, random_position, run
+
+ADDRESSES = [f"0x{n:040x}" for n in range(20)]
+
+
+class Watched(Store):
+    """Counts queries, and fails them while it is `away`."""
+
+    queries = 0
+    away = False
+
+    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
+        """The same, counted."""
+        self.queries += 1
+        if self.away:
+            raise StoreUnavailable("ClickHouse is gone.")
+        return super().frame(query, parts, **parameters)
+
+
+@pytest.fixture
+def watched(settings: Settings, store: Store) -> Iterator[Watched]:
+    """A second store on the first one's database."""
+    watched = Watched(settings)
+    yield watched
+    watched.close()
+
+
+def at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+def kept(store: Store, worth: int = 1, most_items: int = 10_000) -> KeptPositions:
+    """In parts of three addresses, read by the lookup itself that finds them missing."""
+    return KeptPositions(store, worth, most_items, chunk=3, later=at_once)
+
+
+def head(store: Store) -> Head:
+    return read_heads(store)["positions"]
+
+
+def test_memory_answers_what_was_stored_however_states_follow_each_other(
+    store: Store, watched: Watched, settings: Settings
+) -> None:
+    """Ten snapshots of twenty addresses, each of them absent now and then; every third time a run dies before."""
+    draw = random.Random(5)
+    positions = kept(watched)
+    state: dict[str, Position] = {}
+    for minute in range(1, 11):
+        before, state = state, {}
+        for address in ADDRESSES:
+            if draw.random() < 0.8:
+                same = address in before and draw.random() < 0.5
+                state[address] = before[address] if same else random_position(draw, address)
+        if minute % 3 == 0:
+            with pytest.raises(StoreUnavailable):
+                run(dying(settings, "snapshot"), minute, *(random_position(draw, one) for one in ADDRESSES))
+        run(store, minute, *state.values())
+        positions.read(ALICE, head(store))
+        queries = watched.queries
+        for address in [*ADDRESSES, "0x", "zz"]:
+            assert positions.read(address, head(store)) == state.get(address, Position(address)), (minute, address)
+        assert watched.queries == queries
+
+
+def test_everything_an_item_can_be_comes_back_from_memory(store: Store, watched: Watched) -> None:
+    run(store, 0, RICH, POOR)
+    positions = kept(watched)
+    assert [positions.read(ALICE, head(store)) for _ in range(2)] == [RICH, RICH]
+    assert positions.read(BOB, head(store)) == POOR
+
+
+def test_lookups_go_to_the_store_until_they_are_many(store: Store, watched: Watched) -> None:
+    run(store, 0, RICH)
+    positions = kept(watched, worth=3)
+    spent = []
+    for _ in range(5):
+        before = watched.queries
+        assert positions.read(ALICE, head(store)) == RICH
+        spent.append(watched.queries - before)
+    assert spent[:2] == [1, 1]
+    assert spent[3:] == [0, 0]
+
+
+def test_more_positions_than_fit_stay_in_the_store(store: Store, watched: Watched) -> None:
+    run(store, 0, RICH, POOR)
+    positions = kept(watched, most_items=5)
+    positions.read(ALICE, head(store))
+    before = watched.queries
+    assert positions.read(ALICE, head(store)) == RICH
+    assert watched.queries == before + 1
+
+
+def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: Store, watched: Watched) -> None:
+    """Of two requests at once one may still hold the head before."""
+    run(store, 0, RICH)
+    before = head(store)
+    run(store, 1, replace(RICH, unclaimed=100))
+    positions = kept(watched)
+    for _ in range(2):
+        assert positions.read(ALICE, head(store)) == replace(RICH, unclaimed=100)
+    for _ in range(2):
+        assert positions.read(ALICE, before) == RICH
+
+
+def test_what_could_not_be_read_ahead_is_not_missed(store: Store, watched: Watched) -> None:
+    """ClickHouse goes away while memory is renewed, and comes back."""
+    run(store, 0, RICH)
+    positions = kept(watched)
+    positions.read(ALICE, head(store))
+    run(store, 1, POOR)
+    watched.away = True
+    with pytest.raises(StoreUnavailable):
+        positions.read(ALICE, head(store))
+    watched.away = False
+    assert positions.read(ALICE, head(store)) == Position(ALICE)
+    assert positions.read(BOB, head(store)) == POOR
+
+
+def test_memory_begins_anew_when_the_store_has_gone_back(store: Store, watched: Watched) -> None:
+    """A backup is put back whose newest snapshot is older than the one in memory; the next one finds no change."""
+    run(store, 0, RICH)
+    tables = ("position", "position_digest", "snapshot", "snapshot_head")
+    for table in tables:
+        store.execute(f"CREATE TABLE saved_{table} AS {table}")
+        store.execute(f"INSERT INTO saved_{table} SELECT * FROM {table}")
+    run(store, 1, POOR)
+    positions = kept(watched)
+    positions.read(ALICE, head(store))
+    for table in tables:
+        store.execute(f"EXCHANGE TABLES {table} AND saved_{table}")
+    run(store, 2, RICH)
+    for _ in range(2):
+        assert positions.read(ALICE, head(store)) == RICH
+        assert positions.read(BOB, head(store)) == Position(BOB)

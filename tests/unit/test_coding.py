@@ -1,0 +1,89 @@
+"""Which content coding a caller gets, and what bodies become in it."""
+
+import gzip
+import sys
+
+import pytest
+
+from analytics_service.http.coding import IDENTITY, Coding, chosen
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+LONG = b'{"t":1764547200,"v":"1572.5"},' * 100
+SHORT = b'{"status":"up"}'
+DECODERS = {"gzip": gzip.decompress, "zstd": zstd.decompress}
+ZSTD, GZIP = Coding("zstd"), Coding("gzip")
+
+
+@pytest.mark.parametrize(
+    ("accept", "coding"),
+    [
+        (None, IDENTITY),
+        ("", IDENTITY),
+        ("br", IDENTITY),
+        ("gzip", GZIP),
+        ("GZIP", GZIP),
+        ("zstd", ZSTD),
+        ("gzip, deflate, br, zstd", ZSTD),
+        ("zstd;q=0.9, gzip", GZIP),
+        ("gzip;q=0.8,zstd ; q=0.8", ZSTD),
+        ("gzip;q=1.000, zstd;q=0.999", GZIP),
+        # A coding that is named goes before what is merely not ruled out, whatever its q.
+        ("gzip;q=0.001", GZIP),
+        ("gzip;q=0.5, identity", IDENTITY),
+        ("gzip;q=0.5, identity;q=0.5", GZIP),
+        ("gzip;q=0", IDENTITY),
+        ("zstd;q=0, gzip;q=0", IDENTITY),
+        ("*", ZSTD),
+        ("*;q=0.1, gzip", GZIP),
+        ("zstd;q=0, *", GZIP),
+        ("br, *;q=0.1", ZSTD),
+        ("identity, *;q=0.5", IDENTITY),
+        ("identity;q=0, gzip", Coding("gzip", only=True)),
+        ("*;q=0, gzip", Coding("gzip", only=True)),
+        ("identity;q=0, *", Coding("zstd", only=True)),
+        # Nothing is left that could be sent; a body as it is beats an error.
+        ("identity;q=0", IDENTITY),
+        ("*;q=0", IDENTITY),
+        ("identity;q=0, br", IDENTITY),
+        # What cannot be read is not wanted.
+        ("gzip;q=x", IDENTITY),
+        ("gzip;q=2", IDENTITY),
+        ("gzip;level=1", IDENTITY),
+        (",,gzip,", GZIP),
+    ],
+)
+def test_the_coding_of_an_accept_encoding_header(accept: str | None, coding: Coding) -> None:
+    assert chosen(accept) == coding
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_body_in_a_coding_is_smaller_and_decodes_to_itself(name: str) -> None:
+    encoded = Coding(name).encode(LONG)
+    assert len(encoded) < len(LONG) / 5
+    assert DECODERS[name](encoded) == LONG
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_short_body_stays_as_it_is_unless_that_is_ruled_out(name: str) -> None:
+    assert Coding(name).encode(SHORT) is SHORT
+    assert DECODERS[name](Coding(name, only=True).encode(SHORT)) == SHORT
+
+
+@pytest.mark.parametrize(("size", "same"), [(1023, True), (1024, False)])
+def test_from_a_kilobyte_on_bodies_are_compressed(size: int, same: bool) -> None:
+    body = b"a" * size
+    assert (GZIP.encode(body) is body) is same
+
+
+def test_identity_leaves_bodies_alone() -> None:
+    assert IDENTITY.encode(LONG) is LONG
+
+
+def test_each_form_has_a_suffix_of_its_own() -> None:
+    forms = [IDENTITY, GZIP, ZSTD, Coding("gzip", only=True), Coding("zstd", only=True)]
+    assert IDENTITY.suffix == ""
+    assert len({form.suffix for form in forms}) == len(forms)

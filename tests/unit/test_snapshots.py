@@ -1,0 +1,326 @@
+"""When an answer is rendered, what its ETag depends on, and how long it may be kept."""
+
+import gzip
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import falcon
+import falcon.testing
+import polars as pl
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.errors import EntityNotFound, ParameterInvalid, StoreUnavailable
+from analytics_service.http import errors, params
+from analytics_service.http.answer import Label
+from analytics_service.http.answers import Answers
+from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
+from analytics_service.resources.view import View, Views
+from analytics_service.series.grid import Period
+from analytics_service.series.query import Query
+from analytics_service.store.connection import Store
+from analytics_service.store.heads import Heads
+from analytics_service.store.ledger import Head
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
+# 2026-03-01 12:00:00 UTC.
+NOON = 1772366400
+EVERY = {"prices": 60, "ptoken": 300}
+ADDRESS = "0x" + "ab" * 20
+PATH = f"/api/{ADDRESS}"
+
+
+class Ledger(Store):
+    """A store with heads that a test sets, and which can be away."""
+
+    def __init__(self) -> None:
+        super().__init__(Settings())
+        self.heads = {family: Head(family, NOON, NOON, 1, 1) for family in ("prices", "ptoken", "routes")}
+        self.away = False
+
+    def change(self, family: str, **fields: int) -> "Ledger":
+        """Another head of a family."""
+        self.heads[family] = replace(self.heads[family], **fields)
+        return self
+
+    def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
+        """One head a family."""
+        if self.away:
+            raise StoreUnavailable("away")
+        return pl.DataFrame([asdict(head) for head in self.heads.values()])
+
+
+class Counted(SnapshotPath):
+    """Answers how often it was rendered before."""
+
+    families = ("prices", "ptoken")
+    path = (params.ADDRESS,)
+    query = (params.WITH_TEXT, params.ASSET_IDS)
+    rendered = 0
+    closed = False
+
+    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+        if given["asset_ids"] == ["token;none"]:
+            raise EntityNotFound("there is none")
+        self.rendered += 1
+        return b'"%d"' % self.rendered + b" " * 2000
+
+    def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
+        return self.closed
+
+
+class Plain(Counted):
+    """Answers what it was asked and the state it sees."""
+
+    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+        return shown(view.heads, given["address"], given["with_text"])
+
+
+def shown(heads: Mapping[str, Head], address: str, with_text: bool) -> bytes:
+    """Short without text, so that it stays as it is in any coding."""
+    state = [f"{head.family} {head.version}" for head in heads.values() if head.family in Plain.families]
+    return f"{state} {address} {with_text}".encode() * (100 if with_text else 1)
+
+
+class Service:
+    """The path over the ledger, as callers see it."""
+
+    def __init__(self, ledger: Ledger | None = None, bound: int = 10**6, kind: type[Counted] = Counted) -> None:
+        self.ledger = ledger or Ledger()
+        self.second = 0.0
+        heads = Heads(self.ledger, clock=lambda: self.second)
+        schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
+        self.path = kind(Shared(Views(self.ledger, heads), Answers(bound), schedule))
+        app = falcon.App()
+        errors.install(app)
+        app.add_route("/api/{address}", self.path)
+        app.add_route("/other/{address}", self.path)
+        self._client = falcon.testing.TestClient(app)
+
+    def get(self, query: str = "", path: str = PATH, **headers: str) -> falcon.testing.Result:
+        """A second after the last request, so that a new state is seen."""
+        self.second += 1
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self._client.simulate_get(path, query_string=query, headers=given)
+
+    def etag(self, query: str = "", path: str = PATH, **headers: str) -> str:
+        return str(self.get(query, path, **headers).headers["etag"])
+
+
+def test_a_question_is_rendered_once_a_state() -> None:
+    service = Service()
+    assert [service.get().content for _ in range(3)] == [b'"1"' + b" " * 2000] * 3
+    service.ledger.change("ptoken", version=2)
+    assert service.get().content.strip() == b'"2"'
+    assert service.get().content.strip() == b'"2"'
+
+
+def test_snapshots_of_other_families_change_nothing() -> None:
+    service = Service()
+    before = service.get()
+    service.ledger.change("routes", version=2)
+    assert (service.get().content, service.path.rendered) == (before.content, 1)
+
+
+def test_a_coding_is_made_from_the_body_that_is_there() -> None:
+    service = Service()
+    for accepted in ("gzip", "identity", "zstd", "gzip", "zstd;q=0.5"):
+        assert service.get(Accept_Encoding=accepted).status_code == 200
+    assert service.path.rendered == 1
+
+
+def test_where_nothing_is_kept_everything_is_rendered() -> None:
+    service = Service(bound=0)
+    assert [service.get().content.strip() for _ in range(3)] == [b'"1"', b'"2"', b'"3"']
+
+
+def test_the_etag_is_that_of_the_state_and_the_question() -> None:
+    service = Service()
+    first = service.etag()
+    assert service.etag() == first
+    # Another process, and one that keeps nothing.
+    assert Service().etag() == Service(bound=0).etag() == first
+    for family, same in (("routes", True), ("prices", False), ("ptoken", False)):
+        assert (Service(Ledger().change(family, version=2)).etag() == first) is same
+
+
+@pytest.mark.parametrize("field", [one.name for one in fields(Head) if one.name not in ("family", "rewriting")])
+def test_every_field_of_a_head_is_state(field: str) -> None:
+    assert Service(Ledger().change("prices", **{field: 7})).etag() != Service().etag()
+
+
+def test_that_history_is_being_rewritten_is_not_yet_another_state() -> None:
+    assert Service(Ledger().change("prices", rewriting=True)).etag() == Service().etag()
+
+
+def test_different_questions_have_different_etags() -> None:
+    service = Service()
+    tags = [
+        service.etag(),
+        service.etag("with_text=true"),
+        service.etag("asset_ids=token;a,token;b"),
+        service.etag("asset_ids=token;b,token;a"),
+        service.etag(path="/api/0x" + "cd" * 20),
+        service.etag(path=f"/other/{ADDRESS}"),
+        service.etag(Accept_Encoding="gzip"),
+        service.etag(Accept_Encoding="zstd"),
+    ]
+    assert len(set(tags)) == len(tags)
+
+
+@pytest.mark.parametrize(
+    ("query", "same"),
+    [
+        ("with_text=false", ""),
+        ("asset_ids=token;a&with_text=true", "with_text=true&asset_ids=token%3Ba"),
+        ("asset_ids=token;a,token;a", "asset_ids=token;a"),
+    ],
+)
+def test_the_same_question_has_the_same_etag_however_it_is_written(query: str, same: str) -> None:
+    service = Service()
+    assert service.etag(query) == service.etag(same)
+    assert service.etag(path=f"/api/0x{'AB' * 20}") == service.etag()
+
+
+@pytest.mark.parametrize("bound", [0, 20_000, 10**6])
+def test_a_caller_with_a_memory_sees_what_there_is_whatever_comes_between(bound: int) -> None:
+    """Random requests, with random tags of those seen before, between random snapshots of random families."""
+    draw = random.Random(bound)
+    service = Service(bound=bound, kind=Plain)
+    memory: dict[str, bytes] = {}
+    told: Counter[int] = Counter()
+    for step in range(1500):
+        if draw.random() < 0.1:
+            service.ledger.change(draw.choice([*service.ledger.heads]), version=draw.randrange(3))
+        coding, address, with_text = draw.choice([*DECODERS]), f"0x{step % 2:040}", draw.random() < 0.5
+        known = draw.sample([*memory], min(len(memory), draw.randrange(20)))
+        headers = {"Accept-Encoding": coding, "If-None-Match": ", ".join(known)}
+        answer = service.get(f"with_text={str(with_text).lower()}", f"/api/{address}", **headers)
+        etag = answer.headers["etag"]
+        if answer.status_code == 200:
+            memory[etag] = DECODERS[answer.headers.get("content-encoding", "identity")](answer.content)
+        else:
+            assert etag in known
+        assert memory[etag] == shown(service.ledger.heads, address, with_text)
+        told[answer.status_code] += 1
+    assert min(told[200], told[304]) > 100
+
+
+@pytest.mark.parametrize("accepted", ["identity", "gzip"])
+def test_what_a_caller_has_is_not_rendered_for_it(accepted: str) -> None:
+    known, service = Service().etag(Accept_Encoding=accepted), Service()
+    answer = service.get(Accept_Encoding=accepted, If_None_Match=known)
+    assert (answer.status_code, answer.content, service.path.rendered) == (304, b"", 0)
+    # It is not taken for a rendered answer either.
+    assert service.get(Accept_Encoding=accepted).status_code == 200
+    assert len(service.get().content) > 2000
+
+
+def test_what_a_caller_had_is_rendered_when_it_is_old() -> None:
+    service = Service()
+    known = service.etag()
+    service.ledger.change("prices", version=2)
+    answer = service.get(If_None_Match=known)
+    assert (answer.status_code, answer.content.strip()) == (200, b'"2"')
+
+
+def test_whatever_there_is_must_be_there() -> None:
+    assert Service().get(If_None_Match="*").status_code == 304
+    answer = Service().get("asset_ids=token;none", If_None_Match="*")
+    assert (answer.status_code, answer.json["error"]["kind"]) == (404, "entity_not_found")
+
+
+@pytest.mark.parametrize("known", ["*", '"x"'])
+def test_a_wrong_request_is_told_so_first(known: str) -> None:
+    service = Service()
+    service.ledger.away = True
+    answer = service.get("with_text=1", If_None_Match=known)
+    assert (answer.status_code, answer.json["error"]["kind"]) == (400, "query_parameter_invalid")
+    assert service.get("with_text=true", If_None_Match=known).status_code == 503
+
+
+def test_closed_answers_are_good_for_a_day_and_others_until_the_next_snapshot() -> None:
+    service = Service()
+    # The soonest of the families is due 60 seconds after noon, 48 from now.
+    assert service.get().headers["cache-control"] == "public, max-age=48"
+    service.path.closed = True
+    assert service.get("with_text=true").headers["cache-control"] == "public, max-age=86400"
+    assert service.get("with_text=true").headers["cache-control"] == "public, max-age=86400"
+
+
+@pytest.mark.parametrize(
+    ("now", "seconds"),
+    [(0.0, 60), (0.5, 59), (59.0, 1), (59.5, 0), (60.0, 1), (60.5, 1), (10_000.0, 1)],
+)
+def test_the_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now: float, seconds: int) -> None:
+    schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + now, UTC))
+    label = Label("tag", due=schedule.due((Head("ptoken", NOON, NOON, 1, 1), Head("prices", NOON, NOON, 1, 1))))
+    assert schedule.cache_control(label) == f"public, max-age={seconds}"
+
+
+@pytest.mark.parametrize(
+    ("heads", "due"),
+    [
+        ({"prices": 1000}, 1060),
+        ({"prices": 1000, "ptoken": 700}, 1000),
+        ({"ptoken": 700, "prices": 900}, 960),
+        ({"routes": 1000, "prices": 1000}, 1060),
+        # Nothing takes snapshots of routes here.
+        ({"routes": 1000}, 0),
+        # An import brought observations of after now, which is the second 1000; it says nothing of when jobs run.
+        ({"prices": 1001, "ptoken": 700}, 0),
+    ],
+)
+def test_the_soonest_snapshot_of_the_families_is_due(heads: dict[str, int], due: int) -> None:
+    schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(1000, UTC))
+    assert schedule.due(tuple(Head(family, at, at, 1, 1) for family, at in heads.items())) == due
+
+
+def page(start: int, end: int, period: str, zone: str = "UTC", limit: int = 200, offset: int = 0) -> Query:
+    return Query(start, end, Period(period), 1, ZoneInfo(zone), limit, offset, True, None)
+
+
+# Midnight of the day before in UTC, seven in the evening of the day before that in New York.
+DAY = NOON - 36 * 3600
+
+
+@pytest.mark.parametrize(
+    ("query", "closed"),
+    [
+        # Two hours before noon, to the second.
+        (page(NOON - 7200, NOON - 1, "h"), True),
+        (page(NOON - 7200, NOON, "h"), False),
+        # Only the first page of the range, and only the second one.
+        (page(NOON - 7200, NOON, "h", limit=2), True),
+        (page(NOON - 7200, NOON, "h", limit=2, offset=2), False),
+        # The bucket goes on until midnight, but not what is shown of it.
+        (page(DAY, NOON - 1, "d"), True),
+        (page(DAY, NOON + 3600, "d"), False),
+        (page(DAY, NOON + 3600, "d", limit=1), True),
+        # The second day of New York ends 7 hours before noon in UTC, the third 17 hours after it.
+        (page(DAY, NOON + 3600, "d", "America/New_York", limit=1), True),
+        (page(DAY, NOON + 3600, "d", "America/New_York", limit=2), True),
+        (page(DAY, NOON + 3600, "d", "America/New_York", limit=3), False),
+        # There is nothing on these pages.
+        (page(NOON - 7200, NOON - 1, "h", offset=2), False),
+        (page(NOON + 7200, NOON + 9000, "h"), False),
+    ],
+)
+def test_a_page_is_closed_when_no_later_observation_can_be_on_it(query: Query, closed: bool) -> None:
+    assert query.is_closed(NOON) is closed
+
+
+def test_a_range_without_a_page_is_neither() -> None:
+    with pytest.raises(ParameterInvalid):
+        page(NOON, NOON - 1, "h").is_closed(NOON)

@@ -1,0 +1,29 @@
+"""What a worker asks itself before it takes requests."""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.warm import warm
+
+
+def test_every_question_is_one_that_the_service_has_an_answer_to(caplog: pytest.LogCaptureFixture) -> None:
+    """Without a store all are unavailable; a path or parameter that is unknown would be the caller's fault."""
+    app = create_app(Settings(query_timeout=1))
+    statuses: list[str] = []
+
+    def watched(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        def start(status: str, headers: object, exc_info: object = None) -> None:
+            statuses.append(status)
+            start_response(status, headers)
+
+        return app(environ, start)
+
+    with caplog.at_level(logging.INFO):
+        warm(watched, 1772366400)
+    assert set(statuses) == {"503 Service Unavailable"}
+    assert f"0 of {len(statuses)} answers" in caplog.text
