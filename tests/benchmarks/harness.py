@@ -9,6 +9,10 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 
+class NotMeasured(Exception):
+    """A figure that cannot be had here; the message says what to do about it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A measured figure and the bound it must keep."""
@@ -26,41 +30,37 @@ class Figure:
 
     def __str__(self) -> str:
         bound = f">= {self.at_least:,g}" if self.at_least else f"<= {self.at_most:,g}" if self.at_most else ""
-        return f"{self.name:66} {self.value:14,.2f} {self.unit:7} {bound:12} {'' if self.kept else 'MISSED'}".rstrip()
+        return f"{self.name:76} {self.value:14,.2f} {self.unit:9} {bound:12} {'' if self.kept else 'MISSED'}".rstrip()
 
 
-def compare(
-    name: str, mine: Callable[[int], object], peer: Callable[[int], object], bar: float | None, rounds: int = 60
-) -> list[Figure]:
-    """Medians of two calls made in turns, and their ratio. Each call gets the round's number, so none need be alike."""
-    for warm_up in range(5):
-        mine(-1 - warm_up)
-        peer(-1 - warm_up)
-    taken: tuple[list[float], list[float]] = ([], [])
+def in_turns(calls: dict[str, Callable[[int], object]], rounds: int, warm_up: int = 5) -> dict[str, float]:
+    """Median seconds of calls made in turns, by name. Each call gets the round's number, so none need be alike.
+
+    The warm-up's numbers are negative.
+    """
+    for number in range(-warm_up, 0):
+        for call in calls.values():
+            call(number)
+    taken: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(rounds):
-        for call, seconds in ((mine, taken[0]), (peer, taken[1])):
+        for name, call in calls.items():
             begun = time.perf_counter()
             call(number)
-            seconds.append(time.perf_counter() - begun)
-    ours, theirs = statistics.median(taken[0]), statistics.median(taken[1])
-    return [
-        Figure(f"{name}: median", ours * 1000, "ms"),
-        Figure(f"{name}: peer's median", theirs * 1000, "ms"),
-        Figure(f"{name}: ratio", ours / theirs, "x", at_most=bar),
-    ]
+            taken[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 @contextmanager
 def connection(url: str) -> Iterator[Callable[..., bytes]]:
-    """A kept-alive HTTP connection: request(path, body=None) -> the body of a 200."""
+    """A kept-alive HTTP connection: request(path, body=None) -> the body of a 2xx."""
     parts = urlsplit(url)
-    kept = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+    kept = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=600)
 
-    def request(path: str, body: str | None = None) -> bytes:
+    def request(path: str, body: str | bytes | None = None) -> bytes:
         kept.request("GET" if body is None else "POST", path, body)
         answer = kept.getresponse()
         content = answer.read()
-        if answer.status != http.client.OK:
+        if not http.client.OK <= answer.status < http.client.MULTIPLE_CHOICES:
             raise RuntimeError(f"{path} answered {answer.status}: {content[:300]!r}")
         return content
 

@@ -1,18 +1,32 @@
-"""History pages against ClickHouse's own JSON answer to the straightforward SQL on the same raw table."""
+"""New history pages: against VictoriaMetrics' range query, and ClickHouse's own JSON answer to straightforward SQL."""
 
+import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from analytics_service.config import Settings
-from tests.benchmarks.harness import Figure, compare, connection
+from tests.benchmarks.bench import Bench, sql_path
+from tests.benchmarks.gunicorn import gunicorn
+from tests.benchmarks.harness import Figure, connection, in_turns
+from tests.benchmarks.victoria import VictoriaMetrics, count_points, victoria_metrics
 
-_ZONES = ("UTC", "America/New_York", "Europe/London", "Asia/Kolkata")
-_BUCKETS = 200
+BUCKETS = 200
+_ROUNDS = 150
 # What the real prices cover.
 _FIRST, _LAST = datetime(2021, 1, 1, tzinfo=UTC), datetime(2023, 2, 25, tzinfo=UTC)
+_SERIES = 37
+# VictoriaMetrics gives a silent series up sooner than we do, so it has a few points less.
+_ALIKE = 0.9
+_SECONDS = {"h": 3_600, "d": 86_400}
+# Names people use; the others, such as Etc/GMT+5 or US/Pacific, are older spellings and fixed offsets.
+_REGIONS = frozenset(
+    ("Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
+)
 # The straightforward SQL, with FINAL because the table holds corrected rows beside the old ones until they are merged.
 _SQL = """
 SELECT asset_id, {bucket} AS bucket, toString(argMax(price, observed_at)) AS value
@@ -29,54 +43,109 @@ _UNIT = {"h": "HOUR", "d": "DAY"}
 _BUCKET = {"h": "toStartOfHour(observed_at, '{zone}')", "d": "toStartOfDay(observed_at, '{zone}')"}
 
 
-def run(service: str, settings: Settings) -> list[Figure]:
-    """Pages of 200 hourly and 200 daily buckets over all assets, never the same twice, on one worker."""
-    auth = urlencode(
-        {
-            "user": settings.clickhouse_user,
-            "password": settings.clickhouse_password,
-            "database": settings.clickhouse_database,
-        }
-    )
-    figures: list[Figure] = []
-    with connection(service) as ask, connection(settings.clickhouse_url or "") as sql:
-        for period in ("h", "d"):
-            draw = _pages(period)
-            for name, fill, bar in (("SQL for the same page", _FILL, 1.5), ("SQL for its filled buckets", "", None)):
-                figures += compare(
-                    f"200 {period} to ClickHouse's JSON, {name}",
-                    lambda n, draw=draw: ask(_path(*draw(n))),  # type: ignore[misc]
-                    lambda n, draw=draw, fill=fill: sql(f"/?{auth}", _peer(fill, *draw(n))),  # type: ignore[misc]
-                    bar,
-                )
-    return figures
+@dataclass(frozen=True, slots=True)
+class Page:
+    """BUCKETS hours or days of a zone; `end` is the end of the last one."""
+
+    period: str
+    zone: str
+    start: datetime
+    end: datetime
+
+    @property
+    def path(self) -> str:
+        """The service's path of the page, over all assets."""
+        bounds = {"start": int(self.start.timestamp()), "end": int(self.end.timestamp()) - 1}
+        rest = {"period": self.period, "tz": self.zone, "limit": BUCKETS}
+        return f"/api/v1/assets/price-history?{urlencode({**bounds, **rest})}"
+
+    def sql(self, *, filled: bool) -> str:
+        """The straightforward SQL: `filled` for the same page, else for those of its buckets that hold something."""
+        bounds = {"start": int(self.start.timestamp()), "end": int(self.end.timestamp())}
+        fill = _FILL.format(zone=self.zone, unit=_UNIT[self.period], **bounds) if filled else ""
+        return _SQL.format(bucket=_BUCKET[self.period].format(zone=self.zone), fill=fill, **bounds)
+
+    def ask(self, victoria: VictoriaMetrics) -> bytes:
+        """VictoriaMetrics' answer for the last second of each bucket; where clocks change, days are 24 hours to it."""
+        step = _SECONDS[self.period]
+        last = int(self.end.timestamp()) - 1
+        return victoria.page(last - (BUCKETS - 1) * step, last, step)
 
 
-_Page = tuple[str, str, datetime, datetime]
+def draw(seed: str, period: str) -> Callable[[int], Page]:
+    """A page for each number: the same for all who ask, another for every number and seed."""
+    width = timedelta(seconds=BUCKETS * _SECONDS[period])
 
-
-def _pages(period: str) -> Callable[[int], _Page]:
-    """A page for each round: the same one for both sides, another for every round."""
-    width = timedelta(hours=_BUCKETS) if period == "h" else timedelta(days=_BUCKETS)
-
-    def draw(number: int) -> _Page:
-        chance = random.Random(f"{period}{number}")
-        zone = chance.choice(_ZONES)
+    def page(number: int) -> Page:
+        chance = random.Random(f"{seed} {period} {number}")
+        zone = chance.choice(zone_names())
         free = int((_LAST - _FIRST - width).total_seconds() // 3600)
         local = (_FIRST + timedelta(hours=chance.randrange(free))).astimezone(ZoneInfo(zone))
         start = local.replace(minute=0) if period == "h" else local.replace(hour=0, minute=0)
         end = start.astimezone(UTC) + width if period == "h" else start + width
-        return period, zone, start, end
+        return Page(period, zone, start, end)
 
-    return draw
-
-
-def _path(period: str, zone: str, start: datetime, end: datetime) -> str:
-    bounds = {"start": int(start.timestamp()), "end": int(end.timestamp()) - 1}
-    return f"/api/v1/assets/price-history?{urlencode({**bounds, 'period': period, 'tz': zone, 'limit': _BUCKETS})}"
+    return page
 
 
-def _peer(fill: str, period: str, zone: str, start: datetime, end: datetime) -> str:
-    bounds = {"start": int(start.timestamp()), "end": int(end.timestamp())}
-    bucket = _BUCKET[period].format(zone=zone)
-    return _SQL.format(bucket=bucket, fill=fill.format(zone=zone, unit=_UNIT[period], **bounds), **bounds)
+def run(bench: Bench) -> Iterator[Figure]:
+    """Pages of 200 hourly and 200 daily buckets over all assets, never the same twice, on one worker."""
+    with bench.real_prices() as settings, gunicorn(settings) as service, connection(service.url) as ask:
+        for period in ("h", "d"):
+            yield from _against_clickhouse(draw(f"{bench.seed} clickhouse", period), ask, settings)
+        with victoria_metrics() as victoria:
+            rows = victoria.take_prices(settings)
+            yield Figure("rows that VictoriaMetrics was given", rows, "rows", at_least=1)
+            for period in ("h", "d"):
+                yield from _against_victoria(draw(bench.seed, period), ask, victoria)
+
+
+def _against_victoria(
+    page: Callable[[int], Page], ask: Callable[..., bytes], victoria: VictoriaMetrics
+) -> Iterator[Figure]:
+    label = f"200 {page(0).period}, {_SERIES} series"
+    share = _points_alike(page(-100), ask, victoria)
+    medians = in_turns(
+        {"mine": lambda n: ask(page(n).path), "theirs": lambda n: page(n).ask(victoria)}, _ROUNDS, warm_up=20
+    )
+    yield Figure(f"{label}: points of VictoriaMetrics' answer to one of ours", share, "x", at_least=_ALIKE)
+    yield Figure(f"{label}: median", medians["mine"] * 1000, "ms")
+    yield Figure(f"{label}: VictoriaMetrics' median", medians["theirs"] * 1000, "ms")
+    yield Figure(f"{label}: to VictoriaMetrics'", medians["mine"] / medians["theirs"], "x", at_most=1.0)
+
+
+def _points_alike(page: Page, ask: Callable[..., bytes], victoria: VictoriaMetrics) -> float:
+    """Points that VictoriaMetrics answers for each of ours. RuntimeError when one has other series than real prices."""
+    ours = [
+        sum(point["v"] is not None for point in one["points"]) for one in json.loads(ask(page.path))["data"]["series"]
+    ]
+    series, points = count_points(page.ask(victoria))
+    if len(ours) != _SERIES or not 0 < series <= _SERIES:
+        raise RuntimeError(f"{page} has {len(ours)} series here and {series} there, of {_SERIES}.")
+    return points / sum(ours)
+
+
+def _against_clickhouse(
+    page: Callable[[int], Page], ask: Callable[..., bytes], settings: Settings
+) -> Iterator[Figure]:
+    label = f"200 {page(0).period}, {_SERIES} series"
+    path = sql_path(settings)
+    with connection(settings.clickhouse_url or "") as sql:
+        medians = in_turns(
+            {
+                "mine": lambda n: ask(page(n).path),
+                "SQL for the same page": lambda n: sql(path, page(n).sql(filled=True)),
+                "SQL for its filled buckets": lambda n: sql(path, page(n).sql(filled=False)),
+            },
+            rounds=40,
+        )
+    mine = medians.pop("mine")
+    for name, median in medians.items():
+        yield Figure(f"{label}: ClickHouse's JSON, {name}, median", median * 1000, "ms")
+        yield Figure(f"{label}: to ClickHouse's JSON, {name}", mine / median, "x")
+
+
+@cache
+def zone_names() -> list[str]:
+    """Every zone that is named after a place, in order."""
+    return sorted(zone for zone in available_timezones() if zone.partition("/")[0] in _REGIONS)

@@ -9,17 +9,23 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from hashlib import sha256
 
-import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 
-from analytics_service.config import Settings
-from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
+from analytics_service.market.positions import (
+    Account,
+    Balance,
+    Holding,
+    LendPosition,
+    Position,
+    Stake,
+)
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.positions import read_position
 from jobs.registry import JOBS
 from jobs.runner import run_once
+from tests.benchmarks.bench import Bench, client
 from tests.benchmarks.harness import Figure
 
 # A million positions: each address has three to four.
@@ -63,37 +69,32 @@ def crowd_position(number: int, tick: int) -> Position:
     )
 
 
-def run(settings: Settings, addresses: int = ADDRESSES) -> Iterator[Figure]:
-    """A first snapshot, further ones, and lookups. Leaves its rows in the database."""
+def run(bench: Bench, addresses: int = ADDRESSES) -> Iterator[Figure]:
+    """A first snapshot, further ones, and lookups."""
+    with bench.database("positions") as settings, client(settings) as own, closing(Store(settings)) as store:
+        yield from _measured(store, own, addresses)
+
+
+def _measured(store: Store, own: Client, addresses: int) -> Iterator[Figure]:
     label = f"positions of {addresses:,} addresses"
     crowd = Crowd(addresses)
     begun = time.perf_counter()
     for _ in crowd.positions(_NOON):
         pass
     made_up = time.perf_counter() - begun
-    with closing(Store(settings)) as store, closing(_client(settings)) as client:
-        yield Figure(f"{label}: first snapshot", _snapshot(store, crowd, 0) - made_up, "s")
-        yield Figure(f"{label}: the next, 1 % changed", _snapshot(store, crowd, 1) - made_up, "s")
-        yield Figure(f"{label}: the next, 1 % changed", _snapshot(store, crowd, 2) - made_up, "s")
-        yield Figure(f"{label}: rows of items", client.query("SELECT count() FROM position").result_rows[0][0], "rows")
-        since = client.query("SELECT now64(6)").result_rows[0][0]
-        yield Figure(f"{label}: lookup, median", _lookups(store, addresses) * 1000, "ms")
-        median, most = _read_rows(client, since)
-        yield Figure(f"{label}: lookup, median read_rows", median, "rows", at_most=1_000)
-        yield Figure(f"{label}: lookup, most read_rows", most, "rows", at_most=4_000)
+    yield Figure(f"{label}: first snapshot", snapshot(store, crowd, 0) - made_up, "s")
+    yield Figure(f"{label}: the next, 1 % changed", snapshot(store, crowd, 1) - made_up, "s")
+    yield Figure(f"{label}: the next, 1 % changed", snapshot(store, crowd, 2) - made_up, "s")
+    yield Figure(f"{label}: rows of items", own.query("SELECT count() FROM position").result_rows[0][0], "rows")
+    since = own.query("SELECT now64(6)").result_rows[0][0]
+    yield Figure(f"{label}: lookup, median", _lookups(store, addresses) * 1000, "ms")
+    median, most = _read_rows(own, since)
+    yield Figure(f"{label}: lookup, median read_rows", median, "rows", at_most=1_000)
+    yield Figure(f"{label}: lookup, most read_rows", most, "rows", at_most=4_000)
 
 
-def _client(settings: Settings) -> Client:
-    return clickhouse_connect.get_client(
-        dsn=settings.clickhouse_url,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
-        database=settings.clickhouse_database,
-        tz_mode="aware",
-    )
-
-
-def _snapshot(store: Store, source: Crowd, tick: int) -> float:
+def snapshot(store: Store, source: Crowd, tick: int) -> float:
+    """Seconds that the snapshot of a tick takes, with making the positions up."""
     begun = time.perf_counter()
     run_once(JOBS["positions"], source, store, _NOON + tick * _EVERY)
     return time.perf_counter() - begun
@@ -112,10 +113,10 @@ def _lookups(store: Store, addresses: int) -> float:
     return statistics.median(taken)
 
 
-def _read_rows(client: Client, since: datetime) -> tuple[float, int]:
+def _read_rows(own: Client, since: datetime) -> tuple[float, int]:
     """The median and the most of what ClickHouse says the lookups since an instant have read."""
-    client.command("SYSTEM FLUSH LOGS")
-    answer = client.query(
+    own.command("SYSTEM FLUSH LOGS")
+    answer = own.query(
         """
         SELECT medianExact(read_rows), max(read_rows), count()
         FROM system.query_log

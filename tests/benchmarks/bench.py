@@ -1,0 +1,83 @@
+"""What all parts stand on: a running ClickHouse, the folder of real data, and databases made for a part."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlencode
+
+import clickhouse_connect
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.config import Settings
+from analytics_service.importing import import_prices
+from analytics_service.store.connection import Store
+from analytics_service.store.migrations import migrate
+
+
+class Silent:
+    """Shows nothing of an import."""
+
+    def stage(self, label: str, total: int) -> None:
+        """Ignored."""
+
+    def advance(self, count: int) -> None:
+        """Ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a part is given.
+
+    `settings` name a running ClickHouse; `folder` holds the real data; `rows` are those of the large database;
+    `seed` decides which pages are drawn.
+    """
+
+    settings: Settings
+    folder: Path
+    rows: int
+    seed: str
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[Settings]:
+        """Settings that name a new database with the whole schema, which is dropped afterwards."""
+        settings = replace(self.settings, clickhouse_database=f"benchmark_{name}")
+        with closing(Store(settings)) as store:
+            store.execute_outside_database(f"DROP DATABASE IF EXISTS {store.database} SYNC")
+            migrate(store)
+            try:
+                yield settings
+            finally:
+                store.execute_outside_database(f"DROP DATABASE {store.database} SYNC")
+
+    @contextmanager
+    def real_prices(self) -> Iterator[Settings]:
+        """A database of the real prices."""
+        with self.database("real") as settings, closing(Store(settings)) as store:
+            prices, assets = self.folder / "prices_hourly.csv.gz", self.folder / "assets.csv"
+            import_prices(store, [prices], assets, "ms", False, datetime.now(UTC), Silent())
+            yield settings
+
+
+@contextmanager
+def client(settings: Settings) -> Iterator[Client]:
+    """ClickHouse's own client on the database, for what the service itself has no need of."""
+    own = clickhouse_connect.get_client(
+        dsn=settings.clickhouse_url,
+        username=settings.clickhouse_user,
+        password=settings.clickhouse_password,
+        database=settings.clickhouse_database,
+        send_receive_timeout=600,
+        tz_mode="aware",
+    )
+    try:
+        yield own
+    finally:
+        own.close_connections()
+
+
+def sql_path(settings: Settings) -> str:
+    """The path of ClickHouse's HTTP interface that takes a statement for the database as its body."""
+    who = {"user": settings.clickhouse_user, "password": settings.clickhouse_password}
+    return f"/?{urlencode({**who, 'database': settings.clickhouse_database})}"

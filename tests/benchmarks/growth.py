@@ -1,0 +1,129 @@
+"""Pages of a database of 100 million rows beside those of one of a million over the same range of time."""
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.config import Settings
+from analytics_service.store.connection import Store
+from tests.benchmarks.bench import Bench, client
+from tests.benchmarks.gunicorn import gunicorn
+from tests.benchmarks.harness import Figure, connection, in_turns
+from tests.benchmarks.minutes import insert_prices, register
+from tests.benchmarks.pages import BUCKETS, zone_names
+
+_ASSETS = 50
+_SMALL = 1_000_000
+_FIRST = int(datetime(2022, 1, 1, tzinfo=UTC).timestamp())
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+# Seconds that a page spans: BUCKETS hours and days, twelve months, two years.
+_SPANS = {"h": BUCKETS * _HOUR, "d": BUCKETS * _DAY, "m": 365 * _DAY, "y": 730 * _DAY}
+_PLACES = {"start": 0.0, "middle": 0.5, "end": 1.0}
+# Pages at one of these places begin somewhere in this part of what they may begin in.
+_AROUND = 0.05
+_ROUNDS, _WARM_UP = 40, 10
+_BAR = 1.3
+_MOST_MEMORY = 400
+# Of one INSERT, and how long the merges after the last one may take.
+_ROWS_AT_ONCE = 2_000_000
+_SETTLE_SECONDS = 300
+_MERGES = "SELECT count() FROM system.merges WHERE database = currentDatabase()"
+
+_Ask = Callable[[str], bytes]
+_Path = Callable[[int], str]
+
+
+def run(bench: Bench) -> Iterator[Figure]:
+    """Medians of many different pages, asked of a gunicorn for each database in turns; the worker's peak memory."""
+    span = bench.rows // _ASSETS * _MINUTE
+    with bench.database("large") as many, bench.database("small") as few:
+        begun = time.monotonic()
+        _fill(many, _MINUTE, span)
+        yield Figure(f"{bench.rows:,} rows, from the first INSERT to the last merge", time.monotonic() - begun, "s")
+        _fill(few, bench.rows // _SMALL * _MINUTE, span)
+        with gunicorn(many) as large, gunicorn(few) as small:
+            with connection(large.url) as ours, connection(small.url) as theirs:
+                for period in _SPANS:
+                    for place in _PLACES:
+                        path = _page(bench, period, span, place, _HOUR)
+                        yield from _grown(ours, theirs, f"{period} at the {place}", path, _BAR)
+                # What was observed since the last whole hour is read from a table that is a hundred times as large.
+                for period in ("m", "y"):
+                    path = _page(bench, period, span, "middle", 1)
+                    yield from _grown(ours, theirs, f"{period}, ending at any second", path, None)
+                yield from _offsets(ours, bench, span)
+            memory = large.peak_memory() / 2**20
+        yield Figure("peak memory of the large one's worker", memory, "MiB", at_most=_MOST_MEMORY)
+
+
+def _fill(settings: Settings, step: int, span: int) -> None:
+    """Rows of all assets, `step` seconds apart over `span` seconds, inserted some two million at once, and merged."""
+    count, at_once = span // step, _ROWS_AT_ONCE // _ASSETS
+    with closing(Store(settings)) as store, client(settings) as own:
+        for done in range(0, count, at_once):
+            insert_prices(own, _ASSETS, _FIRST + done * step, step, min(at_once, count - done))
+            rows = min(done + at_once, count) * _ASSETS
+            print(f"\r{settings.clickhouse_database}: {rows:,} rows", end="", file=sys.stderr, flush=True)
+        register(store, _ASSETS, _FIRST, _FIRST + (count - 1) * step, count * _ASSETS)
+        _settle(own)
+    print(file=sys.stderr)
+
+
+def _settle(own: Client) -> None:
+    """Return when ClickHouse has merged what it wants to merge by itself, and begins no more for three seconds."""
+    deadline, quiet = time.monotonic() + _SETTLE_SECONDS, 0
+    while quiet < 3:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"ClickHouse still merges after {_SETTLE_SECONDS} s.")
+        time.sleep(1)
+        quiet = 0 if own.query(_MERGES).result_rows[0][0] else quiet + 1
+
+
+def _page(bench: Bench, period: str, span: int, place: str, end_step: int) -> _Path:
+    """Paths of pages that lie near a place of the range, another one for each number.
+
+    They begin at any second, and end a second before a multiple of `end_step` seconds.
+    """
+    width = min(_SPANS[period], span // 2)
+    free = span - width
+
+    def path(number: int) -> str:
+        chance = random.Random(f"{bench.seed} {period} {place} {number}")
+        begin = _FIRST + int(free * (_PLACES[place] * (1 - _AROUND) + _AROUND * chance.random()))
+        end = (begin + width) // end_step * end_step - 1
+        return _history(period, chance.choice(zone_names()), begin, end, 0)
+
+    return path
+
+
+def _history(period: str, zone: str, start: int, end: int, offset: int) -> str:
+    query = {"start": start, "end": end, "period": period, "tz": zone, "limit": BUCKETS, "offset": offset}
+    return f"/api/v1/assets/price-history?{urlencode(query)}"
+
+
+def _grown(ours: _Ask, theirs: _Ask, label: str, path: _Path, bar: float | None) -> Iterator[Figure]:
+    medians = in_turns({"ours": lambda n: ours(path(n)), "theirs": lambda n: theirs(path(n))}, _ROUNDS, _WARM_UP)
+    yield Figure(f"{label}: median of the large one", medians["ours"] * 1000, "ms")
+    yield Figure(f"{label}: to that of {_SMALL:,} rows", medians["ours"] / medians["theirs"], "x", at_most=bar)
+
+
+def _offsets(ask: _Ask, bench: Bench, span: int) -> Iterator[Figure]:
+    """The first and the last full page of hourly grids over nearly all of the range."""
+    last = (int(span * (1 - _AROUND)) // _HOUR // BUCKETS - 1) * BUCKETS
+
+    def path(number: int, offset: int) -> str:
+        chance = random.Random(f"{bench.seed} offsets {number}")
+        start = _FIRST + int(span * _AROUND * chance.random())
+        return _history("h", chance.choice(zone_names()), start, _FIRST + span - 1, offset)
+
+    medians = in_turns({"first": lambda n: ask(path(n, 0)), "last": lambda n: ask(path(n, last))}, _ROUNDS, _WARM_UP)
+    slower, faster = max(medians.values()), min(medians.values())
+    yield Figure("h: median at offset 0", medians["first"] * 1000, "ms")
+    yield Figure(f"h: median at offset {last:,}", medians["last"] * 1000, "ms")
+    yield Figure("h: the slower to the faster of both", slower / faster, "x", at_most=_BAR)

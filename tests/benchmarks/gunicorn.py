@@ -1,0 +1,90 @@
+"""gunicorn as the service runs it, on a free port of this machine, with any application."""
+
+import os
+import re
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from analytics_service import supervised
+from analytics_service.config import Settings
+
+SERVICE = "analytics_service.wsgi:app"
+_READY_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Gunicorn:
+    """A running gunicorn."""
+
+    url: str
+    pid: int
+
+    def peak_memory(self) -> int:
+        """The most memory that any of its workers has held so far, bytes."""
+        return max(_high_water(worker) for worker in self._workers())
+
+    def processor_seconds(self) -> float:
+        """What its workers have used so far, also those that were replaced."""
+        # The arbiter's own fields 16 and 17 are of its children that have ended (proc(5)).
+        ended = _ticks(Path(f"/proc/{self.pid}"), 15)
+        return (ended + sum(_ticks(worker, 13) for worker in self._workers())) / os.sysconf("SC_CLK_TCK")
+
+    def _workers(self) -> list[Path]:
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text("ascii").split()
+        return [Path("/proc") / child for child in children]
+
+
+@contextmanager
+def gunicorn(
+    settings: Settings, application: str = SERVICE, ready: str = "/readyz", **variables: str
+) -> Iterator[Gunicorn]:
+    """A gunicorn configured by the settings, from when `ready` answers; `variables` are for its environment."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    own = replace(settings, bind=bind, log_level="warning")
+    arguments = ["-m", "gunicorn", "-c", "python:analytics_service.gunicorn_conf", application]
+    child = supervised.python(arguments, {**os.environ, **own.to_environment(), **variables})
+    try:
+        _wait(f"http://{bind}{ready}", child)
+        yield Gunicorn(f"http://{bind}", child.pid)
+    finally:
+        child.terminate()
+        child.wait()
+        if child.stdin is not None:
+            child.stdin.close()
+
+
+def _wait(url: str, child: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while True:
+        try:
+            urllib.request.urlopen(url).close()  # noqa: S310 - our own service on loopback
+            return
+        except urllib.error.URLError:
+            if child.poll() is not None or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _high_water(process: Path) -> int:
+    """VmHWM of a process, bytes."""
+    found = re.search(r"^VmHWM:\s*(\d+) kB$", (process / "status").read_text("ascii"), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def _ticks(process: Path, field: int) -> int:
+    """User and system time: two neighbouring fields of a process's stat, counted from 0."""
+    try:
+        # The name, in parentheses, may hold spaces.
+        fields = (process / "stat").read_text("utf-8").rpartition(")")[2].split()
+    except FileNotFoundError:
+        # It ended just now, and the arbiter has counted it in or will.
+        return 0
+    return int(fields[field - 2]) + int(fields[field - 1])

@@ -1,0 +1,59 @@
+"""Prices at even steps, made by ClickHouse itself and inserted into the table, so that its view fills the rollup."""
+
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.store.assets import write_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Run, complete, new_version
+
+# Prices in units of 10^-18 USD, of an asset (from 0) at a place in the range (from 0), in SQL.
+WALK = "toInt128(200000 + asset * 76543 + walk) * toInt128('10000000000000000')"
+HOURLY = "toInt128(200000 + cityHash64(asset, intDiv(place, 60)) % 9973) * toInt128('10000000000000000')"
+NOISE = (
+    "toInt128(2000 + asset * 765) * toInt128('1000000000000000000') + "
+    "toInt128(cityHash64(asset, place) % 1000000000000000000)"
+)
+# Versions: the millisecond at which a job of the instant began to write, or an import's, the same for all rows.
+JOBS = "toUInt64(begin + step * place) * 1000 + cityHash64(begin, place) % 1000"
+IMPORT = "toUInt64(1760000000000)"
+
+_INSERT = """
+INSERT INTO price
+WITH {begin} AS begin, {step} AS step
+SELECT
+    'token;' || address AS asset_id,
+    toDateTime(begin + step * place, 'UTC') AS observed_at,
+    reinterpret({price}, 'Decimal(38, 18)') AS price,
+    {version} AS version
+FROM
+(
+    SELECT
+        number AS asset,
+        '0x' || leftPad(lower(hex(number)), 40, '0') AS address,
+        range({count}) AS places,
+        -- Cents away from where the walk began; a step is at most ten.
+        arrayCumSum(place -> toInt64(cityHash64(number, begin, place) % 21) - 10, places) AS walks
+    FROM numbers({assets})
+)
+ARRAY JOIN places AS place, walks AS walk
+"""
+
+
+def insert_prices(
+    client: Client, assets: int, begin: int, step: int, count: int, price: str = WALK, version: str = JOBS
+) -> None:
+    """Insert `count` observations of each asset, the first at unix second `begin`, `step` seconds apart."""
+    statement = _INSERT.format(assets=assets, begin=begin, step=step, count=count, price=price, version=version)
+    client.command(statement)
+
+
+def register(store: Store, assets: int, first: int, last: int, rows: int) -> None:
+    """Make such prices visible, as an import would: definitions of the assets, and a row in the ledger."""
+    version = new_version()
+    write_assets(store, [_asset(number) for number in range(assets)], version)
+    complete(store, [Run("prices", last, "import", first, last, rows, "benchmark", version)])
+
+
+def _asset(number: int) -> Asset:
+    return Asset(AssetGroup.TOKEN, f"0x{number:040x}", f"Asset {number}", f"A{number}", f"a{number}", 18, 4)

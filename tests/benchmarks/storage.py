@@ -1,0 +1,86 @@
+"""Bytes of stored prices: beside VictoriaMetrics', of the rollup beside the raw table, and of each codec there is."""
+
+from collections.abc import Iterator
+
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.config import Settings
+from analytics_service.store.embedded_folder import DataFolder
+from tests.benchmarks.bench import Bench, client
+from tests.benchmarks.candidates import DECIMALS, WHOLE_NUMBERS, measure
+from tests.benchmarks.harness import Figure
+from tests.benchmarks.minutes import HOURLY, IMPORT, JOBS, NOISE, WALK, insert_prices
+from tests.benchmarks.victoria import disk_usage, victoria_metrics
+
+# A quarter of 2022, which begins and ends with whole cells.
+_BEGIN, _DAYS, _ASSETS = 1_640_995_200, 90, 20
+# Prices of every minute: how they move, who wrote them, and the rollup's bound. Repeated prices of one version take
+# hardly any room by themselves; no bound can be kept against that.
+_KINDS = {
+    "two decimals, by jobs": (WALK, JOBS, 0.25),
+    "two decimals, imported": (WALK, IMPORT, 0.25),
+    "18 decimals at random, by jobs": (NOISE, JOBS, 0.25),
+    "changing once an hour, by jobs": (HOURLY, JOBS, 0.25),
+    "changing once an hour, imported": (HOURLY, IMPORT, None),
+}
+_CODECS = {
+    "price": {"price": DECIMALS, "observed_at": WHOLE_NUMBERS},
+    "price_rollup": {"price": DECIMALS, "cell": WHOLE_NUMBERS, "rank": WHOLE_NUMBERS},
+}
+_BYTES = """
+SELECT sum(rows), sum(data_compressed_bytes), sum(bytes_on_disk)
+FROM system.parts
+WHERE active AND database = currentDatabase() AND table = {table:String}
+"""
+_FOLDERS = """
+SELECT path
+FROM system.parts
+WHERE active AND database = currentDatabase() AND table = 'price'
+"""
+
+
+def run(bench: Bench) -> Iterator[Figure]:
+    """Bytes a row, all merges done. Real prices are what the table holds of them: whole seconds, no repeats."""
+    for name, (price, version, bar) in _KINDS.items():
+        with bench.database("minutes") as settings, client(settings) as made:
+            insert_prices(made, _ASSETS, _BEGIN, 60, _DAYS * 1_440, price, version)
+            yield from _rollup_share(made, f"minutes, {name}", bar)
+            if version == JOBS and price == WALK:
+                yield from measure(made, "price", "version", WHOLE_NUMBERS, "minutes, by jobs")
+    with bench.real_prices() as settings, client(settings) as real:
+        for table, columns in _CODECS.items():
+            for column, codecs in columns.items():
+                yield from measure(real, table, column, codecs, "real prices")
+        yield from _against_victoria(settings, real)
+
+
+def _against_victoria(settings: Settings, real: Client) -> Iterator[Figure]:
+    rows, data, _ = _merged(real, "price")
+    folder = DataFolder(settings.data_dir).server
+    ours = sum(disk_usage(folder / path) for (path,) in real.query(_FOLDERS).result_rows)
+    with victoria_metrics() as victoria:
+        stored = victoria.take_prices(settings)
+        victoria.merge()
+        their_data, theirs = victoria.data_bytes(), victoria.disk_usage()
+    if stored != rows:
+        raise RuntimeError(f"VictoriaMetrics has {stored:,} rows of {rows:,}.")
+    yield Figure("real prices, raw table: du of its parts", ours / rows, "bytes/row")
+    yield Figure("real prices, VictoriaMetrics: du of its data folder", theirs / rows, "bytes/row")
+    yield Figure("real prices, raw table: to VictoriaMetrics'", ours / theirs, "x", at_most=1.0)
+    yield Figure("real prices, raw table: data_compressed_bytes", data / rows, "bytes/row")
+    yield Figure("real prices, VictoriaMetrics: vm_data_size_bytes", their_data / rows, "bytes/row")
+    yield Figure("real prices, raw table: data alone to VictoriaMetrics'", data / their_data, "x")
+
+
+def _rollup_share(made: Client, label: str, bar: float | None) -> Iterator[Figure]:
+    rows, _, disk = _merged(made, "price")
+    _, _, rollup = _merged(made, "price_rollup")
+    yield Figure(f"{label}: bytes_on_disk", disk / rows, "bytes/row")
+    yield Figure(f"{label}: rollup's to raw table's", rollup / disk, "x", at_most=bar)
+
+
+def _merged(asked: Client, table: str) -> tuple[int, int, int]:
+    """Rows, compressed bytes of data, and bytes on disk of a table whose parts are all merged first."""
+    asked.command(f"OPTIMIZE TABLE {table} FINAL")
+    rows, data, disk = asked.query(_BYTES, parameters={"table": table}).result_rows[0]
+    return rows, data, disk

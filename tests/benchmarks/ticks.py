@@ -1,0 +1,60 @@
+"""What the jobs' snapshots cost: prices of 1,000 assets, and positions of 100,000 accounts of which 1 % changed."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from statistics import median
+
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.prices import Price
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.benchmarks.bench import Bench
+from tests.benchmarks.harness import Figure
+from tests.benchmarks.positions import Crowd, snapshot
+
+_ASSETS, _ADDRESSES = 1_000, 100_000
+_NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_TICKS = 5
+_MOST_SECONDS = 5
+
+
+class Exchange(SimulatedSource):
+    """So many assets, each of another price at every tick."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__("1")
+        keys = [f"0x{number:040x}" for number in range(count)]
+        self._assets = [Asset(AssetGroup.TOKEN, key, key, key[-4:], key[-4:], 18, 4) for key in keys]
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        """The same at every instant."""
+        return self._assets
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        """With 18 decimals."""
+        moved = Decimal(int(at.timestamp())).scaleb(-18)
+        return [Price(asset.id, at, number + moved) for number, asset in enumerate(self._assets, 1)]
+
+
+def run(bench: Bench) -> Iterator[Figure]:
+    """Medians of ticks that follow a first one, with what the source takes to make its answers up."""
+    with bench.database("ticks") as settings, closing(Store(settings)) as store:
+        exchange, crowd = Exchange(_ASSETS), Crowd(_ADDRESSES)
+        prices = [_prices(store, exchange, tick) for tick in range(_TICKS)]
+        positions = [snapshot(store, crowd, tick) for tick in range(_TICKS)]
+    price, position = median(prices[1:]), median(positions[1:])
+    yield Figure(f"tick of {_ASSETS:,} prices, median", price, "s")
+    yield Figure(f"first tick of {_ADDRESSES:,} positions", positions[0], "s")
+    yield Figure(f"tick of {_ADDRESSES:,} positions, 1 % changed, median", position, "s")
+    yield Figure("both ticks together", price + position, "s", at_most=_MOST_SECONDS)
+
+
+def _prices(store: Store, exchange: Exchange, tick: int) -> float:
+    begun = time.perf_counter()
+    run_once(JOBS["prices"], exchange, store, _NOON + tick * timedelta(minutes=1))
+    return time.perf_counter() - begun
