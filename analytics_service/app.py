@@ -39,13 +39,9 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
     def warm(self, now: int) -> None:
         """Make ready for requests, as of a unix second. What takes longer, or hangs, goes on beside them."""
-        getting_ready = threading.Thread(target=self._get_ready, args=(now,), name="warm", daemon=True)
+        getting_ready = threading.Thread(target=warm, args=(self, now, self.memory.settle), name="warm", daemon=True)
         getting_ready.start()
         getting_ready.join(_READY_SECONDS)
-
-    def _get_ready(self, now: int) -> None:
-        warm(self, now)
-        self.memory.settle()
 
 
 def _now() -> datetime:

@@ -9,6 +9,7 @@ from wsgiref.util import setup_testing_defaults
 
 log = logging.getLogger(__name__)
 
+_DAY = 86_400
 _HISTORIES = (
     "/api/v1/assets/price-history",
     "/api/v1/markets/lend/rate-history",
@@ -18,17 +19,25 @@ _HISTORIES = (
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state")
 
 
-def warm(app: Callable[..., Iterable[bytes]], now: int) -> None:
+def warm(app: Callable[..., Iterable[bytes]], now: int, settle: Callable[[], None]) -> None:
     """Ask a WSGI application for its newest state and history, as of a unix second.
 
-    From then on histories fill their memory in the background. A store that is away is waited for: see App.warm.
+    That makes histories fill their memory in the background. `settle` waits until they have; then they are asked once
+    more, so that the first page that comes from memory is not a caller's. A store that is away is waited for: see
+    App.warm.
     """
     begun = time.monotonic()
-    page = urlencode({"start": now - 86_400, "end": now, "period": "h"})
-    asked = [*((path, page) for path in _HISTORIES), *((path, "") for path in _STATES)]
-    statuses = [_ask(app, path, query) for path, query in asked]
+    statuses = [_ask(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
+    settle()
+    statuses += [_ask(app, path, query) for path, query in _pages(now - _DAY)]
     took = (time.monotonic() - begun) * 1000
     log.info("Warmed up in %.0f ms: %d of %d answers", took, sum(map("200 OK".__eq__, statuses)), len(statuses))
+
+
+def _pages(end: int) -> list[tuple[str, str]]:
+    """A day of each history. Names of zones are looked up with the first one that is given."""
+    query = urlencode({"start": end - _DAY, "end": end, "period": "h", "tz": "UTC"})
+    return [(path, query) for path in _HISTORIES]
 
 
 def _ask(app: Callable[..., Iterable[bytes]], path: str, query: str) -> str:

@@ -78,10 +78,10 @@ class Memory:
                 loader.start()
                 self._loader = loader
 
-    def settle(self, seconds: float | None = None) -> None:
-        """Wait until everything that is wanted has been loaded, or so long."""
+    def settle(self) -> None:
+        """Wait until everything that is wanted has been loaded."""
         if loader := self._loader:
-            loader.join(seconds)
+            loader.join()
 
     def _load_wanted(self) -> None:
         while wanted := self._next():

@@ -80,9 +80,24 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
 
 
 def read_heads(store: Store) -> dict[str, Head]:
-    """The newest state of each family, by family."""
-    rows = store.frame("snapshot_heads").iter_rows(named=True)
-    return {row["family"]: Head(**row | {"rewriting": bool(row["rewriting"])}) for row in rows}
+    """The newest state of each family, by family.
+
+    Announcements are read first: a run ends in the ledger before its announcement does, so that one which is not
+    seen here any more is in the heads.
+    """
+    broken_at: dict[str, int] = {}
+    rewriting: set[str] = set()
+    for family, heard_at, dead in store.frame("publications").iter_rows():
+        if dead:
+            broken_at[family] = max(heard_at, broken_at.get(family, 0))
+        else:
+            rewriting.add(family)
+    return {
+        row["family"]: Head(
+            **row, broken_at=broken_at.get(row["family"], 0), rewriting=row["family"] in rewriting
+        )
+        for row in store.frame("snapshot_heads").iter_rows(named=True)
+    }
 
 
 def oldest_change(store: Store, since: Head, head: Head) -> int:

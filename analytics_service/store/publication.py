@@ -2,7 +2,7 @@
 
 Readers look at the ledger, and at what is announced here, once a second (heads.py), and again after a read that took so
 long that a run might have announced itself and begun in the meantime: a read is safe when less than NOTICE has passed
-since the look before it. A run is taken for dead when nothing was heard of it for a minute (snapshot_heads.sql); what
+since the look before it. A run is taken for dead when nothing was heard of it for a minute (publications.sql); what
 it left then counts as another state, so that no cache mixes it with the one before.
 """
 

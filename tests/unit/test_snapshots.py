@@ -55,10 +55,14 @@ class Ledger(Store):
         return self
 
     def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
-        """One head a family."""
+        """One head a family, and the runs that tell of it: one that died, and one that rewrites history now."""
         if self.away:
             raise StoreUnavailable("away")
-        return pl.DataFrame([asdict(head) for head in self.heads.values()])
+        heads = pl.DataFrame([asdict(head) for head in self.heads.values()])
+        if query == "snapshot_heads":
+            return heads.drop("broken_at", "rewriting")
+        dead = heads.filter(pl.col("broken_at") > 0).select("family", heard_at="broken_at", dead=1)
+        return dead.vstack(heads.filter("rewriting").select("family", heard_at="at", dead=0))
 
 
 class Counted(SnapshotPath):

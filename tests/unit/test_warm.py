@@ -24,6 +24,6 @@ def test_every_question_is_one_that_the_service_has_an_answer_to(caplog: pytest.
         return app(environ, start)
 
     with caplog.at_level(logging.INFO):
-        warm(watched, 1772366400)
+        warm(watched, 1772366400, lambda: None)
     assert set(statuses) == {"503 Service Unavailable"}
     assert f"0 of {len(statuses)} answers" in caplog.text
