@@ -30,6 +30,8 @@ _REFUSED_USER = frozenset({192, 193, 194, 516})
 # UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is not there yet, or older.
 _NO_SCHEMA = frozenset({47, 60, 81})
 _CLIENT_MARGIN = 5
+# Connections that are kept for jobs, and for what fills a worker's memory, beside the requests.
+_BESIDE_REQUESTS = 6
 
 
 class Store:
@@ -143,7 +145,7 @@ def _connect(settings: Settings) -> Client:
         pool_mgr=get_pool_manager(
             ca_cert=settings.clickhouse_ca_cert,
             verify=settings.clickhouse_verify,
-            maxsize=max(settings.threads, 4),
+            maxsize=settings.threads + _BESIDE_REQUESTS,
             retries=False,
         ),
     )
