@@ -20,7 +20,8 @@ from analytics_service.cli_parts import Bars, Commands, import_options, option, 
 from analytics_service.cli_values import parse_duration, parse_instant
 from analytics_service.config import Settings, table
 from analytics_service.errors import SchemaError, SettingError
-from analytics_service.importing import PRICES, RATES, Family, import_files
+from analytics_service.import_families import PRICES, RATES, Family
+from analytics_service.importing import import_files
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
 from analytics_service.status import report
