@@ -230,7 +230,7 @@ def test_the_scheduler_takes_a_first_snapshot_and_stops_when_told(store: Store) 
             return super().prices(at)
 
     thread = threading.Thread(
-        target=scheduler.run, args=(Settings(prices_every=60), StoppingSource("1"), store, stop), daemon=True
+        target=scheduler.run, args=(Settings(prices_every=60), StoppingSource("1"), store, stop, [PRICES]), daemon=True
     )
     thread.start()
     thread.join(timeout=20)
