@@ -106,7 +106,7 @@ class Settings:
 
     bind: str = _setting("127.0.0.1:8000", address, "Address the HTTP service listens on.")
     workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
-    threads: int = _setting(4, whole(1, 256), "Threads of each worker; as many connections to ClickHouse are pooled.")
+    threads: int = _setting(4, whole(1, 256), "Threads of each worker: requests that it answers at the same time.")
     source: str = _setting(
         "simulated", source, "Where jobs take snapshots from: simulated, simulated:<seed>, or none."
     )
