@@ -4,6 +4,7 @@ It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own option
 """
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,11 +19,12 @@ try:
 except SettingError as error:
     sys.exit(f"Error: {error}")
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 proc_name = "analytics-service"
 bind = _settings.bind
 workers = _settings.workers
-worker_class = "gthread"
+worker_class = "analytics_service.gunicorn_worker.Worker"
 threads = _settings.threads
 # Its socket would be shared by all gunicorns of a user.
 control_socket_disable = True
@@ -51,9 +53,27 @@ logconfig_dict = logs.configuration(_settings.log_level)
 def on_starting(server: Any) -> None:
     """Called in the arbiter, before it forks: workers end with the arbiter, and the arbiter with `up`."""
     supervised.end_with_supervisor()
+    # Until it has handlers of its own, a worker has the arbiter's: they put a signal into a queue that nobody reads
+    # there, and the arbiter would wait for that worker as long as for the slowest request.
+    os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)
 
 
 def post_worker_init(worker: Any) -> None:
     """Called in a worker, before it takes requests. Another application than ours is left alone."""
-    if hasattr(worker.wsgi, "warm"):
+    # One that was told to stop while it was loading will take none.
+    if worker.alive and hasattr(worker.wsgi, "warm"):
         worker.wsgi.warm(int(time.time()))
+
+
+def _hold_stops() -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+
+
+def _release_stops() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+
+
+def _end_on_stops() -> None:
+    for number in _STOPS:
+        signal.signal(number, signal.SIG_DFL)
+    _release_stops()
