@@ -106,7 +106,8 @@ class Archive:
         if places is None:
             return None
         first = min((one.first_month for one in series.values()), default=until)
-        needed = dict.fromkeys(spot.place for spot in places if spot.place.end > first)
+        # Hours ascend, so a place's last spot says the last one that is needed.
+        needed = {spot.place: spot.hours[-1] for spot in places if spot.place.end > first}
         chunks = self._memory.find(self._history, state.head, needed)
         if chunks is None or len(chunks) < len(needed):
             missing = [place for place in needed if place not in (chunks or ())]
@@ -122,7 +123,9 @@ class Archive:
             state = State(head, read_series(self._store, self._history, head.last_observed_at))
             closed = min(old.head.last_observed_at, oldest_change(self._store, old.head, head)) if old else 0
             span = span_of(len(state.series))
-            self._memory.move(self._history, head, lambda place: place.end <= closed and place.span == span)
+            self._memory.move(
+                self._history, head, lambda place: place.hours_before(closed) if place.span == span else 0
+            )
             self._state = state
         if old is None:
             self._memory.want(self._history, _all_places(state), self._load, urgent=False)
@@ -132,8 +135,9 @@ class Archive:
         """Load a chunk of the newest state into memory."""
         state = self.at(self._heads.get(self.family))
         until = state.head.last_observed_at + 1
+        begun = (self._memory.find(self._history, state.head, {place: 0}) or {}).get(place)
         chunk = self._heads.steadily_at(
-            state.head, lambda: load_chunk(self._store, self._history, state.series, place, until)
+            state.head, lambda: load_chunk(self._store, self._history, state.series, place, until, begun)
         )
         self._memory.put(self._history, state.head, place, chunk)
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 
@@ -20,6 +20,8 @@ HOUR = 3600
 _SPAN = 2048
 # Of more series than this a chunk has fewer hours, so that it is no larger.
 _SERIES = 128
+# No asset has this id, and so no values.
+_NOBODY = ""
 
 
 def span_of(series: int) -> int:
@@ -50,19 +52,24 @@ class Place:
         """Begins of its hours, and of the next one's first."""
         return range(self.first, self.end + 1, HOUR)
 
+    def hours_before(self, second: int) -> int:
+        """How many of its hours end at or before a second."""
+        return min(max((second - self.first) // HOUR, 0), self.span)
+
 
 @dataclass(frozen=True)
 class Chunk:
     """Values of `ids` at the ends of a chunk's hours, series by series, as of one state of the history.
 
     `endings` is each value as it ends a point, `observed_at` when it was observed (unix s). In both a series without
-    any values follows the last one, for those that are not there.
+    any values follows the last one, for those that are not there. Only the first `known` hours hold.
     """
 
     ids: Mapping[str, int]
     span: int
     endings: pl.Series
     observed_at: pl.Series
+    known: int
 
     @cached_property
     def size(self) -> int:
@@ -76,11 +83,39 @@ class Chunk:
         owner, hour = layout(len(ids), len(hours))
         return bases[owner] + pl.Series(hours, dtype=pl.UInt32)[hour]
 
+    def knowing(self, hours: int) -> "Chunk":
+        """The same, when of what it knows no more than so many hours hold."""
+        return self if hours >= self.known else replace(self, known=hours)
 
-def load_chunk(store: Store, history: History, series: Mapping[str, Series], place: Place, until: int) -> Chunk:
-    """A chunk read from the store, as of `until` (exclusive, unix s)."""
-    values = read_values(store, history, series, place.hours, until, whole=True, thinned=True)
-    return make_chunk(series, values, place.span)
+    def followed_by(self, later: "Chunk") -> "Chunk":
+        """The hours that are known, and then those of another chunk, of whose series it is."""
+        ids = [*later.ids, _NOBODY]
+        before, after = self.rows(ids, range(self.known)), later.rows(ids, range(later.span))
+        span = self.known + later.span
+        owner, hour = layout(len(ids), span)
+        index = pl.DataFrame({"owner": owner, "hour": hour}).select(
+            pl.when(pl.col("hour") < self.known)
+            .then(pl.col("owner") * self.known + pl.col("hour"))
+            .otherwise(len(before) + pl.col("owner") * later.span + pl.col("hour") - self.known)
+        )
+        order = index.to_series()
+        return Chunk(
+            ids=later.ids,
+            span=span,
+            endings=pl.concat([self.endings[before], later.endings[after]])[order].rechunk(),
+            observed_at=pl.concat([self.observed_at[before], later.observed_at[after]])[order].rechunk(),
+            known=span,
+        )
+
+
+def load_chunk(
+    store: Store, history: History, series: Mapping[str, Series], place: Place, until: int, begun: Chunk | None
+) -> Chunk:
+    """A chunk read from the store, as of `until` (exclusive, unix s), but for the hours that `begun` knows."""
+    known = begun.known if begun else 0
+    values = read_values(store, history, series, place.hours[known:], until, whole=True, thinned=True)
+    read = make_chunk(series, values, place.span - known)
+    return begun.followed_by(read) if begun else read
 
 
 def make_chunk(ids: Iterable[str], values: pl.DataFrame, span: int) -> Chunk:
@@ -91,6 +126,7 @@ def make_chunk(ids: Iterable[str], values: pl.DataFrame, span: int) -> Chunk:
         span=span,
         endings=endings(padded["value"]).rechunk(),
         observed_at=padded["observed_at"].fill_null(0).cast(pl.UInt32).rechunk(),
+        known=span,
     )
 
 

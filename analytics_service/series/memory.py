@@ -31,19 +31,24 @@ class Memory:
         self._wanted: OrderedDict[_Key, tuple[Load, bool]] = OrderedDict()
         self._loader: threading.Thread | None = None
 
-    def move(self, history: History, state: Hashable, keeps: Callable[[Place], bool]) -> None:
-        """The history has another state; only the chunks that `keeps` says are what they were."""
+    def move(self, history: History, state: Hashable, keeps: Callable[[Place], int]) -> None:
+        """The history has another state; of a chunk only as many hours as `keeps` says are what they were."""
         with self._lock:
             self._states[history] = state
-            for key in [key for key in self._chunks if key[0] == history and not keeps(key[1])]:
-                self._size -= self._chunks.pop(key).size
+            for key in [key for key in self._chunks if key[0] == history]:
+                hours = keeps(key[1])
+                if hours:
+                    self._chunks[key] = self._chunks[key].knowing(hours)
+                else:
+                    self._size -= self._chunks.pop(key).size
 
-    def find(self, history: History, state: Hashable, places: Collection[Place]) -> Mapping[Place, Chunk] | None:
-        """The chunks at these places that are there; None when the history has another state."""
+    def find(self, history: History, state: Hashable, hours: Mapping[Place, int]) -> Mapping[Place, Chunk] | None:
+        """The chunks at these places that know the hour given there; None when the history has another state."""
         with self._lock:
             if self._states.get(history) != state:
                 return None
-            found = {place: self._chunks[history, place] for place in places if (history, place) in self._chunks}
+            known = [place for place, hour in hours.items() if self._knows(history, place, hour)]
+            found = {place: self._chunks[history, place] for place in known}
             for place in found:
                 self._chunks.move_to_end((history, place))
             return found
@@ -103,10 +108,14 @@ class Memory:
             while self._wanted:
                 key, (load, urgent) = self._wanted.popitem(last=False)
                 has_room = self._size + self._largest <= self._limit
-                if key not in self._chunks and (urgent or has_room):
+                if not self._knows(*key, key[1].span - 1) and (urgent or has_room):
                     return load, key[1]
             self._loader = None
             return None
+
+    def _knows(self, history: History, place: Place, hour: int) -> bool:
+        chunk = self._chunks.get((history, place))
+        return chunk is not None and hour < chunk.known
 
     def _forget_wanted(self) -> None:
         with self._lock:

@@ -75,6 +75,43 @@ def test_a_page_from_chunks_is_the_page_of_the_observations(
     assert [one["points"] for one in answer] == [known.page(name, grid, end, 0, 9999, carry) for name in series]
 
 
+@given(
+    before=st.dictionaries(st.sampled_from("abd"), observed, min_size=1),
+    later=st.dictionaries(st.sampled_from("abcd"), observed),
+    span=st.sampled_from([1, 5, 24, span_of(3)]),
+    phase=st.sampled_from([0, 2700]),
+    near=st.integers(-2, 1),
+    share=st.floats(0, 1, exclude_max=True),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_chunk_that_goes_on_is_the_chunk_read_anew(
+    before: dict[str, Seen], later: dict[str, Seen], span: int, phase: int, near: int, share: float
+) -> None:
+    """What is new, also of new series, was observed at or after the end of the last hour that is kept."""
+    place = Place(phase, BOUNDARY // (span * HOUR) + near, span)
+    kept = int(share * span)
+    edge, newest = place.hours[kept], BOUNDARY + 2 * WEEKS
+    now = {
+        name: [
+            *(one for one in before.get(name, []) if one[0] < edge),
+            *(one for one in later.get(name, []) if one[0] >= edge),
+        ]
+        for name in sorted({*before, *later})
+    }
+    begun = chunk_at(place, before, newest).knowing(kept)
+    rest = sample(rows_of(list(now.values())), len(now), [0] * (span - kept), place.hours[kept + 1 :])
+    whole, anew = begun.followed_by(make_chunk(now, rest, span - kept)), chunk_at(place, now, newest)
+    assert (whole.ids, whole.span, whole.known) == (anew.ids, span, span)
+    assert whole.endings.to_list() == anew.endings.to_list()
+    assert whole.observed_at.to_list() == anew.observed_at.to_list()
+
+
+@given(phase=st.sampled_from([0, 900, 2700]), number=st.integers(0, 9), second=st.integers(0, 10 * 24 * HOUR))
+def test_hours_before_a_second_have_ended_by_then(phase: int, number: int, second: int) -> None:
+    place = Place(phase, number, 24)
+    assert place.hours_before(second) == sum(end <= second for end in place.hours[1:])
+
+
 def test_a_series_that_a_chunk_does_not_know_has_no_values() -> None:
     place = Place(0, 210, span_of(3))
     chunk = chunk_at(place, {"a": [(BOUNDARY, Decimal(1))]}, BOUNDARY + 9 * HOUR)
