@@ -91,8 +91,9 @@ class Archive:
         found = self._chunks(state, series, query, until, known=hour) if begins[buckets - 1] <= hour else None
         if found is None:
             return None
+        # The first hour of zones a part of an hour off begins before 1970; no observation does.
         later = self._heads.steadily_at(
-            state.head, lambda: read_since(self._store, self._history, series, hour, until)
+            state.head, lambda: read_since(self._store, self._history, series, max(hour, 0), until)
         )
         values = recall(*found, list(series), begins, carry=query.carry)
         last = range(buckets - 1, len(values), len(begins) - 1)

@@ -150,7 +150,7 @@ def spots(begins: Sequence[int], until: int, span: int, known: int | None = None
         return None
     found: list[Spot] = []
     for phase, run in groupby(range(len(ends)), key=phases.__getitem__):
-        latest = ((known or until) - 1 - phase) // HOUR
+        latest = ((until if known is None else known) - 1 - phase) // HOUR
         hours = [ends[place] // HOUR - 1 for place in run]
         # They ascend, so those that are too late stand at the end.
         timely = bisect_right(hours, latest)

@@ -82,6 +82,20 @@ def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testin
     pages.compare(begins[0], begins[1], "d", 1, "Africa/Monrovia", 10, 0, True, None, begins)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/St_Johns"])
+def test_the_first_hour_there_is_can_be_cut_short(client: falcon.testing.TestClient, store: Store, zone: str) -> None:
+    """Hours of zones a half off begin before 1970, and no chunk of memory tells of a time before its first hour."""
+    rows = {"token;a": [(600, Decimal(1)), (3000, Decimal(2))], "token;b": [(1200, Decimal(3)), (9000, Decimal(4))]}
+    commit(store, rows)
+    pages = Pages(client, merged(rows), random.Random(1))
+    for _ in range(2):
+        for end in (0, 599, 600, 900, 1799, 1800, 2999, 3599):
+            grid = oracle.begins(0, end, "h", 1, zone)
+            pages.compare(0, end, "h", 1, zone, 10, 0, True, None, grid)
+            pages.compare(0, end, "h", 1, zone, 10, 0, False, None, grid)
+        client.app.memory.settle()
+
+
 def test_a_value_never_comes_from_after_the_end_or_from_an_uncommitted_run(
     client: falcon.testing.TestClient, store: Store
 ) -> None:
