@@ -101,25 +101,28 @@ class Heads:
             waits = now - self._known[1] >= (_MAX_AGE_WITHOUT_STORE if self._away else _STALE)
             if self._lock.acquire(blocking=waits):
                 try:
-                    self._refresh()
+                    self._refresh(now)
                 finally:
                     self._lock.release()
         if self._clock() - self._known[1] >= _MAX_AGE_WITHOUT_STORE:
             raise StoreUnavailable("The ledger could not be read for too long.")
         return self._known
 
-    def _refresh(self) -> None:
+    def _refresh(self, asked_at: float) -> None:
         # Another thread may have read while this one waited.
-        if self._clock() - self._tried_at < _MAX_AGE:
+        if asked_at - self._tried_at < _MAX_AGE:
             return
+        # What a slow store answers is as old as the question; a failure counts from its end.
+        tried_at = self._clock()
         try:
             self._read()
             self._away = False
         except StoreUnavailable as error:
             self._away = True
+            tried_at = self._clock()
             log.warning("The ledger cannot be read: %s", error)
         finally:
-            self._tried_at = self._clock()
+            self._tried_at = tried_at
 
     def _read(self) -> tuple[Known, float]:
         begun = self._clock()

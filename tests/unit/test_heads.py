@@ -127,6 +127,60 @@ def test_nobody_goes_on_with_what_was_known_a_second_ago(ledger: Ledger) -> None
     assert seen == [2]
 
 
+def test_what_a_slow_ledger_answers_is_as_old_as_the_question(ledger: Ledger) -> None:
+    """Reading takes 0.6 s, and another run is completed right after it began."""
+    now = [100.0]
+
+    class Slow(Ledger):
+        def look_again(self) -> None:
+            now[0] += 0.6
+
+    slow = Slow()
+    heads = heads_at(slow, now)
+    assert heads.get("prices").version == 1
+    slow.version, now[0] = 2, 101.1
+    assert heads.get("prices").version == 2
+
+
+def test_who_waits_for_a_slow_ledger_is_not_told_what_it_knew_long_before(ledger: Ledger) -> None:
+    """One thread reads for 5 s; a run is completed meanwhile, and more than a second later another thread asks."""
+    now = [100.0]
+    heads = heads_at(ledger, now)
+    heads.get("prices")
+    seen = []
+
+    def ask() -> None:
+        asking.set()
+        seen.append(heads.get("prices").version)
+
+    asking = threading.Event()
+    other = threading.Thread(target=ask)
+
+    class Slow(Ledger):
+        def look_again(self) -> None:
+            known.append(self.version)
+            if len(known) == 1:
+                now[0] += 4.0
+                other.start()
+                asking.wait()
+                other.join(0.1)
+                now[0] += 1.0
+
+        def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
+            rows = super().frame(query, parts, **parameters)
+            if query == "snapshot_heads" and len(known) == 1:
+                rows = rows.with_columns(version=pl.lit(1, pl.Int64))
+                self.version = 2
+            return rows
+
+    known: list[int] = []
+    heads._store = Slow()
+    now[0] = 101.0
+    heads.get("prices")
+    other.join()
+    assert seen == [2]
+
+
 def steady_at(ledger: Ledger, now: list[float]) -> Heads:
     """Heads whose pauses pass the time."""
 
