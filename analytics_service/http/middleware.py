@@ -36,7 +36,13 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """Where the answer's headers depend on the caller's origin, caches must know."""
+        """Where the answer's headers depend on the caller's origin, caches must know.
+
+        Where all are let in they do not: caches give browsers what callers without an origin were told.
+        """
         super().process_response(req, resp, resource, req_succeeded)
-        if self.allow_origins != "*":
+        if self.allow_origins == "*":
+            resp.set_header("Access-Control-Allow-Origin", "*")
+            resp.set_header("Access-Control-Expose-Headers", str(self.expose_headers))
+        else:
             resp.append_header("Vary", "Origin")

@@ -70,6 +70,8 @@ ROUTES = {
 }
 # Paths that show no snapshot; all others do.
 OPERATIONAL = ("/healthz", "/readyz", "/metrics", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
+# What lets browsers of other origins read an answer.
+FOR_BROWSERS = ("access-control-allow-origin", "access-control-expose-headers")
 SNAPSHOT_ROUTES = [path for path in ROUTES if path not in OPERATIONAL]
 DOCUMENTS = ("/docs", "/api/v1/openapi.json")
 JSON_ROUTES = [path for path in ROUTES if path not in ("/docs", "/metrics")]
@@ -192,7 +194,7 @@ def test_a_caller_that_has_the_answer_is_told_so_without_a_body(
     for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
         answer = ask(If_None_Match=known)
         assert (answer.status_code, answer.content) == (304, b"")
-        told = {"etag", "cache-control", "vary", "last-modified"} & set(fresh.headers)
+        told = {"etag", "cache-control", "vary", "last-modified", *FOR_BROWSERS} & set(fresh.headers)
         assert dict(answer.headers) == {name: fresh.headers[name] for name in told}
     assert ("last-modified" in told) == (path in SNAPSHOT_ROUTES)
 
@@ -242,6 +244,13 @@ def test_browsers_may_see_what_answers_are_kept_by(client: Client) -> None:
 def test_browsers_see_errors_of_other_origins_too(client: Client) -> None:
     answer = client.simulate_get("/nowhere", headers={"Origin": "https://dash.example"})
     assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_caches_may_give_browsers_what_others_were_told(client: Client) -> None:
+    """Nothing says that answers vary by origin, so those to callers without one must let browsers in too."""
+    told = (*FOR_BROWSERS, "vary")
+    without, within = (client.simulate_get("/healthz", headers=headers) for headers in ({}, {"Origin": "https://a.example"}))
+    assert [without.headers.get(name) for name in told] == [within.headers[name] for name in told]
 
 
 def test_only_origins_of_the_setting_are_let_in_when_it_names_some(settings: Settings, store: Store) -> None:
