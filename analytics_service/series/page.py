@@ -1,6 +1,8 @@
 """A page of history: the JSON of its data (interface section 2, Time series)."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,6 +18,9 @@ from analytics_service.store.ledger import Head
 from analytics_service.store.loans import TOTAL
 
 MAX_POINTS = 500_000
+# Points that are put together at once. Pages of more of them take their turns: each takes a hundred bytes a point.
+_LARGE = 50_000
+_one_large_page = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,8 @@ class Pages:
     def multi(self, query: Query, head: Head) -> dict[str, object]:
         """A page of one series for each asset as of a head: `{range, series, pagination}`, its points encoded.
 
-        Cost: see Archive.endings. ParameterInvalid for too many buckets or points; EntityNotFound for an id without
-        this history; Superseded when the head is not the newest.
+        Cost: see Archive.endings, for every 50,000 points. ParameterInvalid for too many buckets or points;
+        EntityNotFound for an id without this history; Superseded when the head is not the newest.
         """
         state = self._archive.at(head)
         return self._data(query, state, _of_assets(query, state))
@@ -52,8 +57,9 @@ class Pages:
         return self._data(query, state, _of_total(state))
 
     def _data(self, query: Query, state: State, frame: _Frame) -> dict[str, object]:
-        values = self._archive.endings(state, frame.series, query)
-        points = frame.opening + encode_points(values, query.begins, frame.before, frame.after) + frame.closing
+        large = (len(query.begins) - 1) * len(frame.series) > _LARGE
+        with _one_large_page if large else nullcontext():
+            points = "".join([frame.opening, *self._points(query, state, frame), frame.closing])
         count, following = query.grid.count, query.offset + query.limit
         interval = {"unit": query.period, "value": query.interval}
         return {
@@ -61,6 +67,14 @@ class Pages:
             frame.name: orjson.Fragment(points),
             "pagination": {"interval_count": count, "next_offset": following if following < count else None},
         }
+
+    def _points(self, query: Query, state: State, frame: _Frame) -> Iterator[str]:
+        """The points of some series at a time, so that what a page takes beside its text is bounded."""
+        ids, at_once = list(frame.series), max(_LARGE // max(len(query.begins) - 1, 1), 1)
+        for first in range(0, len(ids), at_once):
+            series = {asset_id: frame.series[asset_id] for asset_id in ids[first : first + at_once]}
+            values = self._archive.endings(state, series, query)
+            yield encode_points(values, query.begins, frame.before[first : first + at_once], frame.after)
 
 
 def _of_assets(query: Query, state: State) -> _Frame:

@@ -4,6 +4,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from urllib.parse import urlencode
@@ -11,9 +12,10 @@ from urllib.parse import urlencode
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
+from analytics_service.series.page import MAX_POINTS
 from analytics_service.store.connection import Store
 from tests.benchmarks.bench import Bench, client
-from tests.benchmarks.gunicorn import gunicorn
+from tests.benchmarks.gunicorn import Gunicorn, gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns
 from tests.benchmarks.minutes import insert_prices, register
 from tests.benchmarks.pages import BUCKETS, zone_names
@@ -30,6 +32,7 @@ _AROUND = 0.05
 _ROUNDS, _WARM_UP = 40, 10
 _BAR = 1.3
 _MOST_MEMORY = 400
+_AT_ONCE = 4
 # Of one INSERT, and how long the merges after the last one may take.
 _ROWS_AT_ONCE = 2_000_000
 _SETTLE_SECONDS = 300
@@ -58,8 +61,9 @@ def run(bench: Bench) -> Iterator[Figure]:
                     path = _page(bench, period, span, "middle", 1)
                     yield from _grown(ours, theirs, f"{period}, ending at any second", path, None)
                 yield from _offsets(ours, bench, span)
-            memory = large.peak_memory() / 2**20
-        yield Figure("peak memory of the large one's worker", memory, "MiB", at_most=_MOST_MEMORY)
+            yield _memory(large, "so far")
+            _ask_largest(large, bench, span)
+            yield _memory(large, f"after the largest pages, {_AT_ONCE} at once")
 
 
 def _fill(settings: Settings, step: int, span: int) -> None:
@@ -102,8 +106,8 @@ def _page(bench: Bench, period: str, span: int, place: str, end_step: int) -> _P
     return path
 
 
-def _history(period: str, zone: str, start: int, end: int, offset: int) -> str:
-    query = {"start": start, "end": end, "period": period, "tz": zone, "limit": BUCKETS, "offset": offset}
+def _history(period: str, zone: str, start: int, end: int, offset: int, limit: int = BUCKETS) -> str:
+    query = {"start": start, "end": end, "period": period, "tz": zone, "limit": limit, "offset": offset}
     return f"/api/v1/assets/price-history?{urlencode(query)}"
 
 
@@ -111,6 +115,26 @@ def _grown(ours: _Ask, theirs: _Ask, label: str, path: _Path, bar: float | None)
     medians = in_turns({"ours": lambda n: ours(path(n)), "theirs": lambda n: theirs(path(n))}, _ROUNDS, _WARM_UP)
     yield Figure(f"{label}: median of the large one", medians["ours"] * 1000, "ms")
     yield Figure(f"{label}: to that of {_SMALL:,} rows", medians["ours"] / medians["theirs"], "x", at_most=bar)
+
+
+def _memory(service: Gunicorn, when: str) -> Figure:
+    memory = service.peak_memory() / 2**20
+    return Figure(f"peak memory of the large one's worker {when}", memory, "MiB", at_most=_MOST_MEMORY)
+
+
+def _ask_largest(service: Gunicorn, bench: Bench, span: int) -> None:
+    """Pages of as many points as there may be, or as the range has, several at a time."""
+    buckets = min(MAX_POINTS // _ASSETS, span // _HOUR)
+
+    def ask(number: int) -> None:
+        chance = random.Random(f"{bench.seed} largest {number}")
+        start = _FIRST + int((span - buckets * _HOUR) * chance.random())
+        path = _history("h", chance.choice(zone_names()), start, start + buckets * _HOUR - 1, 0, buckets)
+        with connection(service.url) as get:
+            get(path)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(ask, range(4 * _AT_ONCE)))
 
 
 def _offsets(ask: _Ask, bench: Bench, span: int) -> Iterator[Figure]:

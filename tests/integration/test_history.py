@@ -14,6 +14,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.market.prices import Price
+from analytics_service.series import page
 from analytics_service.store import ledger
 from analytics_service.store.connection import Store
 from analytics_service.store.prices import price_frame
@@ -70,6 +71,20 @@ def test_random_pages_agree_with_the_oracle(client: falcon.testing.TestClient, s
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
     for _ in range(50):
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
+
+
+def test_a_large_page_is_the_same_though_it_is_put_together_in_parts(
+    client: falcon.testing.TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "_LARGE", 20)
+    draw = random.Random(9)
+    history = random_history(draw)
+    commit(store, history)
+    pages = Pages(client, merged(history), draw)
+    for number in range(60):
+        if number in (20, 40):
+            client.app.memory.settle()
+        pages.check(second(2022, 1, 1), second(2026, 12, 1))
 
 
 def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testing.TestClient, store: Store) -> None:
