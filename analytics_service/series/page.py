@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
+from itertools import chain
 
 import orjson
 
@@ -58,13 +60,15 @@ class Pages:
 
     def _data(self, query: Query, state: State, frame: _Frame) -> dict[str, object]:
         large = (len(query.begins) - 1) * len(frame.series) > _LARGE
+        text = BytesIO()
         with _one_large_page if large else nullcontext():
-            points = "".join([frame.opening, *self._points(query, state, frame), frame.closing])
+            for part in chain([frame.opening], self._points(query, state, frame), [frame.closing]):
+                text.write(part.encode())
         count, following = query.grid.count, query.offset + query.limit
         interval = {"unit": query.period, "value": query.interval}
         return {
             "range": {"start": query.start, "end": query.end, "interval": interval},
-            frame.name: orjson.Fragment(points),
+            frame.name: orjson.Fragment(text.getvalue()),
             "pagination": {"interval_count": count, "next_offset": following if following < count else None},
         }
 

@@ -58,9 +58,9 @@ class VictoriaMetrics:
     def merge(self) -> None:
         """Return when its rows are in files, and those are merged. RuntimeError when that does not come to an end."""
         self._ask("/internal/force_merge")
-        deadline, before = time.monotonic() + _MERGE_SECONDS, -1
+        deadline, before = time.monotonic() + _MERGE_SECONDS, None
         # It merges in the background and does not say when it is done: by then all is in files, and nothing changes.
-        while before != self._file_bytes() or before < self.data_bytes():
+        while before is None or before != self._file_bytes() or before < self.data_bytes():
             if time.monotonic() > deadline:
                 raise RuntimeError(f"VictoriaMetrics did not merge its data in {_MERGE_SECONDS} s.")
             before = self._file_bytes()
@@ -74,8 +74,12 @@ class VictoriaMetrics:
         """Bytes that `du -sb` says its data folder has, which counts folders too; the index of labels is elsewhere."""
         return disk_usage(self._folder / "data")
 
-    def _file_bytes(self) -> int:
-        return sum(path.stat().st_size for path in (self._folder / "data").rglob("*") if path.is_file())
+    def _file_bytes(self) -> int | None:
+        """Bytes of the files alone; None when one went away while they were counted, as they do in a merge."""
+        try:
+            return sum(path.stat().st_size for path in (self._folder / "data").rglob("*") if path.is_file())
+        except FileNotFoundError:
+            return None
 
     def _metric(self, name: str, kind: str) -> float:
         """The sum of a metric over all types that begin so."""
