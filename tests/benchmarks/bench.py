@@ -7,9 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
-import clickhouse_connect
-from clickhouse_connect.driver.client import Client
-
 from analytics_service.config import Settings
 from analytics_service.importing import import_prices
 from analytics_service.store.connection import Store
@@ -58,23 +55,6 @@ class Bench:
             prices, assets = self.folder / "prices_hourly.csv.gz", self.folder / "assets.csv"
             import_prices(store, [prices], assets, "ms", False, datetime.now(UTC), Silent())
             yield settings
-
-
-@contextmanager
-def client(settings: Settings) -> Iterator[Client]:
-    """ClickHouse's own client on the database, for what the service itself has no need of."""
-    own = clickhouse_connect.get_client(
-        dsn=settings.clickhouse_url,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
-        database=settings.clickhouse_database,
-        send_receive_timeout=600,
-        tz_mode="aware",
-    )
-    try:
-        yield own
-    finally:
-        own.close_connections()
 
 
 def sql_path(settings: Settings) -> str:

@@ -14,11 +14,12 @@ from clickhouse_connect.driver.client import Client
 from analytics_service.config import Settings
 from analytics_service.series.page import MAX_POINTS
 from analytics_service.store.connection import Store
-from tests.benchmarks.bench import Bench, client
+from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import Gunicorn, gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns
 from tests.benchmarks.minutes import insert_prices, register
 from tests.benchmarks.pages import BUCKETS, zone_names
+from tests.clickhouse import client
 
 _ASSETS = 50
 _SMALL = 1_000_000

@@ -25,8 +25,9 @@ from analytics_service.store.ledger import read_heads
 from analytics_service.store.positions import read_position
 from jobs.registry import JOBS
 from jobs.runner import run_once
-from tests.benchmarks.bench import Bench, client
+from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure
+from tests.clickhouse import client
 
 # A million positions: each address has three to four.
 ADDRESSES = 275_000

@@ -6,11 +6,12 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
 from analytics_service.store.embedded_folder import DataFolder
-from tests.benchmarks.bench import Bench, client
+from tests.benchmarks.bench import Bench
 from tests.benchmarks.candidates import DECIMALS, WHOLE_NUMBERS, measure
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.minutes import HOURLY, IMPORT, JOBS, NOISE, WALK, insert_prices
 from tests.benchmarks.victoria import disk_usage, victoria_metrics
+from tests.clickhouse import client
 
 # A quarter of 2022, which begins and ends with whole cells.
 _BEGIN, _DAYS, _ASSETS = 1_640_995_200, 90, 20

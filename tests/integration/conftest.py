@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-import clickhouse_connect
 import pytest
 
 from analytics_service.config import Settings
@@ -17,6 +16,7 @@ from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
+from tests.clickhouse import client
 
 
 @pytest.fixture(scope="session")
@@ -62,16 +62,8 @@ class Simulated:
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """What a researcher's query answers."""
-        client = clickhouse_connect.get_client(
-            dsn=self.settings.clickhouse_url,
-            username=self.settings.clickhouse_user,
-            password=self.settings.clickhouse_password,
-            database=self.settings.clickhouse_database,
-        )
-        try:
-            return list(client.query(sql).named_results())
-        finally:
-            client.close_connections()
+        with client(self.settings) as own:
+            return list(own.query(sql).named_results())
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-import clickhouse_connect
-
 from analytics_service.config import Settings
 from analytics_service.importing import Summary, import_prices
 from analytics_service.store.connection import Store
+from tests import clickhouse
 
 NOW = datetime(2025, 3, 1, 12, tzinfo=UTC)
 HEADER = "asset_id,ts,price\n"
@@ -64,21 +63,8 @@ def run(
 
 def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:
     """Rows by a way into the tables that the service's own code has no part in."""
-    host, _, port = str(settings.clickhouse_url).removeprefix("http://").partition(":")
-    client = clickhouse_connect.get_client(
-        host=host,
-        port=int(port),
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
-        database=settings.clickhouse_database,
-        tz_mode="aware",
-    )
-    try:
+    with clickhouse.client(settings) as client:
         return [tuple(row) for row in client.query(sql).result_rows]
-    finally:
-        client.close()
-        # The driver's shared pool would keep them, and the server would wait for them when it is stopped.
-        client.close_connections()
 
 
 def observations(settings: Settings) -> Observations:

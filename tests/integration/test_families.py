@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-import clickhouse_connect
 import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
@@ -26,6 +25,7 @@ from analytics_service.store.swaps import read_contract
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
 from jobs.snapshot import commit
+from tests import clickhouse
 from tests.integration.handmade import (
     ARRANGEMENTS,
     CONFIG,
@@ -59,15 +59,8 @@ pytestmark = pytest.mark.usefixtures("store")
 @pytest.fixture
 def client(settings: Settings) -> Iterator[Client]:
     """A way into the tables that the service's own code has no part in."""
-    client = clickhouse_connect.get_client(
-        dsn=settings.clickhouse_url,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
-        database=settings.clickhouse_database,
-        tz_mode="aware",
-    )
-    yield client
-    client.close()
+    with clickhouse.client(settings) as own:
+        yield own
 
 
 def contents(client: Client, without: Sequence[str] = ()) -> dict[str, list[list[object]]]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-import clickhouse_connect
 import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
@@ -23,6 +22,7 @@ from analytics_service.store.ledger import completed, read_heads
 from jobs import scheduler
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
+from tests import clickhouse
 
 PRICES = JOBS["prices"]
 SOURCE = SimulatedSource("1")
@@ -36,17 +36,8 @@ pytestmark = pytest.mark.usefixtures("store")
 @pytest.fixture
 def client(settings: Settings) -> Iterator[Client]:
     """A way into the tables that the service's own code has no part in."""
-    url, _, port = str(settings.clickhouse_url).removeprefix("http://").partition(":")
-    client = clickhouse_connect.get_client(
-        host=url,
-        port=int(port),
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
-        database=settings.clickhouse_database,
-        tz_mode="aware",
-    )
-    yield client
-    client.close()
+    with clickhouse.client(settings) as own:
+        yield own
 
 
 def contents(client: Client) -> dict[str, Sequence[Sequence[object]]]:

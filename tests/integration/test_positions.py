@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-import clickhouse_connect
 import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
@@ -27,6 +26,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.positions import read_activity, read_position
 from jobs.registry import JOBS
 from jobs.runner import run_once
+from tests import clickhouse
 from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
 
 JOB = JOBS["positions"]
@@ -80,14 +80,8 @@ class Written:
 @pytest.fixture
 def written(settings: Settings) -> Iterator[Written]:
     """Counts with a client that the service's own code has no part in."""
-    client = clickhouse_connect.get_client(
-        dsn=settings.clickhouse_url,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
-        database=settings.clickhouse_database,
-    )
-    yield Written(client)
-    client.close()
+    with clickhouse.client(settings) as client:
+        yield Written(client)
 
 
 def test_a_position_comes_back_exactly(store: Store) -> None:

@@ -1,13 +1,12 @@
 """Migrations, and the schema as a public interface: its comments, its dictionary, its examples."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import clickhouse_connect
 import pytest
 
 from analytics_service.config import Settings
@@ -16,6 +15,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.dictionary import data_dictionary
 from analytics_service.store.migrations import Migration, migrate, pending, require_server, shipped
 from analytics_service.store.sql import scripts, statements
+from tests import clickhouse
 from tests.integration.pages import commit
 
 ROOT = Path(__file__).parents[2]
@@ -23,16 +23,10 @@ Run = Callable[[str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture
-def run(settings: Settings) -> Run:
+def run(settings: Settings) -> Iterator[Run]:
     """Runs SQL as a researcher would, with a client of their own."""
-    client = clickhouse_connect.get_client(
-        dsn=settings.clickhouse_url,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
-        database=settings.clickhouse_database,
-        tz_mode="aware",
-    )
-    return lambda sql: [tuple(row) for row in client.query(sql).result_rows]
+    with clickhouse.client(settings) as client:
+        yield lambda sql: [tuple(row) for row in client.query(sql).result_rows]
 
 
 def test_migrating_again_applies_nothing(store: Store) -> None:
