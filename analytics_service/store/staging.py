@@ -48,7 +48,7 @@ class Staging:
     def drop(self) -> None:
         """Remove the twins."""
         for history in self._histories:
-            for table in (_view(history), history, _rollup(history)):
+            for table in _of(history):
                 self._store.execute(f"DROP TABLE IF EXISTS {self.twin(table)} SYNC")
 
     def _query(self, history: str) -> str:
@@ -77,9 +77,14 @@ def staging(store: Store, histories: Sequence[str], run: int, patient: Patient) 
 
 def drop_abandoned(store: Store, histories: Sequence[str], hours: int = _ABANDONED_HOURS) -> None:
     """Drop the twins of histories and rollups that runs left behind so many hours ago."""
-    tables = [name for history in histories for name in (history, _rollup(history), _view(history))]
+    tables = [name for history in histories for name in _of(history)]
     for name in store.frame("abandoned_staging", tables=tables, hours=hours)["name"]:
         store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+
+
+def _of(history: str) -> tuple[str, ...]:
+    """All that a history has, in the order in which it can be dropped."""
+    return _view(history), history, _rollup(history)
 
 
 def _rollup(history: str) -> str:
