@@ -61,9 +61,7 @@ def import_options(command: _Command) -> _Command:
     unit = "Unit of the files' timestamps: seconds or milliseconds."
     for decorate in (
         click.option("--skip-invalid", is_flag=True, help=skip),
-        click.option(
-            "--time-unit", "unit", type=click.Choice(["s", "ms"]), default="s", show_default=True, help=unit
-        ),
+        click.option("--time-unit", "unit", type=click.Choice(["s", "ms"]), default="s", show_default=True, help=unit),
         click.option("--assets", type=file, help=assets),
         click.argument("files", nargs=-1, required=True, type=file),
     ):

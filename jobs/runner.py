@@ -43,9 +43,7 @@ class Patience:
     clock: Callable[[], float] = time.monotonic
 
 
-def run_once(
-    job: Job, source: Source, store: Store, at: datetime, patience: Patience | None = None
-) -> Outcome:
+def run_once(job: Job, source: Source, store: Store, at: datetime, patience: Patience | None = None) -> Outcome:
     """Take the job's snapshot as of the instant's whole second, unless it is complete.
 
     Of a job that keeps no history only a newest snapshot is taken: nobody would read an older one.

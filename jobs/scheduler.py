@@ -116,9 +116,7 @@ def report(event: JobEvent) -> None:
     """Log a run that failed, was skipped or came too late, in plain words."""
     if event.code == EVENT_JOB_MAX_INSTANCES:
         for at in event.scheduled_run_times:
-            log.warning(
-                "%s: skipped the run for %s, because the one before is not done yet.", event.job_id, shown(at)
-            )
+            log.warning("%s: skipped the run for %s, because the one before is not done yet.", event.job_id, shown(at))
         return
     at = shown(event.scheduled_run_time)
     if event.code == EVENT_JOB_MISSED:
@@ -126,9 +124,7 @@ def report(event: JobEvent) -> None:
         return
     expected = isinstance(event.exception, AnalyticsError)
     reason = str(event.exception) if expected else "an unexpected error."
-    log.error(
-        "%s: no snapshot of %s: %s", event.job_id, at, reason, exc_info=None if expected else event.exception
-    )
+    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason, exc_info=None if expected else event.exception)
 
 
 def shown(at: datetime) -> str:

@@ -57,9 +57,7 @@ def each(collect: Callable[[Source, datetime, int], Snapshot]) -> Collect:
     return collect_all
 
 
-def commit(
-    store: Store, snapshots: Sequence[Snapshot], family: str, kind: str, source: str, version: int
-) -> None:
+def commit(store: Store, snapshots: Sequence[Snapshot], family: str, kind: str, source: str, version: int) -> None:
     """Write snapshots of one job, oldest first, that all have the same tables: one insert for each table.
 
     The ledger comes last, so a commit that dies half-way shows nothing; to repeat it writes the same again. Snapshots

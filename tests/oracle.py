@@ -61,8 +61,10 @@ def _hour_begin(start: int, zone: str) -> int:
     same_hour = [s for s in range(start - 7200, start + 1) if top <= wall(s, zone) <= local]
     # Of an hour that occurs twice only the pass that leads up to `start` counts.
     first = len(same_hour) - 1
-    while first > 0 and same_hour[first - 1] == same_hour[first] - 1 and wall(same_hour[first - 1], zone) < wall(
-        same_hour[first], zone
+    while (
+        first > 0
+        and same_hour[first - 1] == same_hour[first] - 1
+        and wall(same_hour[first - 1], zone) < wall(same_hour[first], zone)
     ):
         first -= 1
     return same_hour[first]

@@ -165,11 +165,7 @@ def _extra(schema: Schema | None) -> str:
     rows = []
     for member, one in schema["properties"].items():
         fields = [f"<code>{escape(field)}</code>" for field in one["properties"] if field != "extra"]
-        also = (
-            f"; <code>extra.{member}.extra.text</code> has their texts"
-            if "extra" in one["properties"]
-            else ""
-        )
+        also = f"; <code>extra.{member}.extra.text</code> has their texts" if "extra" in one["properties"] else ""
         rows.append((f"<code>extra.{member}</code>", ", ".join(fields) + also or "nothing", f"with_{member}"))
     return _table(("variant", "fields", "with"), rows)
 

@@ -144,9 +144,7 @@ def _if_none_match() -> Object:
     }
 
 
-def _envelope(
-    status: HTTPStatus, data: Object, error: Object, more: Mapping[str, object] | None = None
-) -> Object:
+def _envelope(status: HTTPStatus, data: Object, error: Object, more: Mapping[str, object] | None = None) -> Object:
     return exactly(
         {
             "data": data,

@@ -151,9 +151,7 @@ def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
 
 _BOOLEAN = {"type": "boolean"}
 _ID = r"(native|token);[^,]+"
-WITH_TEXT = Param(
-    "with_text", flag, "true adds human-readable texts in extra.text.", default=False, schema=_BOOLEAN
-)
+WITH_TEXT = Param("with_text", flag, "true adds human-readable texts in extra.text.", default=False, schema=_BOOLEAN)
 WITH_VALUE = Param(
     "with_value",
     flag,

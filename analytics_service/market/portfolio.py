@@ -154,9 +154,7 @@ class Portfolio:
     unlocks: Unlocks
 
 
-def portfolio(
-    position: Position, arrangements: Sequence[Arrangement], world: World, at: datetime
-) -> Portfolio:
+def portfolio(position: Position, arrangements: Sequence[Arrangement], world: World, at: datetime) -> Portfolio:
     """The portfolio of a position; `arrangements` are the address's own, their amounts are as of `at`."""
     accounts = tuple(_account(account, position.stakes, world) for account in position.accounts)
     lends = tuple(_lend_pool(lent, world) for lent in position.lends)
@@ -168,9 +166,7 @@ def portfolio(
         accounts=accounts,
         totals=_borrow_totals(
             claim_totals(claim for account in accounts for claim in account.own.collaterals),
-            claim_totals(
-                Claim(debt.asset_id, debt.principal, debt.shares) for a in accounts for debt in a.own.debts
-            ),
+            claim_totals(Claim(debt.asset_id, debt.principal, debt.shares) for a in accounts for debt in a.own.debts),
             world,
         ),
         lends=lends,
@@ -212,8 +208,7 @@ def _liquidation_ltv(claim: Claim, world: World) -> Decimal:
 
 def _borrow_totals(collaterals: tuple[Claim, ...], debts: Iterable[Claim], world: World) -> BorrowTotals:
     owed = tuple(
-        Debt(one.asset_id, one.principal, one.shares, _debt_rate(world.markets.get(one.asset_id)))
-        for one in debts
+        Debt(one.asset_id, one.principal, one.shares, _debt_rate(world.markets.get(one.asset_id))) for one in debts
     )
     net = net_rate((world.value(debt.principal, debt.asset_id), debt.market_rate.apr) for debt in owed)
     return BorrowTotals(collaterals, owed, net)
@@ -267,7 +262,5 @@ def _unlocks(arrangements: Sequence[Arrangement], asset_id: str, at: datetime) -
         asset_id=asset_id,
         arrangements=unlocks,
         totals=unlock_totals(unlock.amounts for unlock in unlocks),
-        last_claimed_at=max(
-            (one.last_claimed_at for one in arrangements if one.last_claimed_at), default=None
-        ),
+        last_claimed_at=max((one.last_claimed_at for one in arrangements if one.last_claimed_at), default=None),
     )

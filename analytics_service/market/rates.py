@@ -31,9 +31,7 @@ def apy(apr: Decimal) -> Decimal:
     """(1 + apr/n)^n - 1 for the n seconds of a 365-day year (decisions 4.5), 18 decimals, half to even."""
     quantize_rate(apr)
     each_second = _CONTEXT.add(1, _CONTEXT.divide(apr, SECONDS_PER_YEAR))
-    return _CONTEXT.subtract(_CONTEXT.power(each_second, SECONDS_PER_YEAR), 1).quantize(
-        _QUANTUM, context=_CONTEXT
-    )
+    return _CONTEXT.subtract(_CONTEXT.power(each_second, SECONDS_PER_YEAR), 1).quantize(_QUANTUM, context=_CONTEXT)
 
 
 def quantize_rate(apr: Decimal) -> Decimal:

@@ -26,9 +26,7 @@ def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> i
 
 def collateral_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
     """What holdings of collateral stand for; `markets` are by asset id."""
-    return tuple(
-        _claim(held, market.collateral if market else None) for held, market in _pairs(holdings, markets)
-    )
+    return tuple(_claim(held, market.collateral if market else None) for held, market in _pairs(holdings, markets))
 
 
 def debt_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
@@ -41,15 +39,11 @@ def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     sums: dict[str, Claim] = {}
     for claim in claims:
         before = sums.get(claim.asset_id, Claim(claim.asset_id, 0, 0))
-        sums[claim.asset_id] = Claim(
-            claim.asset_id, before.principal + claim.principal, before.shares + claim.shares
-        )
+        sums[claim.asset_id] = Claim(claim.asset_id, before.principal + claim.principal, before.shares + claim.shares)
     return tuple(sums[asset_id] for asset_id in sorted(sums))
 
 
-def _pairs(
-    holdings: Iterable[Holding], markets: Mapping[str, Market]
-) -> Iterator[tuple[Holding, Market | None]]:
+def _pairs(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> Iterator[tuple[Holding, Market | None]]:
     return ((held, markets.get(held.asset_id)) for held in holdings)
 
 

@@ -64,9 +64,7 @@ class Supply:
         return Tvl(tvl=locked, net_tvl=EXACT.subtract(locked, self.borrow_debt.balance))
 
 
-def market_supply(
-    markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]
-) -> Supply:
+def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]) -> Supply:
     """The sums over all markets of assets that are known and have a price; `assets` and `prices` are by asset id.
 
     Receipt tokens need a price too: see `values.with_receipt_prices`.

@@ -60,8 +60,6 @@ MARKET_STATE = Shape(
         *within("activity", _COUNTS),
         Field("flash_loan_volume_total", USD.bare, "USD of all flash loans, each at its time."),
         Field("loans_originated", LOANS_ORIGINATED, "Loans."),
-        Field(
-            "assets", Many(ASSET_INTEREST), "By asset.", source=lambda state: state.lend_interest_paid.items()
-        ),
+        Field("assets", Many(ASSET_INTEREST), "By asset.", source=lambda state: state.lend_interest_paid.items()),
     ),
 )

@@ -23,9 +23,7 @@ ASSET_METADATA = Shape(
 
 
 def _stands_for(name: str, kind: str, help: str) -> Shape:
-    origin = Field(
-        "origin_asset", SPEC, "Asset that this one stands for.", optional=kind == "liquid_staking_token"
-    )
+    origin = Field("origin_asset", SPEC, "Asset that this one stands for.", optional=kind == "liquid_staking_token")
     return Shape(name, help, (Field("kind", word(kind), "Names the variant."), origin))
 
 
@@ -49,9 +47,7 @@ ASSET_CLASSIFICATION = OneOf(
         "protocol_receipt_token": _stands_for(
             "ProtocolReceiptToken", "protocol_receipt_token", "A claim on lent assets."
         ),
-        "liquid_staking_token": _stands_for(
-            "LiquidStakingToken", "liquid_staking_token", "A claim on staked assets."
-        ),
+        "liquid_staking_token": _stands_for("LiquidStakingToken", "liquid_staking_token", "A claim on staked assets."),
     },
 )
 _INFO_FIELDS = (
@@ -83,9 +79,7 @@ def asset_info(asset: Asset) -> dict[str, object]:
 
 
 # The AssetInfo of the asset that amounts around it are of.
-OWN_INFO = Field(
-    "asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.own)), "The asset.", source=""
-)
+OWN_INFO = Field("asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.own)), "The asset.", source="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,7 @@ def word(*choices: str) -> Kind:
     return Kind({"type": "string", "enum": [*choices]}, _alone(str))
 
 
-MEMBER_CLASS = Kind(
-    {"type": "string", "enum": ["team", "advisor", "investor"]}, _alone(str), _alone(str.capitalize)
-)
+MEMBER_CLASS = Kind({"type": "string", "enum": ["team", "advisor", "investor"]}, _alone(str), _alone(str.capitalize))
 STRING = Kind({"type": "string"}, _alone(str))
 BOOLEAN = Kind({"type": "boolean"}, lambda value, _: bool(value))
 NUMBER = Kind({"type": "integer"}, lambda value, _: int(value))
@@ -50,9 +48,7 @@ TIME = Kind(
     _alone(text.rfc3339),
     _alone(text.time),
 )
-DURATION = Kind(
-    {"type": "integer", "description": "Seconds."}, lambda value, _: int(value), _alone(text.duration)
-)
+DURATION = Kind({"type": "integer", "description": "Seconds."}, lambda value, _: int(value), _alone(text.duration))
 NANOSECONDS = Kind(
     {"type": "integer", "description": "Nanoseconds."},
     lambda value, _: int(value),

@@ -30,9 +30,7 @@ LEND_STATE = Shape(
     "LendMarketState",
     "Deposits of an asset for lending.",
     (
-        Field(
-            "principal_sum", AMOUNT, "Total amount of the asset deposited for lending.", source="principal"
-        ),
+        Field("principal_sum", AMOUNT, "Total amount of the asset deposited for lending.", source="principal"),
         Field(
             "receipt_total_supply",
             AMOUNT.unvalued,
@@ -40,9 +38,7 @@ LEND_STATE = Shape(
             source="receipt_supply",
             receipt=True,
         ),
-        Field(
-            "redemption_ratio", RATIO, "Amount of the asset that one receipt token redeems.", redemption_ratio
-        ),
+        Field("redemption_ratio", RATIO, "Amount of the asset that one receipt token redeems.", redemption_ratio),
     ),
 )
 NEWER_LEND_STATE = LEND_STATE.but("NewerLendMarketState", principal_sum="principal")
@@ -64,9 +60,7 @@ COLLATERAL_CONFIG = Shape(
     "Rules of posting an asset as collateral.",
     (
         Field("enabled", BOOLEAN, "Collateral enabled state."),
-        Field(
-            "allowable_ltv", RATIO, "LTV ratio at which collateral withdrawals or borrows are still allowed."
-        ),
+        Field("allowable_ltv", RATIO, "LTV ratio at which collateral withdrawals or borrows are still allowed."),
         Field("liquidation_ltv", RATIO, "LTV ratio at which collateral can be liquidated."),
         Field("collateral_cap", AMOUNT, "Global maximum deposit limit, if there is one.", optional=True),
         Field("min_discount", RATIO, "Minimum dynamic discount."),

@@ -95,9 +95,7 @@ BORROW_OVERVIEW = Shape(
     "BorrowOverview",
     "All collateral and debt markets.",
     (
-        Field(
-            "collaterals", Many(COLLATERAL_MARKET), "Collateral markets.", source=_those_with("collateral")
-        ),
+        Field("collaterals", Many(COLLATERAL_MARKET), "Collateral markets.", source=_those_with("collateral")),
         Field("debts", Many(DEBT_MARKET), "Debt markets.", source=_those_with("debt")),
     ),
 )

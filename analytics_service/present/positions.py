@@ -60,9 +60,7 @@ USER_BORROW = Shape(
     "What an address borrows.",
     (
         Field("accounts", Many(BORROW_ACCOUNT), "Its borrow accounts."),
-        Field(
-            "totals", Shape("UserBorrowTotals", "Sums over all borrow accounts.", _TOTALS), "Sums over them."
-        ),
+        Field("totals", Shape("UserBorrowTotals", "Sums over all borrow accounts.", _TOTALS), "Sums over them."),
     ),
 )
 

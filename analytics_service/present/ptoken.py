@@ -34,9 +34,7 @@ _PARAMS = Field("params", STAKING_WEIGHTS, "Multipliers.", source="")
 _STATE = Field("state", POOL_STATE, "What it holds.", source="")
 STAKING_POOL_PARAMS = Shape("StakingPoolParams", "Terms of a staking pool.", (*_IDENTITY, _PARAMS))
 STAKING_POOL_STATE = Shape("StakingPoolSum", "A staking pool and what it holds.", (*_IDENTITY, _STATE))
-STAKING_POOL = Shape(
-    "StakingPool", "A staking pool: its terms and what it holds.", (*_IDENTITY, _PARAMS, _STATE)
-)
+STAKING_POOL = Shape("StakingPool", "A staking pool: its terms and what it holds.", (*_IDENTITY, _PARAMS, _STATE))
 
 PTOKEN_PARAMS = Shape(
     "PtokenParams",

@@ -187,9 +187,7 @@ class Shape(Written):
 
     def but(self, name: str, **changes: "str | Node") -> "Shape":
         """The same object under another name, some fields renamed (text) or of another shape."""
-        return replace(
-            self, name=name, fields=tuple(_changed(one, changes.get(one.name)) for one in self.fields)
-        )
+        return replace(self, name=name, fields=tuple(_changed(one, changes.get(one.name)) for one in self.fields))
 
     def writer(self, flags: Flags) -> Write:
         """Field by field, and then the variants."""

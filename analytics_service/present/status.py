@@ -4,9 +4,7 @@ from analytics_service.present.kinds import BOOLEAN, NUMBER, STRING, TIME, word
 from analytics_service.present.shapes import Field, Many, Shape
 
 ALIVE = Shape("Alive", "The process is up.", (Field("status", word("up"), "It is."),))
-READY = Shape(
-    "Ready", "Requests can be answered from fresh data.", (Field("status", word("ready"), "They can."),)
-)
+READY = Shape("Ready", "Requests can be answered from fresh data.", (Field("status", word("ready"), "They can."),))
 SNAPSHOT_STATUS = Shape(
     "SnapshotStatus",
     "The newest snapshot of a family of data.",

@@ -36,9 +36,7 @@ UNLOCK_GROUP = Shape(
         Field("amount_unlocked", PART, "Currently unlocked; ignores reclaimed and expired states."),
         Field("amount_locked", PART, "Currently time-locked; ignores reclaimed and expired states."),
         Field("amount_reclaimed", PART, "Remaining unclaimed and locked amount when the admin reclaimed it."),
-        Field(
-            "amount_expired", PART, "Remaining unclaimed amount once expired; 0 if it was reclaimed before."
-        ),
+        Field("amount_expired", PART, "Remaining unclaimed amount once expired; 0 if it was reclaimed before."),
         Field("amount_staked", AMOUNT, "Currently staked by addresses in the group."),
         Field("amount_held", AMOUNT, "Currently held by addresses in the group."),
     ),

@@ -43,9 +43,7 @@ class _Gauges:
         age = GaugeMetricFamily(
             "analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", labels=["family"]
         )
-        fresh = GaugeMetricFamily(
-            "analytics_snapshot_fresh", "Whether a family is on schedule.", labels=["family"]
-        )
+        fresh = GaugeMetricFamily("analytics_snapshot_fresh", "Whether a family is on schedule.", labels=["family"])
         for family, (head, is_fresh) in health.snapshots.items():
             fresh.add_metric([family], is_fresh)
             if head is not None:

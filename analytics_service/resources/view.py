@@ -44,9 +44,7 @@ class View:
     Two threads may both read a part; either answer is right.
     """
 
-    def __init__(
-        self, store: Store, newest: Heads, heads: Mapping[str, Head], positions: KeptPositions
-    ) -> None:
+    def __init__(self, store: Store, newest: Heads, heads: Mapping[str, Head], positions: KeptPositions) -> None:
         self.heads = heads
         self._newest = newest
         self._positions = positions

@@ -63,9 +63,7 @@ class Archive:
         whole = len(series) == len(state.series)
 
         def read() -> pl.DataFrame:
-            return read_values(
-                self._store, self._history, series, query.begins, until, carry=query.carry, whole=whole
-            )
+            return read_values(self._store, self._history, series, query.begins, until, carry=query.carry, whole=whole)
 
         return endings(self._heads.steadily_at(state.head, read)["value"])
 

@@ -43,9 +43,7 @@ def read_values(
     return sample(rows, len(series), oldest, ends)
 
 
-def read_since(
-    store: Store, history: History, series: Mapping[str, Series], begin: int, until: int
-) -> pl.Series:
+def read_since(store: Store, history: History, series: Mapping[str, Series], begin: int, until: int) -> pl.Series:
     """Endings of the last observation of each series in [begin, until), unix seconds of one hour; null without one."""
     rows = read_last_since(store, history, list(series), begin, until)
     return quoted(sample(rows, len(series), [begin], [until])["value"])

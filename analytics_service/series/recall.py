@@ -38,9 +38,7 @@ def recall(
     return pl.concat([*parts, pl.Series([NULL])], rechunk=True)[first + owner * width]
 
 
-def _part(
-    chunk: Chunk | None, ids: Sequence[str], hours: Sequence[int], begins: Sequence[int] | None
-) -> pl.Series:
+def _part(chunk: Chunk | None, ids: Sequence[str], hours: Sequence[int], begins: Sequence[int] | None) -> pl.Series:
     """Endings at hours of one chunk; with `begins`, only those that were observed since."""
     if chunk is None:
         return pl.Series([NULL]).new_from_index(0, len(ids) * len(hours))

@@ -79,9 +79,7 @@ def read_last_since(store: Store, history: History, ids: Sequence[str], begin: i
 
 def _read_last(store: Store, history: History, part: str, ids: Sequence[str], **bounds: int) -> pl.DataFrame:
     """The last row of each series among those of a part."""
-    return store.frame(
-        "page_rows_thinned", parts=[part], **history.names, ids=list(ids), bounds=[0], **bounds
-    )
+    return store.frame("page_rows_thinned", parts=[part], **history.names, ids=list(ids), bounds=[0], **bounds)
 
 
 @dataclass(frozen=True, slots=True)

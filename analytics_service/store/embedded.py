@@ -121,9 +121,7 @@ def _reaching(settings: Settings, folder: DataFolder) -> Settings:
 class EmbeddedServer:
     """A ClickHouse in a child process, on ports of 127.0.0.1 that stay the same when it is restarted."""
 
-    def __init__(
-        self, folder: DataFolder, lock: int, on_failure: Callable[[], None], restarts: Restarts
-    ) -> None:
+    def __init__(self, folder: DataFolder, lock: int, on_failure: Callable[[], None], restarts: Restarts) -> None:
         self.failure: EmbeddedServerError | None = None
         self._folder = folder
         self._lock = lock

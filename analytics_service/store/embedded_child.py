@@ -16,8 +16,7 @@ UNUSABLE = 78
 INSTALL = "Install it with `pip install 'analytics-service[embedded]'`, or set ANALYTICS_CLICKHOUSE_URL."
 # A query that never ends on its own keeps the listeners open. HTTP comes last, so a server that answers it is complete.
 _SERVE = (
-    "SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; "
-    "SELECT * FROM file('/dev/stdin', 'LineAsString') FORMAT Null"
+    "SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; SELECT * FROM file('/dev/stdin', 'LineAsString') FORMAT Null"
 )
 
 

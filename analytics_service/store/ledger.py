@@ -93,9 +93,7 @@ def read_heads(store: Store) -> dict[str, Head]:
         else:
             rewriting.add(family)
     return {
-        row["family"]: Head(
-            **row, broken_at=broken_at.get(row["family"], 0), rewriting=row["family"] in rewriting
-        )
+        row["family"]: Head(**row, broken_at=broken_at.get(row["family"], 0), rewriting=row["family"] in rewriting)
         for row in store.frame("snapshot_heads").iter_rows(named=True)
     }
 

@@ -95,9 +95,11 @@ def _items(position: Position) -> Iterator[_Item]:
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     """The open items of (lower-case) addresses as of a unix second, in the columns of ITEM, by the item's key."""
-    return store.frame("position_items", addresses=list(addresses), at=at).select(
-        pl.col(name).cast(dtype) for name, dtype in {**_SCHEMA, "item": pl.UInt32}.items()
-    ).select(ITEM)
+    return (
+        store.frame("position_items", addresses=list(addresses), at=at)
+        .select(pl.col(name).cast(dtype) for name, dtype in {**_SCHEMA, "item": pl.UInt32}.items())
+        .select(ITEM)
+    )
 
 
 def read_digests(store: Store) -> pl.DataFrame:

@@ -32,6 +32,4 @@ def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
     rows = store.frame("swap_routes", contract=address, at=at).rows(named=True)
     if not rows:
         return None
-    return SwapContract(
-        address, {row["source"]: tuple(row["targets"]) for row in rows if row["source"] != _NO_SOURCE}
-    )
+    return SwapContract(address, {row["source"]: tuple(row["targets"]) for row in rows if row["source"] != _NO_SOURCE})

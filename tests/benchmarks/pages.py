@@ -125,9 +125,7 @@ def _points_alike(page: Page, ask: Callable[..., bytes], victoria: VictoriaMetri
     return points / sum(ours)
 
 
-def _against_clickhouse(
-    page: Callable[[int], Page], ask: Callable[..., bytes], settings: Settings
-) -> Iterator[Figure]:
+def _against_clickhouse(page: Callable[[int], Page], ask: Callable[..., bytes], settings: Settings) -> Iterator[Figure]:
     label = f"200 {page(0).period}, {_SERIES} series"
     path = sql_path(settings)
     with connection(settings.clickhouse_url or "") as sql:

@@ -58,9 +58,7 @@ def crowd_position(number: int, tick: int) -> Position:
     """A position that changes when `tick` comes round to its number."""
     changes = (tick + 99 - number % 100) // 100
     assets = [f"token;0x{(number + offset) % 30:040x}" for offset in range(3)]
-    account = Account(
-        0, (Holding(assets[0], 10**18 + number),), (Holding(assets[1], 10**6 * number + changes),)
-    )
+    account = Account(0, (Holding(assets[0], 10**18 + number),), (Holding(assets[1], 10**6 * number + changes),))
     return Position(
         crowd_address(number),
         accounts=(account,) if number % 3 else (),

@@ -54,8 +54,12 @@ MARKETS = (
             DebtConfig(False, HUGE, Decimal("0.95"), Decimal(0)), Decimal("99.5"), HUGE, 1, NOON, Decimal("0.5")
         ),
     ),
-    Market("token;collateral", None, CollateralMarket(
-        CollateralConfig(False, Decimal(0), Decimal(1), None, Decimal(0), Decimal(0)), 0, 0), None),
+    Market(
+        "token;collateral",
+        None,
+        CollateralMarket(CollateralConfig(False, Decimal(0), Decimal(1), None, Decimal(0), Decimal(0)), 0, 0),
+        None,
+    ),
     Market("token;lend", LendMarket(Decimal(0), 0, 0), None, None),
     Market("token;debt", None, None, debt_market()),
 )

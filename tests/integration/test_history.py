@@ -149,9 +149,7 @@ def test_an_asset_with_an_earlier_price_is_listed_whatever_an_uncommitted_run_ad
     assert values == {"token;a": "1", "token;b": "2"}
 
 
-def test_decimals_are_plain_without_exponent_or_trailing_zeros(
-    client: falcon.testing.TestClient, store: Store
-) -> None:
+def test_decimals_are_plain_without_exponent_or_trailing_zeros(client: falcon.testing.TestClient, store: Store) -> None:
     prices = ["0", "0.000000000000000001", "1572.5", "99999999999999999999.999999999999999999", "100"]
     noon = second(2026, 1, 1, 12)
     commit(store, {"token;a": [(noon + k * 3600, Decimal(price)) for k, price in enumerate(prices)]})

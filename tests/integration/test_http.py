@@ -249,7 +249,9 @@ def test_browsers_see_errors_of_other_origins_too(client: Client) -> None:
 def test_caches_may_give_browsers_what_others_were_told(client: Client) -> None:
     """Nothing says that answers vary by origin, so those to callers without one must let browsers in too."""
     told = (*FOR_BROWSERS, "vary")
-    without, within = (client.simulate_get("/healthz", headers=headers) for headers in ({}, {"Origin": "https://a.example"}))
+    without, within = (
+        client.simulate_get("/healthz", headers=headers) for headers in ({}, {"Origin": "https://a.example"})
+    )
     assert [without.headers.get(name) for name in told] == [within.headers[name] for name in told]
 
 

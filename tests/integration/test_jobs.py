@@ -42,9 +42,7 @@ def client(settings: Settings) -> Iterator[Client]:
 
 def contents(client: Client) -> dict[str, Sequence[Sequence[object]]]:
     """Every row of every table."""
-    tables = client.query(
-        "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'"
-    )
+    tables = client.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'")
     names = [row[0] for row in tables.result_rows]
     return {name: client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows for name in names}
 

@@ -26,9 +26,7 @@ EPOCH = datetime.fromtimestamp(0, NOON.tzinfo)
 MARKETS = [market("token;a", apr="0.1"), market("token;b", apr="0.1"), market("token;lend")]
 
 
-def event(
-    id_: str, minutes: float, usd: str, asset_id: str = "token;a", kind: EventKind = EventKind.BORROW
-) -> Event:
+def event(id_: str, minutes: float, usd: str, asset_id: str = "token;a", kind: EventKind = EventKind.BORROW) -> Event:
     """An event some minutes after noon."""
     return Event(id_, kind, asset_id, "0xabc", NOON + minutes * MINUTE, HUGE, Decimal(usd))
 
@@ -60,9 +58,7 @@ def totals(store: Store, *minutes: int) -> list[Decimal]:
 def test_loans_add_up_from_the_first_one_by_asset_and_in_all(store: Store) -> None:
     source = HandMade(markets_=MARKETS, events_=EVENTS)
     assert run(source, store, 0) == Loans(AT_NOON, {"token;a": AT_NOON, "token;b": Decimal(0)}, Decimal(0))
-    assert run(source, store, 1) == Loans(
-        AT_NOON + 100, {"token;a": AT_NOON, "token;b": Decimal(100)}, Decimal(7)
-    )
+    assert run(source, store, 1) == Loans(AT_NOON + 100, {"token;a": AT_NOON, "token;b": Decimal(100)}, Decimal(7))
     assert run(source, store, 2).by_asset == {"token;a": AT_NOON + FINEST, "token;b": Decimal(100)}
     assert totals(store, 0, 1, 2) == TOTALS
 

@@ -88,9 +88,7 @@ def validator(document: dict[str, Any], operation: dict[str, Any], status: int) 
     if "$ref" in response:
         response = document["components"]["responses"][response["$ref"].rpartition("/")[2]]
     schema = response["content"]["application/json"]["schema"]
-    return jsonschema_rs.Draft202012Validator(
-        {**schema, "components": document["components"]}, validate_formats=True
-    )
+    return jsonschema_rs.Draft202012Validator({**schema, "components": document["components"]}, validate_formats=True)
 
 
 def test_every_route_is_described(client: Client, document: dict[str, Any]) -> None:
@@ -139,9 +137,7 @@ def test_an_answer_that_the_caller_has_is_as_described(client: Client, document:
         ("/api/v1/users/{address}/user", "", 400),
     ],
 )
-def test_errors_are_as_described(
-    client: Client, document: dict[str, Any], path: str, query: str, status: int
-) -> None:
+def test_errors_are_as_described(client: Client, document: dict[str, Any], path: str, query: str, status: int) -> None:
     answer = client.simulate_get(path, query_string=query)
     assert answer.status_code == status
     validator(document, document["paths"][path]["get"], status).validate(answer.json)

@@ -65,9 +65,7 @@ def test_a_value_is_the_amount_in_standard_units_times_the_price_with_ties_to_ev
 
 
 @given(amounts, st.integers(0, 77), prices)
-def test_values_are_exact_to_18_decimals_for_amounts_of_256_bits(
-    amount: int, decimals: int, price: Decimal
-) -> None:
+def test_values_are_exact_to_18_decimals_for_amounts_of_256_bits(amount: int, decimals: int, price: Decimal) -> None:
     """Python's rationals round half to even as well."""
     exact = Fraction(amount) * Fraction(price) / 10**decimals
     assert Fraction(usd_value(amount, decimals, price)) == Fraction(round(exact * 10**18), 10**18)
@@ -78,9 +76,7 @@ def test_values_drop_trailing_zeros() -> None:
 
 
 @given(amounts, amounts)
-def test_fractions_have_18_decimals_half_to_even_and_nothing_of_nothing_is_nothing(
-    part: int, whole: int
-) -> None:
+def test_fractions_have_18_decimals_half_to_even_and_nothing_of_nothing_is_nothing(part: int, whole: int) -> None:
     expected = Fraction(round(Fraction(part, whole) * 10**18), 10**18) if whole else 0
     assert Fraction(fraction(part, whole)) == expected
 
@@ -119,8 +115,7 @@ def debt(balance: int, shares: int) -> DebtMarket:
 def test_supplies_are_sums_over_the_markets_with_receipts_apart() -> None:
     """a at 2 USD: 7 lent, 3 posted with 4 shares, 1 owed with 3. Its receipt at 2.5 USD: 2 posted. b has no price."""
     assets = {
-        one.id: one
-        for one in (asset("a", 0, receipt="native;ra"), asset("ra", 0, AssetKind.RECEIPT), asset("b", 0))
+        one.id: one for one in (asset("a", 0, receipt="native;ra"), asset("ra", 0, AssetKind.RECEIPT), asset("b", 0))
     }
     markets = [
         Market("native;a", lend(7, 7), CollateralMarket(COLLATERAL, 3, 4), debt(1, 3)),
@@ -150,9 +145,7 @@ def test_supply_identities_are_exact(drawn: list[tuple[int, int, int, Decimal]])
         markets, by_id, {one.asset_id: price for one, (*_, price) in zip(markets, drawn, strict=True)}
     )
     collateral, exact = supply.borrow_collateral, Fraction
-    assert exact(collateral.total.balance) == exact(collateral.non_receipt.balance) + exact(
-        collateral.receipt.balance
-    )
+    assert exact(collateral.total.balance) == exact(collateral.non_receipt.balance) + exact(collateral.receipt.balance)
     assert exact(supply.tvl.tvl) == exact(collateral.non_receipt.balance) + exact(supply.lend.principal)
     assert exact(supply.tvl.net_tvl) == exact(supply.tvl.tvl) - exact(supply.borrow_debt.balance)
 

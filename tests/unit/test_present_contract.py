@@ -75,9 +75,7 @@ CONTRACT = {
     "ProtocolReceiptToken": Object("kind origin_asset:AssetSpec"),
     "LiquidStakingToken": Object("kind origin_asset:AssetSpec?"),
     "AssetInfo": Object("asset:AssetSpec classification:AssetClassification metadata:AssetMetadata"),
-    "PricedAsset": Object(
-        "asset:AssetSpec classification:AssetClassification metadata:AssetMetadata price:AssetPrice"
-    ),
+    "PricedAsset": Object("asset:AssetSpec classification:AssetClassification metadata:AssetMetadata price:AssetPrice"),
     "AssetPrice": Object("price last_updated_at", text="price last_updated_at"),
     "MarketRate": Object("apr apy", text="apr apy"),
     "LendMarket": Object(f"{INFO} rate:MarketRate state:LendMarketState"),
@@ -101,9 +99,7 @@ CONTRACT = {
     "BorrowCollateralState": Object("balance collateral_sum", text="collateral_sum", value="collateral_sum price"),
     "NewerBorrowCollateralState": Object("shares balance", text="shares balance", value="shares balance price"),
     "BorrowCollateralMarket": Object(f"{INFO} config:BorrowCollateralConfig state:BorrowCollateralState"),
-    "NewerBorrowCollateralMarket": Object(
-        f"{INFO} config:BorrowCollateralConfig state:NewerBorrowCollateralState"
-    ),
+    "NewerBorrowCollateralMarket": Object(f"{INFO} config:BorrowCollateralConfig state:NewerBorrowCollateralState"),
     "BorrowCollateralMarketData": Object("config:BorrowCollateralConfig state:NewerBorrowCollateralState"),
     "BorrowDebtConfig": Object(
         "enabled:boolean borrow_cap? borrow_halt_utilization interest_fee",
@@ -121,9 +117,7 @@ CONTRACT = {
         value="balance shares price",
     ),
     "BorrowDebtMarket": Object(f"{INFO} rate:MarketRate config:BorrowDebtConfig state:BorrowDebtState"),
-    "NewerBorrowDebtMarket": Object(
-        f"{INFO} rate:MarketRate config:BorrowDebtConfig state:NewerBorrowDebtState"
-    ),
+    "NewerBorrowDebtMarket": Object(f"{INFO} rate:MarketRate config:BorrowDebtConfig state:NewerBorrowDebtState"),
     "BorrowDebtMarketData": Object("rate:MarketRate config:BorrowDebtConfig state:NewerBorrowDebtState"),
     "GlobalMarketConfig": Object(
         "time_window_nanos:number partial_liquidation_threshold target_liquidation_health liquidation_fee "
@@ -274,9 +268,7 @@ def spelled(schema: dict[str, Any]) -> str:
 def read(fields: str) -> dict[str, str]:
     """The table's fields by name."""
     parts = [field.partition(":") for field in fields.split()]
-    return {
-        name.removesuffix("?"): of or ("string?" if name.endswith("?") else "string") for name, _, of in parts
-    }
+    return {name.removesuffix("?"): of or ("string?" if name.endswith("?") else "string") for name, _, of in parts}
 
 
 def keys(schema: dict[str, Any] | None) -> set[str] | None:

@@ -178,9 +178,7 @@ def nothing(_: int) -> None:
     """Progress that nobody watches."""
 
 
-def backfilled(
-    store: Store, start: datetime, end: datetime, progress: Callable[[int], None] = nothing
-) -> int:
+def backfilled(store: Store, start: datetime, end: datetime, progress: Callable[[int], None] = nothing) -> int:
     return backfill(PRICES, SimulatedSource("1"), store, start, end, HOUR, progress)
 
 
@@ -193,9 +191,7 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     assert [table for table, _ in store.inserts] == ["asset", "price", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
     assert [rows.height for table, rows in store.inserts if table == "price"] == [6500, 6500, 13]
-    assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {
-        "backfill"
-    }
+    assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
 
 
 def test_a_backfill_defines_an_asset_once_though_many_snapshots_tell_of_it() -> None:
@@ -234,9 +230,7 @@ def test_instants_are_in_utc_whatever_zone_the_range_is_given_in() -> None:
 
 
 @given(st.integers(0, 2_000_000_000), st.integers(0, 10_000), st.integers(1, 86_400))
-def test_instants_are_those_seconds_of_the_range_that_the_interval_divides(
-    start: int, width: int, every: int
-) -> None:
+def test_instants_are_those_seconds_of_the_range_that_the_interval_divides(start: int, width: int, every: int) -> None:
     found = instants(at(start), at(start + width), timedelta(seconds=every))
     assert found == [at(second) for second in range(start, start + width + 1) if second % every == 0]
 

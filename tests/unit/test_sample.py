@@ -25,9 +25,9 @@ def rows_of(observations: list[list[tuple[int, Decimal]]]) -> pl.DataFrame:
 
 
 @given(
-    observations=st.lists(
-        st.lists(st.tuples(st.integers(0, 60), PRICES), max_size=12), min_size=1, max_size=4
-    ).filter(any),
+    observations=st.lists(st.lists(st.tuples(st.integers(0, 60), PRICES), max_size=12), min_size=1, max_size=4).filter(
+        any
+    ),
     bounds=st.lists(st.integers(-20, 90), min_size=2, max_size=10).map(sorted),
     end_after=st.integers(0, 30),
     carry=st.booleans(),

@@ -56,9 +56,7 @@ class WatchedSource(SimulatedSource):
         return super().prices(at)
 
 
-def run_until_stopped(
-    source: SimulatedSource, store: Store, stop: threading.Event, settings: Settings
-) -> None:
+def run_until_stopped(source: SimulatedSource, store: Store, stop: threading.Event, settings: Settings) -> None:
     """Run the scheduler in a thread; fail where it is not stopped in ten seconds."""
     thread = threading.Thread(target=run, args=(settings, source, store, stop, PRICES), daemon=True)
     thread.start()

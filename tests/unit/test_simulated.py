@@ -21,9 +21,7 @@ GENESIS = datetime(2024, 1, 1, tzinfo=UTC)
 ASSETS = SimulatedSource("1").assets(NOON)
 BY_SYMBOL = {asset.symbol: asset for asset in ASSETS}
 
-seeds = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters=":"), min_size=1
-)
+seeds = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters=":"), min_size=1)
 instants = st.datetimes(datetime(1970, 1, 2), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
 
 
@@ -38,9 +36,7 @@ def of_kind(kind: AssetKind) -> list[Asset]:
 
 
 @given(seeds, instants)
-def test_the_same_seed_and_instant_give_the_same_snapshot_whatever_was_asked_before(
-    seed: str, at: datetime
-) -> None:
+def test_the_same_seed_and_instant_give_the_same_snapshot_whatever_was_asked_before(seed: str, at: datetime) -> None:
     first = SimulatedSource(seed).prices(at)
     noise._draw.cache_clear()
     noise._phase.cache_clear()
@@ -106,9 +102,7 @@ def test_stablecoins_stay_within_a_third_of_a_percent_of_a_dollar(seed: str, at:
 
 
 @given(seeds, instants, st.integers(0, 10**8))
-def test_a_liquid_staking_token_is_worth_ever_more_of_its_origin(
-    seed: str, at: datetime, seconds: int
-) -> None:
+def test_a_liquid_staking_token_is_worth_ever_more_of_its_origin(seed: str, at: datetime, seconds: int) -> None:
     earlier, later = usd(at, seed), usd(at + timedelta(seconds=seconds), seed)
     for staked, origin in (("stHEL", "HEL"), ("stORB", "ORB"), ("stETH", "ETH")):
         # A unit in the 18th decimal of prices as low as 0.1 is the rounding.
@@ -147,9 +141,7 @@ def test_every_asset_but_the_protocol_token_is_lent_and_linked_with_its_receipt_
     assert [asset.symbol for asset in regular if asset.receipt_asset is None] == ["PTK"]
     links = {asset.id: asset.receipt_asset for asset in regular if asset.receipt_asset}
     assert {receipt.origin_asset: receipt.id for receipt in of_kind(AssetKind.RECEIPT)} == links
-    assert all(
-        by_id[receipt].decimals_denom == by_id[origin].decimals_denom for origin, receipt in links.items()
-    )
+    assert all(by_id[receipt].decimals_denom == by_id[origin].decimals_denom for origin, receipt in links.items())
     assert all(asset.origin_asset is None for asset in regular)
     assert all(asset.receipt_asset is None for asset in ASSETS if asset.kind is not AssetKind.REGULAR)
 
@@ -166,9 +158,7 @@ def test_the_oracle_quotes_every_asset_once_except_receipt_tokens() -> None:
 
 
 def test_prices_are_observed_at_the_whole_second() -> None:
-    assert {
-        price.observed_at for price in SimulatedSource("1").prices(NOON + timedelta(milliseconds=999))
-    } == {NOON}
+    assert {price.observed_at for price in SimulatedSource("1").prices(NOON + timedelta(milliseconds=999))} == {NOON}
 
 
 @pytest.mark.parametrize(
@@ -185,9 +175,7 @@ def test_none_opens_no_source() -> None:
     assert open_source("none") is None
 
 
-@pytest.mark.parametrize(
-    "spec", ["", "simulate", "simulated:", "simulated:a b", "simulated:a:b", "none:1", "ftp://x"]
-)
+@pytest.mark.parametrize("spec", ["", "simulate", "simulated:", "simulated:a b", "simulated:a:b", "none:1", "ftp://x"])
 def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
     with pytest.raises(SettingError, match="must be simulated, simulated:<seed> or none"):
         open_source(spec)

@@ -62,9 +62,7 @@ def everything(seed: str, at: datetime) -> tuple[object, ...]:
 
 @few
 @given(seeds, instants)
-def test_the_same_seed_and_instant_give_the_same_state_whatever_was_asked_before(
-    seed: str, at: datetime
-) -> None:
+def test_the_same_seed_and_instant_give_the_same_state_whatever_was_asked_before(seed: str, at: datetime) -> None:
     first = everything(seed, at)
     forget()
     everything(seed, at + timedelta(days=40))
@@ -134,9 +132,7 @@ def test_rates_follow_from_utilization_which_stays_below_one(seed: str, at: date
             used = Fraction(market.debt.balance, market.lend.principal)
             assert used < 1
             kept = 1 - Fraction(market.debt.config.interest_fee)
-            assert abs(Fraction(market.lend.apr) - Fraction(market.debt.apr) * used * kept) < Fraction(
-                1, 10**16
-            )
+            assert abs(Fraction(market.lend.apr) - Fraction(market.debt.apr) * used * kept) < Fraction(1, 10**16)
     ether = markets(seed, at)["ETH"]
     assert ether.lend
     assert ether.debt
@@ -193,9 +189,7 @@ def test_supply_identities_hold(seed: str, at: datetime) -> None:
     assert Fraction(collateral.total.balance) == Fraction(collateral.non_receipt.balance) + Fraction(
         collateral.receipt.balance
     )
-    assert Fraction(supply.tvl.tvl) == Fraction(collateral.non_receipt.balance) + Fraction(
-        supply.lend.principal
-    )
+    assert Fraction(supply.tvl.tvl) == Fraction(collateral.non_receipt.balance) + Fraction(supply.lend.principal)
     assert Fraction(supply.tvl.net_tvl) == Fraction(supply.tvl.tvl) - Fraction(supply.borrow_debt.balance)
     assert collateral.receipt.balance > 0
 
@@ -237,8 +231,7 @@ def test_caps_are_whole_tokens_at_the_listing_price() -> None:
 def test_borrowing_of_tidewater_ends_in_mid_february_and_its_debts_stay() -> None:
     halt = datetime(2025, 2, 15, tzinfo=UTC)
     before, after, later = (
-        markets("1", at)["TIDE"].debt
-        for at in (halt - timedelta(seconds=1), halt, halt + timedelta(days=300))
+        markets("1", at)["TIDE"].debt for at in (halt - timedelta(seconds=1), halt, halt + timedelta(days=300))
     )
     assert before
     assert after

@@ -90,9 +90,7 @@ def test_the_rich_address_has_one_of_everything(seed: str, at: datetime) -> None
     rich = positions(seed, at)[RICH_ADDRESS]
     assert [account.index for account in rich.accounts] == [0, 1, 2, 3]
     assert [len(account.debts) for account in rich.accounts] == [3, 3, 3, 0]
-    assert all(
-        held.shares > 0 for account in rich.accounts for held in (*account.collaterals, *account.debts)
-    )
+    assert all(held.shares > 0 for account in rich.accounts for held in (*account.collaterals, *account.debts))
     assert any(one.held for one in rich.lends)
     assert any(one.collateralized for one in rich.lends)
     assert {one.asset_id in ASSETS for one in rich.wallet} == {True, False}
@@ -109,11 +107,7 @@ def test_one_address_is_always_unhealthy_and_most_never_are(seed: str, at: datet
     everyone = positions(seed, at)
     [account] = everyone[UNHEALTHY_ADDRESS].accounts
     assert Decimal("0.9") < health(seed, at, account).result < Decimal("0.94")
-    others = [
-        health(seed, at, position.accounts[0])
-        for position in list(everyone.values())[2:60]
-        if position.accounts
-    ]
+    others = [health(seed, at, position.accounts[0]) for position in list(everyone.values())[2:60] if position.accounts]
     assert len([one for one in others if one.result < 1]) < len(others) / 10
 
 
@@ -221,9 +215,7 @@ def test_debts_change_by_events_and_only_by_them(seed: str, at: datetime) -> Non
     for kinds, part in ((debts, _debts), ({EventKind.LEND, EventKind.REDEEM}, _lent)):
         acted = {event.address for event in events(seed, at, later) if event.kind in kinds}
         assert acted == {
-            address
-            for address in before
-            if address != DESK_ADDRESS and part(before[address]) != part(after[address])
+            address for address in before if address != DESK_ADDRESS and part(before[address]) != part(after[address])
         }
 
 
@@ -239,9 +231,7 @@ def test_a_user_borrows_what_the_debt_grows_by() -> None:
     """Bitcoin debts of the rich address over its second trade, five days after launch, with five days of interest."""
     trade = LAUNCH + 5 * DAY
     shares = [
-        {debt.asset_id: debt.shares for debt in positions("1", at)[RICH_ADDRESS].accounts[2].debts}[
-            IDS["BTC"]
-        ]
+        {debt.asset_id: debt.shares for debt in positions("1", at)[RICH_ADDRESS].accounts[2].debts}[IDS["BTC"]]
         for at in (LAUNCH, trade)
     ]
     [event] = [

@@ -40,9 +40,7 @@ def utilization(seed: str, asset_id: str, second: int) -> int:
     """Part of the lent principal that is borrowed, in `UNIT`; from 0.26 to 0.95."""
     curve = _curve(asset_id)
     key = f"{seed}|{asset_id}|utilization"
-    return curve.centre + sum(
-        swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in _WAVES
-    )
+    return curve.centre + sum(swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in _WAVES)
 
 
 def borrow_rate(asset_id: str, used: int) -> int:
@@ -66,8 +64,7 @@ def accrued(seed: str, asset_id: str, second: int) -> Accrued:
     era, day = divmod(days, _ERA)
     sums = _sums(seed, asset_id, era)
     borrow, lend, used = (
-        before + (after - before) * within // DAY
-        for before, after in zip(sums[day], sums[day + 1], strict=True)
+        before + (after - before) * within // DAY for before, after in zip(sums[day], sums[day + 1], strict=True)
     )
     return Accrued(_grown(borrow), _grown(lend), used)
 
@@ -83,8 +80,7 @@ def _sums(seed: str, asset_id: str, era: int) -> tuple[tuple[int, int, int], ...
     rates = [(borrow_rate(asset_id, one), lend_rate(asset_id, one), one) for one in used]
     before = _sums(seed, asset_id, era - 1)[-1] if era else (0, 0, 0)
     days = (
-        tuple((a + b) * DAY // 2 for a, b in zip(today, tomorrow, strict=True))
-        for today, tomorrow in pairwise(rates)
+        tuple((a + b) * DAY // 2 for a, b in zip(today, tomorrow, strict=True)) for today, tomorrow in pairwise(rates)
     )
     return tuple(accumulate(days, _plus, initial=before))
 

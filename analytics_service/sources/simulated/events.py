@@ -84,14 +84,10 @@ def _flash_loans(seed: str, after: int, until: int) -> Iterator[Event]:
             asset_id, borrower = draws.pick(_BORROWED), user_address(draws.below(USERS))
             amount = units(seed, asset_id, draws.sized(500_000, 9), second)
             if after < second <= until:
-                yield _event(
-                    seed, f"flash-{slot}-{item}", EventKind.FLASH_LOAN, asset_id, borrower, second, amount
-                )
+                yield _event(seed, f"flash-{slot}-{item}", EventKind.FLASH_LOAN, asset_id, borrower, second, amount)
 
 
-def _event(
-    seed: str, event_id: str, kind: EventKind, asset_id: str, address: str, second: int, amount: int
-) -> Event:
+def _event(seed: str, event_id: str, kind: EventKind, asset_id: str, address: str, second: int, amount: int) -> Event:
     listing = _LISTINGS[asset_id]
     price: Decimal = prices.usd(seed, listing, second)
     value = usd_value(amount, listing.asset.decimals_denom, price)

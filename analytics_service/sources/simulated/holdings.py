@@ -96,8 +96,7 @@ def _account(
             collaterals.append(Holding(receipt, lent.collateralized))
     owed = _varied(user, int(allowed) * plan.percent // 100, draws)
     debts = tuple(
-        Holding(asset_id, _debt_shares(seed, asset_id, owed // len(plan.debts), at))
-        for asset_id in plan.debts
+        Holding(asset_id, _debt_shares(seed, asset_id, owed // len(plan.debts), at)) for asset_id in plan.debts
     )
     return Account(plan.index, tuple(collaterals), debts)
 
@@ -118,12 +117,9 @@ def _unless_halted(now: Holding, then: Holding) -> Holding:
     return then if then.asset_id == HALTED else now
 
 
-def _wallet(
-    seed: str, user: Profile, lends: tuple[LendPosition, ...], at: int, draws: Draws
-) -> tuple[Balance, ...]:
+def _wallet(seed: str, user: Profile, lends: tuple[LendPosition, ...], at: int, draws: Draws) -> tuple[Balance, ...]:
     known = [
-        Balance(asset_id, units(seed, asset_id, _varied(user, usd * 100, draws), at))
-        for asset_id, usd in user.wallet
+        Balance(asset_id, units(seed, asset_id, _varied(user, usd * 100, draws), at)) for asset_id, usd in user.wallet
     ]
     receipts = [
         Balance(receipt, lent.held)

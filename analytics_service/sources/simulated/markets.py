@@ -47,9 +47,7 @@ def positions(seed: str, second: int) -> Iterator[Position]:
     people = census(seed, second)
     for one in people.positions:
         yield _unbonded(one, second)
-    desks = (
-        (asset_id, lent(seed, asset_id, second, people).desk) for asset_id in TERMS if TERMS[asset_id].debt
-    )
+    desks = ((asset_id, lent(seed, asset_id, second, people).desk) for asset_id in TERMS if TERMS[asset_id].debt)
     lends = tuple(LendPosition(asset_id, held, 0) for asset_id, held in desks if held)
     if lends:
         yield Position(DESK_ADDRESS, lends=lends)

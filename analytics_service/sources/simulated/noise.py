@@ -12,8 +12,7 @@ PERIODS = tuple(120 * 4**octave for octave in range(10))
 def wander(key: str, second: int, swings: tuple[int, ...]) -> int:
     """The sum of the octaves, each scaled by its swing (one for each of PERIODS); at most sum(swings) either way."""
     return sum(
-        swing * ease(f"{key}|{period}", second, period) // UNIT
-        for period, swing in zip(PERIODS, swings, strict=True)
+        swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in zip(PERIODS, swings, strict=True)
     )
 
 

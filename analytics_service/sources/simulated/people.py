@@ -21,9 +21,7 @@ _HEX_EVERY = 8
 _LENT = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
 _RECEIPT_OF = {one.asset.id: one.asset.receipt_asset for one in LISTINGS}
 _POSTABLE = tuple(asset_id for asset_id in _LENT if _RECEIPT_OF[asset_id] in TERMS)
-_COLLATERALS = tuple(
-    one.asset.id for one in LISTINGS if one.asset.id in TERMS and TERMS[one.asset.id].collateral
-)
+_COLLATERALS = tuple(one.asset.id for one in LISTINGS if one.asset.id in TERMS and TERMS[one.asset.id].collateral)
 _WALLET = tuple(one.asset.id for one in LISTINGS)
 # Assets that the service has never heard of.
 _UNKNOWN = ("native;umystery", "token;0x" + sha256(b"unlisted").hexdigest()[:40])
@@ -185,9 +183,7 @@ def _rich() -> Profile:
 def _unhealthy() -> Profile:
     """Owes 95 % of its collateral in another stablecoin: 116 % of the 82 % allowed, where 88 % is liquidated."""
     account = AccountPlan(0, 10_000, (ID_OF["USDC"],), (ID_OF["USDT"],), 116)
-    return Profile(
-        user_address(UNHEALTHY), joined=LAUNCH + HOUR, period=10 * DAY, accounts=(account,), steady=True
-    )
+    return Profile(user_address(UNHEALTHY), joined=LAUNCH + HOUR, period=10 * DAY, accounts=(account,), steady=True)
 
 
 # Owes, lends, stakes and waits for unlocks: every part of a position has something to show.

@@ -19,8 +19,6 @@ def _pairs(source: str) -> tuple[str, ...]:
 
 
 SWAPS = (
-    SwapContract(
-        SWAP_CONTRACT, {source: tuple(one for one in _DENOMS if one != source) for source in _DENOMS}
-    ),
+    SwapContract(SWAP_CONTRACT, {source: tuple(one for one in _DENOMS if one != source) for source in _DENOMS}),
     SwapContract(_PAIRS_CONTRACT, {source: _pairs(source) for source in _DENOMS}),
 )

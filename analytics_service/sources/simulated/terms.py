@@ -77,9 +77,7 @@ _LISTED_USD = {listing.asset.id: listing.usd for listing in LISTINGS}
 def _cap(symbol: str, usd: int | None) -> int | None:
     """Whole standard units, in denom units. Receipt tokens begin as one of their origin each."""
     asset = _BY_SYMBOL[symbol]
-    price = _LISTED_USD[
-        asset.origin_asset if asset.kind is AssetKind.RECEIPT and asset.origin_asset else asset.id
-    ]
+    price = _LISTED_USD[asset.origin_asset if asset.kind is AssetKind.RECEIPT and asset.origin_asset else asset.id]
     return None if usd is None else int(usd // price) * 10**asset.decimals_denom
 
 

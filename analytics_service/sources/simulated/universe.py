@@ -59,9 +59,7 @@ def token(denom: str, name: str, symbol: str, decimals: int, display: int) -> As
 def receipt_of(origin: Asset) -> Asset:
     """The token that lenders of `origin` receive. No oracle quotes it."""
     decimals, display = origin.decimals_denom, origin.decimals_display
-    receipt = token(
-        f"r{origin.symbol_denom}", f"{origin.name} Receipt", f"r{origin.symbol}", decimals, display
-    )
+    receipt = token(f"r{origin.symbol_denom}", f"{origin.name} Receipt", f"r{origin.symbol}", decimals, display)
     return replace(receipt, kind=AssetKind.RECEIPT, origin_asset=origin.id)
 
 
