@@ -1,6 +1,5 @@
 """The WSGI application: every route, in one list."""
 
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -25,23 +24,15 @@ from analytics_service.series.page import Pages
 from analytics_service.series.rows import BORROW_RATES, LEND_RATES, LOANS, PRICES
 from analytics_service.store.connection import Store
 from analytics_service.store.heads import Heads
-from analytics_service.warm import warm
 from jobs.registry import JOBS
 
 _MIB = 2**20
-_READY_SECONDS = 10.0
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The application, and the memory that its pages come from."""
 
     memory: Memory
-
-    def warm(self, now: int) -> None:
-        """Make ready for requests, as of a unix second. What takes longer, or hangs, goes on beside them."""
-        getting_ready = threading.Thread(target=warm, args=(self, now, self.memory.settle), name="warm", daemon=True)
-        getting_ready.start()
-        getting_ready.join(_READY_SECONDS)
 
 
 def _now() -> datetime:

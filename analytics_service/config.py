@@ -14,7 +14,7 @@ import platformdirs
 from analytics_service.errors import SettingError
 
 PREFIX = "ANALYTICS_"
-# Read by the test suite, not by the service; not a misspelt setting.
+# Variables that only the test suite reads; they are not misspelt settings.
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
 
 
@@ -66,7 +66,7 @@ def server_url(value: str) -> str:
     return value.rstrip("/")
 
 
-def address(value: str) -> str:
+def host_and_port(value: str) -> str:
     """`host:port` to listen on; `[::1]:port` for IPv6."""
     host, _, port = value.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
@@ -81,7 +81,7 @@ def source(value: str) -> str:
     return value
 
 
-def name(value: str) -> str:
+def database_name(value: str) -> str:
     """A database name."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
         raise ValueError("must be letters, digits and underscores, not beginning with a digit")
@@ -95,6 +95,10 @@ def log_level(value: str) -> str:
     return value
 
 
+# Seconds between the snapshots of a job.
+_interval = whole(1, 86_400)
+
+
 def _setting(default: Any, parse: Callable[[str], Any], help: str) -> Any:
     make = default if callable(default) else lambda: default
     return field(default_factory=make, metadata={"default": make, "parse": parse, "help": help})
@@ -102,9 +106,9 @@ def _setting(default: Any, parse: Callable[[str], Any], help: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, parsed. Each is read from ANALYTICS_<NAME>; SettingError names what is wrong."""
+    """All settings, parsed. Each is read from ANALYTICS_<NAME>; a SettingError names the one that is wrong."""
 
-    bind: str = _setting("127.0.0.1:8000", address, "Address the HTTP service listens on.")
+    bind: str = _setting("127.0.0.1:8000", host_and_port, "Address the HTTP service listens on.")
     workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
     threads: int = _setting(4, whole(1, 256), "Threads of each worker: requests that it answers at the same time.")
     source: str = _setting("simulated", source, "Where jobs take snapshots from: simulated, simulated:<seed>, or none.")
@@ -118,7 +122,7 @@ class Settings:
     )
     clickhouse_user: str = _setting("default", text, "User on that server.")
     clickhouse_password: str = _setting("", str, "Password on that server.")
-    clickhouse_database: str = _setting("analytics", name, "Database of the service's tables.")
+    clickhouse_database: str = _setting("analytics", database_name, "Database of the service's tables.")
     clickhouse_ca_cert: str | None = _setting(
         None, text, "File of the certificate authority that signed that server's certificate."
     )
@@ -127,20 +131,22 @@ class Settings:
         20, whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
     )
     history_memory: int = _setting(
-        96, whole(0, 65_536), "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse."
+        96,
+        whole(0, 65_536),
+        "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
         32, whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
     )
     tz: str = _setting("UTC", zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting("*", text, "Origins that browsers may call from: * or a comma-separated list.")
-    prices_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of prices.")
-    rates_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of lend and borrow rates.")
-    markets_every: int = _setting(60, whole(1, 86400), "Seconds between snapshots of markets and their rules.")
-    loans_every: int = _setting(300, whole(1, 86400), "Seconds between snapshots of loans originated.")
-    ptoken_every: int = _setting(300, whole(1, 86400), "Seconds between snapshots of the protocol token.")
-    positions_every: int = _setting(300, whole(1, 86400), "Seconds between snapshots of all positions.")
-    routes_every: int = _setting(3600, whole(1, 86400), "Seconds between snapshots of swap routes.")
+    prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
+    rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
+    markets_every: int = _setting(60, _interval, "Seconds between snapshots of markets and their rules.")
+    loans_every: int = _setting(300, _interval, "Seconds between snapshots of loans originated.")
+    ptoken_every: int = _setting(300, _interval, "Seconds between snapshots of the protocol token.")
+    positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
+    routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
     log_level: str = _setting("info", log_level, "Least level that is logged: debug, info, warning or error.")
 
     @classmethod
@@ -167,7 +173,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A line of the settings table: what `--help` and the operators' page show."""
+    """One setting, as `--help` and the README show it."""
 
     name: str
     variable: str
@@ -176,7 +182,7 @@ class SettingRow:
 
 
 def table() -> Iterator[SettingRow]:
-    """Every setting with its variable, default and help."""
+    """Every setting with its variable, default and help, in the order in which they are shown."""
     for f in fields(Settings):
         yield SettingRow(f.name, PREFIX + f.name.upper(), f.metadata["default"](), f.metadata["help"])
 

@@ -58,4 +58,8 @@ class ImportRefused(AnalyticsError):
 
 
 class EmbeddedServerError(AnalyticsError):
-    """The embedded ClickHouse could not be started."""
+    """The embedded ClickHouse could not be started or kept running."""
+
+
+class ProcessError(AnalyticsError):
+    """A child process of the service could not be started or kept running."""

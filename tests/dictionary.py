@@ -5,9 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.store.connection import Store
 from analytics_service.store.dictionary import data_dictionary
-from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
 from analytics_service.store.sql import scripts
 

@@ -1,1 +1,1 @@
-"""ClickHouse: connection, migrations, reading, writing, the snapshot ledger, the embedded server."""
+"""ClickHouse: connection, migrations, reading, writing, the snapshot ledger."""

@@ -154,7 +154,7 @@ def test_serve_beside_a_running_clickhouse_is_gunicorn_itself(service: Service) 
 def test_gunicorn_runs_on_the_configuration_module_alone(service: Service) -> None:
     bind = f"127.0.0.1:{free_port()}"
     environ = {**os.environ, "ANALYTICS_BIND": bind, "ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1"}
-    arguments = [sys.executable, "-m", "gunicorn", "-c", "python:analytics_service.gunicorn_conf"]
+    arguments = [sys.executable, "-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf"]
     with subprocess.Popen([*arguments, "analytics_service.wsgi:app"], env=environ, stderr=subprocess.PIPE) as process:
         alone = Service(service.data_dir, bind)
         until(lambda: alone.get("/healthz")[0] == 200)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.acceptance.conftest import free_port, until
 
 _PATIENT = """
-from analytics_service.gunicorn_conf import *
+from analytics_service.run.gunicorn_conf import *
 graceful_timeout = keepalive = 3600
 """
 # Told to stop as a worker is forked, gunicorn passes that on at once: mostly before the worker has its own handlers.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analytics_service.config import Settings
-from analytics_service.store.embedded import clickhouse
+from analytics_service.embedded.clickhouse import clickhouse
 from tests.benchmarks import current, first_page, growth, ingest, pages, positions, storage, ticks
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure, NotMeasured

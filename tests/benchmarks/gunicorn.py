@@ -3,7 +3,6 @@
 import os
 import re
 import socket
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -12,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analytics_service import supervised
 from analytics_service.config import Settings
+from analytics_service.processes.child import Child, start_python
 
 SERVICE = "analytics_service.wsgi:app"
 _READY_SECONDS = 60
@@ -49,19 +48,18 @@ def gunicorn(
     with socket.create_server(("127.0.0.1", 0)) as free:
         bind = f"127.0.0.1:{free.getsockname()[1]}"
     own = replace(settings, bind=bind, log_level="warning")
-    arguments = ["-m", "gunicorn", "-c", "python:analytics_service.gunicorn_conf", application]
-    child = supervised.python(arguments, {**os.environ, **own.to_environment(), **variables})
+    arguments = ["-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", application]
+    child = start_python(arguments, {**os.environ, **own.to_environment(), **variables})
     try:
         _wait(f"http://{bind}{ready}", child)
         yield Gunicorn(f"http://{bind}", child.pid)
     finally:
         child.terminate()
         child.wait()
-        if child.stdin is not None:
-            child.stdin.close()
+        child.end_input()
 
 
-def _wait(url: str, child: "subprocess.Popen[bytes]") -> None:
+def _wait(url: str, child: Child) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     while True:
         try:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
-from analytics_service.store.embedded_folder import DataFolder
+from analytics_service.embedded.folder import DataFolder
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.candidates import DECIMALS, WHOLE_NUMBERS, measure
 from tests.benchmarks.harness import Figure

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
-from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once

@@ -19,17 +19,17 @@ import polars as pl
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import attached, clickhouse, serving
+from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
-from analytics_service.restarts import Restarts
+from analytics_service.processes.restarts import Restarts
 from analytics_service.store.connection import Store
-from analytics_service.store.embedded import EmbeddedServer, attached, clickhouse
-from analytics_service.store.embedded_folder import DataFolder
 
 _SUPERVISOR = """
 import sys
 from pathlib import Path
 from analytics_service.config import Settings
-from analytics_service.store.embedded import clickhouse
+from analytics_service.embedded.clickhouse import clickhouse
 with clickhouse(Settings(data_dir=Path(sys.argv[1])), "supervisor") as settings:
     print(settings.clickhouse_url, flush=True)
     sys.stdin.read()
@@ -43,18 +43,16 @@ def own(tmp_path: Path) -> Settings:
 
 
 @contextmanager
-def served(data_dir: Path, on_failure: Callable[[], None], restarts: Restarts) -> Iterator[EmbeddedServer]:
+def served(data_dir: Path, on_failure: Callable[[], None], restarts: Restarts) -> Iterator[None]:
     """A server whose restarts the test decides."""
     folder = DataFolder(data_dir)
     folder.create()
     lock = folder.lock("pytest")
     assert lock is not None
-    server = EmbeddedServer(folder, lock, on_failure, restarts)
     try:
-        server.start()
-        yield server
+        with serving(folder, lock, on_failure, restarts):
+            yield
     finally:
-        server.stop()
         os.close(lock)
 
 
@@ -96,7 +94,7 @@ def gone(pid: int) -> bool:
     return False
 
 
-def until(happened: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
     """Return as soon as something has happened; fail when it does not."""
     deadline = time.monotonic() + seconds
     while not happened():
@@ -237,13 +235,15 @@ def test_the_server_is_gone_when_its_supervisor_is_killed(own: Settings) -> None
 
 def test_a_server_that_does_not_come_back_is_given_up_and_reported(tmp_path: Path) -> None:
     told = threading.Event()
-    with served(tmp_path / "data", told.set, Restarts(delays=(0.0, 0.0))) as server:
+    with (
+        pytest.raises(EmbeddedServerError) as failure,
+        served(tmp_path / "data", told.set, Restarts(delays=(0.0, 0.0))),
+    ):
         (tmp_path / "data" / "clickhouse" / "users.xml").unlink()
         os.kill(server_pid(tmp_path / "data"), signal.SIGKILL)
-        assert told.wait(20)
-    assert server.failure is not None
-    assert "giving up" in str(server.failure)
-    assert str(tmp_path / "data" / "clickhouse") in str(server.failure)
+        assert told.wait(60)
+    assert "giving up" in str(failure.value)
+    assert str(tmp_path / "data" / "clickhouse") in str(failure.value)
 
 
 def test_another_version_of_chdb_is_refused_in_plain_words(

@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
 from analytics_service.importing import Summary
 from analytics_service.store.connection import Store
-from analytics_service.store.embedded import clickhouse
 from analytics_service.store.staging import drop_abandoned
 from tests.integration.conftest import database
 from tests.integration.imports import (

@@ -8,8 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from analytics_service.cli import cli
-from analytics_service.cli_values import parse_duration, parse_instant
+from analytics_service.cli.main import cli
+from analytics_service.cli.values import parse_duration, parse_instant
 from analytics_service.config import table
 
 

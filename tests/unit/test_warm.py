@@ -8,7 +8,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
-from analytics_service.warm import warm
+from analytics_service.run.warm import warm
 
 
 def test_every_question_is_one_that_the_service_has_an_answer_to(caplog: pytest.LogCaptureFixture) -> None:

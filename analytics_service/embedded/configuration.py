@@ -1,4 +1,4 @@
-"""Configuration of the embedded ClickHouse: config.xml and users.xml, as any ClickHouse has them."""
+"""Configuration files of the embedded ClickHouse: config.xml and users.xml, as for any ClickHouse server."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ _CONFIG = """\
     <listen_host>127.0.0.1</listen_host>
     <users_config>users.xml</users_config>
     <timezone>UTC</timezone>
-    <!-- Half of the memory: gunicorn's workers and the jobs need some too. -->
+    <!-- Half of the memory; gunicorn's workers and the jobs need the rest. -->
     <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
     <mark_cache_size>268435456</mark_cache_size>
-    <!-- Started this way the server logs its start only, and takes the level from here, not from <logger>. -->
+    <!-- Started this way, the server takes its log level from here, not from <logger>. -->
     <log-level>information</log-level>
     <logger>
         <log>server.log</log>
@@ -24,7 +24,7 @@ _CONFIG = """\
         <size>10M</size>
         <count>3</count>
     </logger>
-    <!-- What ran, how long it took and what went wrong, for a week: SELECT * FROM system.query_log. -->
+    <!-- Queries of the last week, with durations and errors: SELECT * FROM system.query_log. -->
     <query_log>
         <database>system</database>
         <table>query_log</table>
@@ -39,8 +39,8 @@ _CONFIG = """\
 </clickhouse>
 """
 
-# `default` is the server's own session and needs no password from this machine. One session is all it may have, so
-# nobody else gets one; the grants are what that session needs.
+# The server's own session belongs to `default`, which needs no password on this machine. It may have one session only,
+# so nobody else gets in, and only the grants which that session needs.
 _USERS = """\
 <clickhouse>
     <profiles>
@@ -85,9 +85,9 @@ class Ports:
 
 
 def write_configuration(folder: Path, ports: Ports, password: str) -> None:
-    """Write all files that the server reads at its start into its own folder."""
+    """Write the files that the server reads when it starts, into its own folder."""
     config = _CONFIG.format(http=ports.http, tcp=ports.tcp)
-    # Both names are looked for in the working directory.
+    # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
         (folder / name).write_text(config, "utf-8")
     digest = hashlib.sha256(password.encode()).hexdigest()

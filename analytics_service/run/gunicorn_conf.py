@@ -1,6 +1,6 @@
-"""gunicorn's configuration: `gunicorn -c python:analytics_service.gunicorn_conf analytics_service.wsgi:app`.
+"""gunicorn's configuration: `gunicorn -c python:analytics_service.run.gunicorn_conf analytics_service.wsgi:app`.
 
-It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own options go before it.
+It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own options take precedence.
 """
 
 import ctypes
@@ -11,38 +11,40 @@ import time
 from pathlib import Path
 from typing import Any
 
-from analytics_service import logs, supervised
+from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.errors import SettingError
+from analytics_service.processes.child import end_with_parent
+from analytics_service.run.warm import warm_for_a_while
 
 try:
     _settings = Settings.from_environment(os.environ)
 except SettingError as error:
     sys.exit(f"Error: {error}")
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
-# From malloc.h.
+# A parameter of mallopt, from malloc.h.
 _M_MMAP_THRESHOLD = -3
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 proc_name = "analytics-service"
 bind = _settings.bind
 workers = _settings.workers
-worker_class = "analytics_service.gunicorn_worker.Worker"
+worker_class = "analytics_service.run.gunicorn_worker.Worker"
 threads = _settings.threads
-# Its socket would be shared by all gunicorns of a user.
+# All gunicorns of a user would share one socket.
 control_socket_disable = True
-# Queries and clients made before the fork would hang in the workers.
+# Polars and HTTP clients that were used before the fork would hang in the workers.
 preload_app = False
 
-# A query ends by its own limit first, then the client, and the worker last.
+# A query's own limit comes first, then the client's, and the worker's last.
 timeout = _settings.query_timeout + 15
 graceful_timeout = _settings.query_timeout + 10
 keepalive = 15
-# Workers are replaced now and then, so that no leak lasts; not all at once. A new one begins with nothing rendered,
-# and thousands of requests a second are not uncommon.
+# Workers are replaced now and then, not all at once, so that no leak lasts. This is rare, even at thousands of requests
+# a second, because a new worker has nothing rendered yet.
 max_requests = 1_000_000
 max_requests_jitter = 100_000
-# A heartbeat on a slow disk would get healthy workers killed.
+# On a slow disk, late heartbeats would get healthy workers killed.
 worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
 # Long lists of asset ids, percent-encoded.
 limit_request_line = 8190
@@ -54,26 +56,26 @@ logconfig_dict = logs.configuration(_settings.log_level)
 
 
 def on_starting(server: Any) -> None:
-    """Called in the arbiter, before it forks: workers end with the arbiter, and the arbiter with `up`."""
-    supervised.end_with_supervisor()
-    # Until it has handlers of its own, a worker has the arbiter's: they put a signal into a queue that nobody reads
-    # there, and the arbiter would wait for that worker as long as for the slowest request.
+    """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
+    end_with_parent()
+    # Until a worker installs its own signal handlers it has the arbiter's. They queue a signal that nobody reads in the
+    # worker, and the arbiter would wait for that worker until the graceful timeout.
     os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)
 
 
 def post_worker_init(worker: Any) -> None:
-    """Called in a worker, before it takes requests. Another application than ours is left alone."""
+    """Called in a worker before it takes requests. Only our own application is warmed."""
     _give_back_large_blocks()
-    # One that was told to stop while it was loading will take none.
-    if worker.alive and hasattr(worker.wsgi, "warm"):
-        worker.wsgi.warm(int(time.time()))
+    memory = getattr(worker.wsgi, "memory", None)
+    # A worker that was told to stop while it was loading takes no requests.
+    if worker.alive and memory is not None:
+        warm_for_a_while(worker.wsgi, int(time.time()), memory.settle)
 
 
 def _give_back_large_blocks() -> None:
     """Have glibc return memory of a MiB or more to the system as soon as it is freed.
 
-    By itself it goes on to keep, for each thread, as much as the largest page that was ever freed; other libraries
-    have no such option.
+    By default each thread keeps as much as the largest page it ever freed. Other C libraries have no such option.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

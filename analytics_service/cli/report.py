@@ -1,18 +1,18 @@
-"""What `status` says: ClickHouse, schema, newest data."""
+"""The report of `status`: ClickHouse, schema, newest data."""
 
 from contextlib import closing
 from datetime import datetime, timedelta
 
 from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.store.connection import Store
-from analytics_service.store.embedded import attached
 from analytics_service.store.ledger import Head, read_heads
 from analytics_service.store.migrations import pending
 
 
 def report(settings: Settings, now: datetime) -> tuple[list[str], bool]:
-    """Lines to show, and whether ClickHouse answers with an up-to-date schema."""
+    """The lines to show, and whether ClickHouse answers and its schema is up to date."""
     reached = attached(settings)
     if reached is None:
         return [

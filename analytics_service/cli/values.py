@@ -1,14 +1,20 @@
-"""Values on the command line: instants and durations."""
+"""Values on the command line: instants, durations, and click types made from parsers."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import click
+
+_Value = TypeVar("_Value")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d))?")
 
 
 def parse_instant(value: str) -> datetime:
-    """An instant, in UTC. ValueError says which forms there are."""
+    """An instant, in UTC. ValueError names the accepted forms."""
     try:
         if re.fullmatch(r"\d{1,12}", value):
             return datetime.fromtimestamp(int(value), UTC)
@@ -16,14 +22,26 @@ def parse_instant(value: str) -> datetime:
             at = datetime.fromisoformat(value.upper())
             return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError, OSError):
-        # Right in form, but no such day, hour or year.
+        # The form is right, but there is no such day, hour or year.
         pass
     raise ValueError("must be unix seconds, a date such as 2026-03-01 (midnight UTC) or 2026-03-01T00:00:00Z")
 
 
 def parse_duration(value: str) -> timedelta:
-    """A positive duration. ValueError says which forms there are."""
+    """A positive duration. ValueError names the accepted forms."""
     found = re.fullmatch(r"(\d{1,9})([smhd])", value)
     if not found or int(found[1]) == 0:
         raise ValueError("must be a whole number and s, m, h or d, such as 30s, 15m, 1h or 1d")
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+
+
+def value_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """A click type from a parser; the text of its ValueError becomes the usage error's."""
+
+    def convert(value: str) -> _Value:
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise click.BadParameter(f"{value[:80]!r} {error}.") from None
+
+    return convert

@@ -4,13 +4,13 @@ from gunicorn.workers.gthread import ThreadWorker
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's threaded worker, which stops without waiting for connections that never asked for anything.
+    """gunicorn's threaded worker, which does not wait for silent connections when it stops.
 
-    Browsers open some ahead, and gunicorn keeps them for as long as those between two requests, also when it stops.
+    Browsers open some connections ahead. gunicorn keeps those for the keep-alive time, even while it stops.
     """
 
     def murder_pending(self) -> None:
-        """Called about once a second: close connections on which nothing has come for too long."""
+        """Called about once a second: close connections that have sent nothing for too long."""
         if not self.alive:
             for connection in self.pending_conns:
                 connection.timeout = 0.0

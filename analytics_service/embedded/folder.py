@@ -1,4 +1,4 @@
-"""The data folder of the embedded ClickHouse: who runs it, how to reach it, its password."""
+"""The data folder of the embedded ClickHouse: who holds it, where its server answers, its password."""
 
 import fcntl
 import json
@@ -12,14 +12,14 @@ from analytics_service.errors import EmbeddedServerError
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a folder."""
+    """The process that holds a data folder."""
 
     pid: int
     command: str
 
     @property
     def alive(self) -> bool:
-        """Whether a process of that id exists."""
+        """Whether a process with that id exists."""
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -31,7 +31,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How other commands of the same user reach the server that a process runs."""
+    """How other commands of the same user reach the server in a data folder."""
 
     pid: int
     url: str
@@ -39,7 +39,7 @@ class Running:
 
 
 class DataFolder:
-    """Paths and small files of a data folder. All of them are for its owner only."""
+    """Paths and small files of a data folder. Only its owner can read them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -49,7 +49,7 @@ class DataFolder:
         self._password = self.root / "password"
 
     def create(self) -> None:
-        """Make the folders. EmbeddedServerError when that is not allowed here."""
+        """Create the folders. EmbeddedServerError when the system refuses."""
         try:
             for folder in (self.root, self.server):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ class DataFolder:
             ) from error
 
     def lock(self, command: str) -> int | None:
-        """Take the folder for this process: an open file that holds it until it is closed. None: another has it."""
+        """A file descriptor that locks the folder until it is closed; None when another process holds the lock."""
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,30 +86,30 @@ class DataFolder:
         return False
 
     def holder(self) -> Holder | None:
-        """Who took the folder last; None while that is being written."""
+        """The process that locked the folder last; None while that is being written."""
         content = self._lock.read_text("utf-8")
         return Holder(**json.loads(content)) if content else None
 
     def running(self) -> Running | None:
-        """The server that the folder's holder runs, once it answers."""
+        """The server of the folder's holder, once it answers."""
         holder = self.holder()
         content = self._running.read_text("utf-8") if self._running.exists() else ""
         running = Running(**json.loads(content)) if content else None
         return running if running and holder and running.pid == holder.pid else None
 
     def announce(self, running: Running | None) -> None:
-        """Tell other commands how to reach the server, or that there is none any more."""
+        """Tell other commands how to reach the server, or that there is none."""
         _write_private(self._running, json.dumps(asdict(running)) if running else "")
 
     def password(self) -> str:
-        """The password of the service's user, made up at the first call. Call it with the lock held, or attached."""
+        """The password of the service's user, created by the first call, which must hold the lock."""
         if not self._password.exists():
             _write_private(self._password, secrets.token_urlsafe(32))
         return self._password.read_text("utf-8")
 
 
 def _write_private(path: Path, content: str) -> None:
-    """Replace a file as a whole, readable by its owner only from the first byte on."""
+    """Replace a file at once. Only its owner can ever read it."""
     new = path.with_name(path.name + ".new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,0 +1,1 @@
+"""The commands of `analytics-service`, a module per group."""

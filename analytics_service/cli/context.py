@@ -1,0 +1,48 @@
+"""What commands work with: settings, a source, a store."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+from analytics_service import logs
+from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.errors import SchemaError, SettingError
+from analytics_service.sources.base import Source
+from analytics_service.sources.registry import open_source
+from analytics_service.store.connection import Store
+from analytics_service.store.migrations import migrate, pending
+
+
+def load_settings(**overrides: object) -> Settings:
+    """The settings from the environment and from options, with logging set up as they say."""
+    settings = Settings.from_environment(os.environ, **overrides)
+    logs.set_up(settings.log_level)
+    return settings
+
+
+def require_source(settings: Settings) -> Source:
+    """The source that the settings name. SettingError when they name none."""
+    source = open_source(settings.source)
+    if source is None:
+        raise SettingError("The source is none, so there is nothing to take snapshots of. Name one with --source.")
+    return source
+
+
+@contextmanager
+def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None) -> Iterator[Store]:
+    """A store to write to. An embedded server's schema is brought up to date; another server's only by `migrate`."""
+    with clickhouse(settings, command_line(), on_failure=on_failure) as reached, closing(Store(reached)) as store:
+        if settings.clickhouse_url is None:
+            migrate(store)
+        elif missing := pending(store):
+            names = ", ".join(migration.name for migration in missing)
+            raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
+        yield store
+
+
+def command_line() -> str:
+    """This command as its user typed it."""
+    return shlex.join(["analytics-service", *sys.argv[1:]])

@@ -1,0 +1,23 @@
+"""Errors of the commands: a line on standard error and an exit code."""
+
+from typing import Any
+
+import click
+
+from analytics_service.errors import AnalyticsError, ImportRefused, SettingError, StoreUnavailable
+
+_USAGE = (SettingError, ImportRefused)
+_STATUS_HINT = " `analytics-service status` says where it is looked for."
+
+
+class Commands(click.Group):
+    """Commands whose AnalyticsErrors become a line on standard error and an exit code, never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. Exit code 2 is for what its user can correct in the call, 1 for everything else."""
+        try:
+            return super().invoke(ctx)
+        except AnalyticsError as error:
+            hint = _STATUS_HINT if isinstance(error, StoreUnavailable) else ""
+            click.echo(f"Error: {error}{hint}", err=True)
+            ctx.exit(2 if isinstance(error, _USAGE) else 1)

@@ -1,0 +1,98 @@
+"""`import`: history from files."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+from analytics_service.cli.context import load_settings, open_store
+from analytics_service.import_families import PRICES, RATES, Family
+from analytics_service.importing import import_files
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+class ProgressBars:
+    """Shows each stage of an import as a progress bar."""
+
+    def __init__(self) -> None:
+        self._stage = ExitStack()
+        self._bar: Any = None
+
+    def stage(self, label: str, total: int) -> None:
+        self._stage.close()
+        self._bar = self._stage.enter_context(click.progressbar(length=total, label=label))
+
+    def advance(self, count: int) -> None:
+        self._bar.update(count)
+
+    def close(self) -> None:
+        self._stage.close()
+
+
+def _import_options(command: _Command) -> _Command:
+    """The arguments of all imports: files, assets, unit, skip_invalid."""
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+    skip = "Import the good rows; write the others to FILE.rejected.csv."
+    assets = "File of the assets' addresses, symbols and decimals; needed for assets the service does not know yet."
+    unit = "Unit of the files' timestamps: seconds or milliseconds."
+    for decorate in (
+        click.option("--skip-invalid", is_flag=True, help=skip),
+        click.option("--time-unit", "unit", type=click.Choice(["s", "ms"]), default="s", show_default=True, help=unit),
+        click.option("--assets", type=file, help=assets),
+        click.argument("files", nargs=-1, required=True, type=file),
+    ):
+        command = decorate(command)
+    return command
+
+
+@click.group("import")
+def import_group() -> None:
+    """Bring in history from files.
+
+    Example:
+
+    \b
+        analytics-service import prices prices.csv.gz --assets assets.csv
+    """
+
+
+@import_group.command("prices")
+@_import_options
+def import_prices_command(**options: Any) -> None:
+    """Import price observations, all or nothing.
+
+    May be run again: observations that are there already are replaced by themselves. Example:
+
+    \b
+        analytics-service import prices prices_*.csv.gz --assets assets.csv --time-unit ms
+    """
+    _import(PRICES, **options)
+
+
+@import_group.command("rates")
+@_import_options
+def import_rates_command(**options: Any) -> None:
+    """Import lend and borrow rates, all or nothing.
+
+    Each row names its asset by asset_address, symbol and decimals, so no assets file is needed. Example:
+
+    \b
+        analytics-service import rates rates_daily.csv.gz
+    """
+    _import(RATES, **options)
+
+
+def _import(
+    family: Family, files: tuple[Path, ...], assets: Path | None, unit: Literal["s", "ms"], skip_invalid: bool
+) -> None:
+    with open_store(load_settings()) as store, closing(ProgressBars()) as bars:
+        done = import_files(family, store, list(files), assets, unit, skip_invalid, datetime.now(UTC), bars)
+    click.echo(
+        f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected."
+    )
+    for path in done.rejected_files:
+        click.echo(f"Rejected rows are in {path}.")

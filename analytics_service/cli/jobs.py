@@ -1,0 +1,108 @@
+"""`jobs`: snapshots on schedule, once, or for a range of the past."""
+
+import threading
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from analytics_service.cli.context import load_settings, open_store, require_source
+from analytics_service.cli.options import source_option
+from analytics_service.cli.signals import set_on_signals
+from analytics_service.cli.values import parse_duration, parse_instant, value_type
+from analytics_service.processes.child import end_with_parent
+from jobs import runner, scheduler
+from jobs.registry import JOBS
+
+_instant = value_type(parse_instant)
+
+
+@click.group()
+def jobs() -> None:
+    """Take snapshots: on schedule, once, or for a range of the past.
+
+    Example:
+
+    \b
+        analytics-service jobs once prices
+    """
+
+
+@jobs.command("run")
+@source_option
+def jobs_run(**overrides: Any) -> None:
+    """Run all jobs at their instants, until SIGTERM.
+
+    Two schedulers may run side by side: what one has completed the other leaves alone. Example:
+
+    \b
+        analytics-service jobs run --source simulated:7
+    """
+    stop = threading.Event()
+    set_on_signals(stop)
+    end_with_parent()
+    settings = load_settings(**overrides)
+    source = require_source(settings)
+    with open_store(settings, on_failure=stop.set) as store:
+        scheduler.run(settings, source, store, stop)
+
+
+@jobs.command("once")
+@click.argument("name", type=click.Choice(sorted(JOBS)))
+@click.option("--at", type=_instant, metavar="TIME", help="Instant of the snapshot.  [default: now]")
+@source_option
+def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
+    """Take one snapshot. An instant whose snapshot is complete is left as it is.
+
+    TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC. Example:
+
+    \b
+        analytics-service jobs once prices --at 2026-03-01
+    """
+    settings = load_settings(**overrides)
+    source = require_source(settings)
+    now = datetime.now(UTC).replace(microsecond=0)
+    at = at or now
+    _require_past("--at", at, now)
+    with open_store(settings) as store:
+        outcome = runner.run_once(JOBS[name], source, store, at)
+    click.echo(f"{name} at {scheduler.shown(at)}: {outcome}.")
+
+
+@jobs.command("backfill")
+@click.argument("name", type=click.Choice(sorted(name for name, job in JOBS.items() if job.history)))
+@click.option("--start", type=_instant, metavar="TIME", required=True, help="First instant.")
+@click.option("--end", type=_instant, metavar="TIME", required=True, help="Last instant, itself included.")
+@click.option(
+    "--every",
+    type=value_type(parse_duration),
+    metavar="DURATION",
+    default="1h",
+    show_default=True,
+    help="Distance between snapshots, such as 15m or 1d; they lie at its multiples since 1970.",
+)
+@source_option
+def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, **overrides: Any) -> None:
+    """Take the snapshots of a range that are not there yet.
+
+    May be interrupted and run again: it continues where it was. Example:
+
+    \b
+        analytics-service jobs backfill prices --start 2026-01-01 --end 2026-03-01 --every 1h
+    """
+    if start > end:
+        raise click.UsageError("--start is later than --end.")
+    _require_past("--end", end, datetime.now(UTC))
+    settings = load_settings(**overrides)
+    source = require_source(settings)
+    count = len(runner.instants(start, end, every))
+    with open_store(settings) as store, click.progressbar(length=count, label=f"Backfill of {name}") as bar:
+        written = runner.backfill(JOBS[name], source, store, start, end, every, progress=bar.update)
+    click.echo(f"{name}: {written} snapshots taken, {count - written} were there already.")
+
+
+def _require_past(option: str, instant: datetime, now: datetime) -> None:
+    """Nothing has been observed yet at a future instant, and a snapshot of it would hide all others until then."""
+    if instant > now:
+        shown, today = scheduler.shown(instant), scheduler.shown(now)
+        raise click.UsageError(f"{option} {shown} lies in the future; it is {today} now.")

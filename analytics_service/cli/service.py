@@ -1,0 +1,44 @@
+"""`up` and `serve`: commands that run until they are told to stop."""
+
+from typing import Any
+
+import click
+
+from analytics_service.cli.context import command_line, load_settings
+from analytics_service.cli.options import bind_option, data_dir_option, source_option, workers_option
+from analytics_service.cli.signals import stopped_by_signals
+from analytics_service.run.serve import serve as run_service
+from analytics_service.run.up import up as run_everything
+
+
+@click.command()
+@bind_option
+@data_dir_option
+@source_option
+@workers_option
+def up(**overrides: Any) -> None:
+    """Run everything on this machine, until Ctrl-C.
+
+    Starts ClickHouse (an embedded one, unless ANALYTICS_CLICKHOUSE_URL names another), brings its schema up to date,
+    takes a first snapshot, then runs the scheduler and the HTTP service and restarts what dies. Example:
+
+    \b
+        analytics-service up --bind 127.0.0.1:8001 --data-dir ./data
+    """
+    with stopped_by_signals():
+        run_everything(load_settings(**overrides), command_line())
+
+
+@click.command()
+@bind_option
+@workers_option
+def serve(**overrides: Any) -> None:
+    """Run the HTTP service only, under gunicorn, until SIGTERM.
+
+    GUNICORN_CMD_ARGS may hold further options of gunicorn. Example:
+
+    \b
+        analytics-service serve --bind 0.0.0.0:8000 --workers 4
+    """
+    with stopped_by_signals():
+        run_service(load_settings(**overrides), command_line())

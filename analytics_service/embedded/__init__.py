@@ -1,0 +1,1 @@
+"""ClickHouse as a child process of the command that needs it."""

@@ -1,0 +1,106 @@
+"""Finds the ClickHouse that a command works with: one named by URL, another process's, or one started here."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from analytics_service.config import Settings
+from analytics_service.embedded.configuration import USER
+from analytics_service.embedded.folder import DataFolder, Holder, Running
+from analytics_service.embedded.server import EmbeddedServer
+from analytics_service.errors import EmbeddedServerError
+from analytics_service.processes.restarts import Restarts
+from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.watch import running
+
+# How long to wait for a folder whose holder is starting its server, or is gone before its server.
+_LOCK_SECONDS = 30.0
+
+
+@contextmanager
+def clickhouse(
+    settings: Settings, command: str, *, attach: bool = True, on_failure: Callable[[], None] = lambda: None
+) -> Iterator[Settings]:
+    """Settings that name a running ClickHouse, for the duration of the block.
+
+    This is the server that ANALYTICS_CLICKHOUSE_URL names, or the one that another process of this user runs in the
+    data folder, or one started here on behalf of `command` and stopped at the end. With `attach` false, another
+    process's server is an EmbeddedServerError. `on_failure` is called from another thread when a server started here
+    cannot be kept running; the block's end then raises EmbeddedServerError.
+    """
+    if settings.clickhouse_url is not None:
+        yield settings
+        return
+    folder = DataFolder(settings.data_dir)
+    folder.create()
+    lock = _lock(folder, command, attach)
+    if lock is None:
+        yield _settings_of(settings, folder)
+        return
+    try:
+        with serving(folder, lock, on_failure, Restarts()):
+            yield _settings_of(settings, folder)
+    finally:
+        os.close(lock)
+
+
+def attached(settings: Settings) -> Settings | None:
+    """Settings that name a ClickHouse already running, by URL or in another process; None when there is none."""
+    if settings.clickhouse_url is not None:
+        return settings
+    folder = DataFolder(settings.data_dir)
+    return _settings_of(settings, folder) if folder.locked() and folder.running() else None
+
+
+@contextmanager
+def serving(folder: DataFolder, lock: int, on_failure: Callable[[], None], restarts: Restarts) -> Iterator[None]:
+    """An embedded server in a locked folder for the duration of the block, announced to other commands."""
+    server = EmbeddedServer(folder, lock)
+    with running([Supervisor(server, restarts)], on_failure):
+        folder.announce(Running(os.getpid(), server.url, USER))
+        try:
+            yield
+        finally:
+            folder.announce(None)
+
+
+def _lock(folder: DataFolder, command: str, attach: bool) -> int | None:
+    """The folder's lock; None when another process's server may be attached to."""
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        lock = folder.lock(command)
+        if lock is not None:
+            return lock
+        holder = folder.holder()
+        if holder is not None and holder.alive:
+            if not attach:
+                raise EmbeddedServerError(_in_use(folder, holder))
+            if folder.running() is not None:
+                return None
+        if time.monotonic() > deadline:
+            raise EmbeddedServerError(_in_use(folder, holder))
+        time.sleep(0.05)
+
+
+def _in_use(folder: DataFolder, holder: Holder | None) -> str:
+    who = f"process {holder.pid} (`{holder.command}`)" if holder else "another process"
+    stop = f" with `kill {holder.pid}`" if holder else ""
+    return (
+        f"The data folder {folder.root} is in use by {who}. "
+        f"Stop that{stop}, or name another folder with --data-dir or ANALYTICS_DATA_DIR."
+    )
+
+
+def _settings_of(settings: Settings, folder: DataFolder) -> Settings:
+    """The settings with the URL, user and password of the server running in the folder."""
+    server = folder.running()
+    if server is None:
+        raise EmbeddedServerError(f"The ClickHouse in {folder.root} was stopped just now. Try again.")
+    return replace(
+        settings,
+        clickhouse_url=server.url,
+        clickhouse_user=server.user,
+        clickhouse_password=folder.password(),
+    )

@@ -1,0 +1,117 @@
+"""The embedded ClickHouse as a program for a supervisor: its ports, readiness and reasons for ending."""
+
+import http.client
+import os
+import random
+import socket
+from pathlib import Path
+
+from analytics_service.embedded.child import UNUSABLE
+from analytics_service.embedded.configuration import USER, Ports, write_configuration
+from analytics_service.embedded.folder import DataFolder
+from analytics_service.errors import EmbeddedServerError
+from analytics_service.processes.child import Child, start_python
+from analytics_service.processes.program import Program, ending
+
+_PORTS = range(20_000, 32_000)
+_PORT_CHOICES = 3
+_PORT_TAKEN = "Address already in use"
+# Beginnings of lines that the server prints at every start.
+_STARTUP_LINES = ("Logging ", "Initializing subsystem")
+
+
+class EmbeddedServer(Program):
+    """A ClickHouse on ports of 127.0.0.1 that stay the same when it is restarted."""
+
+    name = "embedded ClickHouse"
+    grace = 60.0
+    # Opening many tables after a crash takes time.
+    ready_seconds = 120.0
+    hopeless = frozenset({UNUSABLE})
+    error = EmbeddedServerError
+
+    def __init__(self, folder: DataFolder, lock: int) -> None:
+        self.where_logged = f"Its logs are in {folder.server}."
+        self._folder = folder
+        self._lock = lock
+        self._password = folder.password()
+        self._choices_left = _PORT_CHOICES
+        self._choose_ports()
+
+    @property
+    def url(self) -> str:
+        """Where the server answers HTTP."""
+        return f"http://127.0.0.1:{self._ports.http}"
+
+    def launch(self) -> Child:
+        """Start the server. Its standard output and error go to start.log."""
+        with self._output.open("wb") as output:
+            return start_python(
+                ["-m", "analytics_service.embedded.child", str(self._folder.server)],
+                os.environ,
+                output=output.fileno(),
+                # The folder stays locked until the server is gone, even if this process is killed before.
+                pass_fds=(self._lock,),
+            )
+
+    def is_ready(self) -> bool:
+        """Whether the server answers a query."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._ports.http, timeout=5)
+        credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._password}
+        try:
+            connection.request("GET", "/?query=SELECT%201", headers=credentials)
+            return connection.getresponse().read() == b"1\n"
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def adapt(self) -> bool:
+        """Choose other ports: another process may take one between the moment it was found free and the start."""
+        if not self._choices_left or _PORT_TAKEN not in self._printed():
+            return False
+        self._choose_ports()
+        return True
+
+    def ask_to_stop(self, child: Child) -> None:
+        """The server serves until its standard input ends."""
+        child.end_input()
+
+    def explain(self, code: int) -> str:
+        """How the server ended, and the last line that it printed."""
+        printed = self._printed()
+        if code == UNUSABLE:
+            return f"The embedded ClickHouse cannot be started: {printed}"
+        lines = [line for line in printed.splitlines() if not line.startswith(_STARTUP_LINES)]
+        last = f"It printed: {lines[-1][:500]} " if lines else ""
+        return f"The {self.name} {ending(code)}. {last}{self.where_logged}"
+
+    def _choose_ports(self) -> None:
+        self._choices_left -= 1
+        self._ports = _free_ports()
+        write_configuration(self._folder.server, self._ports, self._password)
+
+    @property
+    def _output(self) -> Path:
+        return self._folder.server / "start.log"
+
+    def _printed(self) -> str:
+        return self._output.read_text("utf-8", "replace").strip()
+
+
+def _free_ports() -> Ports:
+    """Two ports that nothing listens on, below the range that systems use for outgoing connections.
+
+    A port of that range could be taken while the server restarts, even by a client that connects to itself.
+    """
+    free: list[int] = []
+    for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
+        with socket.socket() as listening:
+            try:
+                listening.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        free.append(port)
+        if len(free) == 2:
+            return Ports(http=free[0], tcp=free[1])
+    raise EmbeddedServerError(f"No port from {_PORTS.start} to {_PORTS.stop - 1} is free on 127.0.0.1.")

@@ -1,0 +1,1 @@
+"""The one supervisor of child processes: starts, watches, restarts and stops them."""

@@ -1,0 +1,98 @@
+"""Child processes that run this Python and end with the process that started them, even when that one is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+# Set for children whose standard input is a pipe that their parent holds open for as long as it lives.
+_VARIABLE = "_ANALYTICS_SUPERVISED"
+
+
+class Child:
+    """A running child process. It leads a session of its own and should end when its standard input ends."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+        self.pid = process.pid
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while the child runs."""
+        return self._process.poll()
+
+    def terminate(self) -> None:
+        """Ask the child to stop by sending SIGTERM."""
+        self._process.terminate()
+
+    def end_input(self) -> None:
+        """Close the child's standard input, which asks some children to stop."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the child to end; False when it still runs after that many seconds. None: as long as it takes."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def kill(self) -> None:
+        """Kill the child and every process of its session, such as gunicorn's workers, and wait for the child."""
+        if self._process.poll() is None:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+
+
+def start_python(
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    output: int | None = None,
+    pass_fds: Sequence[int] = (),
+) -> Child:
+    """Start this Python with arguments, such as `-m module`.
+
+    `output` is a file descriptor for the child's standard output and error; with None it shares this process's.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-P", *arguments],
+        env={**environ, "PYTHONPATH": _path(environ), _VARIABLE: "1"},
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        pass_fds=pass_fds,
+        # Ctrl-C in the terminal reaches the parent only, which then stops its children in order.
+        start_new_session=True,
+    )
+    return Child(process)
+
+
+def end_with_parent() -> None:
+    """Make this process stop, as on SIGTERM, once its supervising parent is gone. Does nothing without one."""
+    if os.environ.pop(_VARIABLE, None):
+        threading.Thread(target=_watch_parent, name="parent-watcher", daemon=True).start()
+
+
+def replace_process(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
+    """Continue as this Python with other arguments, in the same process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    environ = {**environ, "PYTHONPATH": _path(environ)}
+    os.execve(sys.executable, [sys.executable, "-P", *arguments], environ)  # noqa: S606 - no shell is wanted
+
+
+def _watch_parent() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _path(environ: Mapping[str, str]) -> str:
+    """A PYTHONPATH that begins with this very copy of the package, installed or not."""
+    root = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH", "")]))

@@ -1,0 +1,63 @@
+"""What a supervisor keeps running: how a program is launched, found ready, asked to stop, and how its end is told."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from analytics_service.errors import AnalyticsError, ProcessError
+from analytics_service.processes.child import Child, start_python
+
+
+class Program(ABC):
+    """A program that runs as a child process. The defaults suit one that stops on SIGTERM and logs where we do."""
+
+    # Follows "The" in messages.
+    name: str
+    # Seconds from the request to stop until the child and its whole session are killed.
+    grace: float
+    # Seconds from launch until a child that is not ready is killed.
+    ready_seconds = 60.0
+    # Ends a message about a failure.
+    where_logged = "See what it logged above."
+    # Exit codes that no restart can help against.
+    hopeless: frozenset[int] = frozenset()
+    # Raised, with the reason, when the program cannot be kept running.
+    error: type[AnalyticsError] = ProcessError
+
+    @abstractmethod
+    def launch(self) -> Child:
+        """Start a child process. OSError when the system refuses."""
+
+    def is_ready(self) -> bool:
+        """Whether the running child does its work by now."""
+        return True
+
+    def adapt(self) -> bool:
+        """Remove what made the first start fail; False when another attempt would fail too."""
+        return False
+
+    def ask_to_stop(self, child: Child) -> None:
+        """Begin an orderly stop."""
+        child.terminate()
+
+    def explain(self, code: int) -> str:
+        """Why the child ended, in whole sentences, from its exit code."""
+        return f"The {self.name} {ending(code)}. {self.where_logged}"
+
+
+class PythonProgram(Program):
+    """This Python with arguments and an environment of its own."""
+
+    def __init__(self, name: str, arguments: Sequence[str], environ: Mapping[str, str], grace: float) -> None:
+        self.name = name
+        self.grace = grace
+        self._arguments = arguments
+        self._environ = environ
+
+    def launch(self) -> Child:
+        """Start it with this process's standard output and error."""
+        return start_python(self._arguments, self._environ)
+
+
+def ending(code: int) -> str:
+    """How a process ended, as the rest of a sentence."""
+    return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

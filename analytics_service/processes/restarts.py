@@ -1,0 +1,19 @@
+"""Decides when a process that ended by itself is started again."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Restarts:
+    """Counts short-lived starts in a row. A process that ran for `long_lived` seconds begins a new count."""
+
+    delays: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0)
+    long_lived: float = 60.0
+    short_lived_starts: int = 0
+
+    def next_delay(self, lifetime: float) -> float | None:
+        """Seconds to wait before the next start; None once there were more short-lived starts than delays."""
+        if lifetime >= self.long_lived:
+            self.short_lived_starts = 0
+        self.short_lived_starts += 1
+        return self.delays[self.short_lived_starts - 1] if self.short_lived_starts <= len(self.delays) else None

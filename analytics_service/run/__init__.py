@@ -1,0 +1,1 @@
+"""The running service: `up`, `serve`, gunicorn's configuration and worker, warming."""

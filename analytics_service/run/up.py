@@ -1,0 +1,89 @@
+"""`up`: ClickHouse, the scheduler and gunicorn as one service on one machine."""
+
+import http.client
+import os
+import threading
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.errors import ProcessError
+from analytics_service.processes.program import PythonProgram
+from analytics_service.processes.restarts import Restarts
+from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.watch import running
+from analytics_service.run.address import local_address, require_free
+from analytics_service.run.serve import http_service
+from analytics_service.run.welcome import welcome
+from analytics_service.sources.base import Source
+from analytics_service.sources.registry import open_source
+from analytics_service.store.connection import Store
+from analytics_service.store.migrations import migrate
+from jobs.registry import JOBS
+from jobs.runner import EPOCH, backfill, instants, run_once
+
+_SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
+_HISTORY = timedelta(days=90)
+_HISTORY_STEP = timedelta(hours=1)
+_SCHEDULER_GRACE = 30.0
+_FIRST_ANSWER_SECONDS = 60.0
+
+
+def up(settings: Settings, command: str) -> None:
+    """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
+    require_free(settings.bind)
+    source = open_source(settings.source)
+    failed = threading.Event()
+    with clickhouse(settings, command, attach=False, on_failure=failed.set) as reached:
+        with closing(Store(reached)) as store:
+            migrate(store)
+            if source is not None:
+                _fill(reached, source, store)
+        services = [http_service(reached), _scheduler(reached)] if source is not None else [http_service(reached)]
+        with running(services, failed.set):
+            if _wait_for_first_answer(reached.bind, failed):
+                click.echo(welcome(reached, embedded=settings.clickhouse_url is None))
+            failed.wait()
+
+
+def _scheduler(settings: Settings) -> Supervisor:
+    environ = {**os.environ, **settings.to_environment()}
+    return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
+
+
+def _fill(settings: Settings, source: Source, store: Store) -> None:
+    """Take a first snapshot of everything, and history where the source can give it at no cost."""
+    now = datetime.now(UTC)
+    for job in JOBS.values():
+        if job.history and settings.source.startswith("simulated"):
+            span = (now - _HISTORY, now, _HISTORY_STEP)
+            with click.progressbar(length=len(instants(*span)), label=f"History of {job.name}") as bar:
+                backfill(job, source, store, *span, progress=bar.update)
+        step = timedelta(seconds=job.every(settings))
+        run_once(job, source, store, EPOCH + (now - EPOCH) // step * step)
+
+
+def _wait_for_first_answer(bind: str, failed: threading.Event) -> bool:
+    """Whether the service answers; False when a part of it failed before that. ProcessError after a minute."""
+    deadline = time.monotonic() + _FIRST_ANSWER_SECONDS
+    while not failed.wait(0.1):
+        if _answers(bind):
+            return True
+        if time.monotonic() > deadline:
+            raise ProcessError(f"The HTTP service did not answer on {bind} in {_FIRST_ANSWER_SECONDS:.0f} s.")
+    return False
+
+
+def _answers(bind: str) -> bool:
+    connection = http.client.HTTPConnection(*local_address(bind), timeout=5)
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

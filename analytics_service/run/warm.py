@@ -1,0 +1,60 @@
+"""A new worker's first requests, made by itself, so that no caller waits for connections, libraries and caches."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import urlencode
+from wsgiref.util import setup_testing_defaults
+
+log = logging.getLogger(__name__)
+
+_Application = Callable[..., Iterable[bytes]]
+
+_READY_SECONDS = 10.0
+_DAY = 86_400
+_HISTORIES = (
+    "/api/v1/assets/price-history",
+    "/api/v1/markets/lend/rate-history",
+    "/api/v1/markets/borrow/rate-history",
+    "/api/v1/analytics/market/history/loans-originated",
+)
+_STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state")
+
+
+def warm_for_a_while(app: _Application, now: int, settle: Callable[[], None]) -> None:
+    """Call warm() and return when it is done, or after ten seconds; it then goes on beside callers' requests."""
+    warming = threading.Thread(target=warm, args=(app, now, settle), name="warm", daemon=True)
+    warming.start()
+    warming.join(_READY_SECONDS)
+
+
+def warm(app: _Application, now: int, settle: Callable[[], None]) -> None:
+    """Request the newest state and history from a WSGI application, as of a unix second.
+
+    This makes the application load history into memory in the background. `settle` waits for that; then history is
+    requested again, so that the first page from memory is not a caller's.
+    """
+    begun = time.monotonic()
+    statuses = [_request(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
+    settle()
+    statuses += [_request(app, path, query) for path, query in _pages(now - _DAY)]
+    took = (time.monotonic() - begun) * 1000
+    log.info("Warmed up in %.0f ms: %d of %d answers", took, sum(map("200 OK".__eq__, statuses)), len(statuses))
+
+
+def _pages(end: int) -> list[tuple[str, str]]:
+    """A day of each history. A zone is named so that the zone names, too, are loaded."""
+    query = urlencode({"start": end - _DAY, "end": end, "period": "h", "tz": "UTC"})
+    return [(path, query) for path in _HISTORIES]
+
+
+def _request(app: _Application, path: str, query: str) -> str:
+    """The status of a GET request."""
+    environ: dict[str, Any] = {"PATH_INFO": path, "QUERY_STRING": query}
+    setup_testing_defaults(environ)
+    statuses: list[str] = []
+    for _part in app(environ, lambda status, headers, exc_info=None: statuses.append(status)):
+        pass
+    return statuses[0]
