@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.acceptance.conftest import Service, children, stop, until
+from tests.acceptance.conftest import Service, kill, stop
+from tests.processes import children, command_line, until
 
 HOUR, DAY = 3600, 86_400
 FIRST, LAST = (int(datetime(2025, month, day, tzinfo=UTC).timestamp()) for month, day in ((1, 1), (12, 31)))
@@ -145,7 +146,7 @@ def price_file(folder: Path, more: int) -> Path:
 
 def worker_pids(up: int) -> list[int]:
     """The processes of gunicorn that answer requests."""
-    masters = [pid for pid in children(up) if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    masters = [pid for pid in children(up) if "gunicorn" in command_line(pid)]
     return sorted(worker for master in masters for worker in children(master))
 
 
@@ -162,11 +163,14 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service
     assets = folder / "assets.csv"
     assets.write_text("symbol,address,decimals\n" + "".join(f"{one},{one},6\n" for one in ADDRESSES))
     service = Service(folder / "data", source="none", workers=4)
-    process = service.up()
-    code, output = service.done("import", "prices", str(price_file(folder, 0)), "--assets", str(assets))
-    assert code == 0, output
-    yield service, process.pid, folder
-    stop(process)
+    try:
+        process = service.up()
+        code, output = service.done("import", "prices", str(price_file(folder, 0)), "--assets", str(assets))
+        assert code == 0, output
+        yield service, process.pid, folder
+        stop(process)
+    finally:
+        kill(service)
 
 
 def test_an_import_of_corrected_prices_is_seen_whole_or_not_at_all(imported: tuple[Service, int, Path]) -> None:

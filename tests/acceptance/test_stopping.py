@@ -1,37 +1,43 @@
-"""gunicorn stops at once where nothing is under way. Its graceful timeout is an hour here, so no test waits it out."""
+"""gunicorn stops at once when no request is under way. Its graceful timeout is an hour here; no test waits for it."""
 
 import os
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.acceptance.conftest import free_port, until
+from tests.processes import PATIENCE, free_port, until
 
 _PATIENT = """
 from analytics_service.run.gunicorn_conf import *
 graceful_timeout = keepalive = 3600
 """
-# Told to stop as a worker is forked, gunicorn passes that on at once: mostly before the worker has its own handlers.
+# gunicorn is told to stop when it forks a worker, and tells the worker at once: mostly before it has its own handlers.
 _STOPPED_AT_FORK = """
 import os, random, signal
 random.random = float
 def pre_fork(server, worker):
     os.kill(os.getpid(), signal.SIGTERM)
 """
-_IMPATIENT_FOR_THE_FIRST_BYTE = """
+# A thread of the worker gives up on a silent connection after 0.1 s; the file then holds how many there are.
+_COUNTS_SILENT_CONNECTIONS = """
+from pathlib import Path
 from gunicorn.workers import gthread
 gthread.DEFAULT_WORKER_DATA_TIMEOUT = 0.1
+finish_request = gthread.ThreadWorker.finish_request
+def finish_and_count(worker, connection, future):
+    finish_request(worker, connection, future)
+    Path({file!r}).write_text(str(len(worker.pending_conns)))
+gthread.ThreadWorker.finish_request = finish_and_count
 """
 
 
 @contextmanager
 def gunicorn(tmp_path: Path, port: int, *configuration: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """gunicorn on the service's configuration and what is added to it, without a ClickHouse."""
+    """gunicorn with the service's configuration and additions to it, without a ClickHouse."""
     conf = tmp_path / "conf.py"
     conf.write_text("".join([_PATIENT, *configuration]), "utf-8")
     environ = {
@@ -59,18 +65,17 @@ def answers(port: int) -> bool:
         return False
 
 
-def test_a_worker_hears_that_it_shall_stop_from_its_first_moment_on(tmp_path: Path) -> None:
+def test_a_worker_can_be_stopped_from_its_first_moment_on(tmp_path: Path) -> None:
     for _ in range(3):
         with gunicorn(tmp_path, free_port(), _STOPPED_AT_FORK) as process:
-            assert process.wait(60) == 0
+            assert process.wait(PATIENCE) == 0
 
 
-def test_connections_that_never_asked_for_anything_hold_nobody_up(tmp_path: Path) -> None:
-    port = free_port()
-    with gunicorn(tmp_path, port, _IMPATIENT_FOR_THE_FIRST_BYTE) as process:
+def test_silent_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
+    port, silent = free_port(), tmp_path / "silent"
+    with gunicorn(tmp_path, port, _COUNTS_SILENT_CONNECTIONS.format(file=str(silent))) as process:
         until(lambda: answers(port))
         with socket.create_connection(("127.0.0.1", port)):
-            # Long enough for a thread of the worker to have given up on it.
-            time.sleep(1)
+            until(lambda: silent.exists() and silent.read_text("utf-8") == "1")
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(PATIENCE) == 0

@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,9 +20,13 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, serving
 from analytics_service.embedded.folder import DataFolder
+from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 from analytics_service.processes.restarts import Restarts
+from analytics_service.processes.supervisor import Supervisor
+from analytics_service.processes.watch import running
 from analytics_service.store.connection import Store
+from tests.processes import PATIENCE, alive, until
 
 _SUPERVISOR = """
 import sys
@@ -83,23 +86,6 @@ def server_pid(data_dir: Path) -> int:
     """The process id that the server wrote into its own data."""
     first = (data_dir / "clickhouse" / "data" / "status").read_text("utf-8").splitlines()[0]
     return int(first.removeprefix("PID: "))
-
-
-def gone(pid: int) -> bool:
-    """Whether there is no such process any more."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
-
-
-def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Return as soon as something has happened; fail when it does not."""
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def test_the_data_folder_is_for_its_owner_only(own: Settings) -> None:
@@ -214,7 +200,8 @@ def test_the_server_is_gone_after_the_block_also_when_it_fails(own: Settings) ->
     with pytest.raises(KeyError), clickhouse(own, "pytest"):
         pid = server_pid(own.data_dir)
         raise KeyError
-    assert gone(pid)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_the_server_is_gone_when_its_supervisor_is_killed(own: Settings) -> None:
@@ -226,7 +213,7 @@ def test_the_server_is_gone_when_its_supervisor_is_killed(own: Settings) -> None
         pid = server_pid(own.data_dir)
         supervisor.kill()
         supervisor.wait()
-        until(lambda: gone(pid))
+        until(lambda: not alive(pid))
     with pytest.raises(OSError):
         asked(url, "SELECT 1", "analytics", "")
     with clickhouse(own, "pytest", attach=False) as settings:
@@ -241,9 +228,27 @@ def test_a_server_that_does_not_come_back_is_given_up_and_reported(tmp_path: Pat
     ):
         (tmp_path / "data" / "clickhouse" / "users.xml").unlink()
         os.kill(server_pid(tmp_path / "data"), signal.SIGKILL)
-        assert told.wait(60)
+        assert told.wait(PATIENCE)
     assert "giving up" in str(failure.value)
     assert str(tmp_path / "data" / "clickhouse") in str(failure.value)
+
+
+def test_a_server_whose_port_was_taken_meanwhile_starts_on_another_one(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    lock = folder.lock("pytest")
+    assert lock is not None
+    server = EmbeddedServer(folder, lock)
+    first = server.url
+    try:
+        with (
+            socket.create_server(("127.0.0.1", urlsplit(first).port or 0)),
+            running([Supervisor(server, Restarts())], lambda: None),
+        ):
+            assert server.url != first
+            assert asked(server.url, "SELECT 1", "analytics", folder.password()) == (200, "1\n")
+    finally:
+        os.close(lock)
 
 
 def test_another_version_of_chdb_is_refused_in_plain_words(

@@ -1,0 +1,86 @@
+"""The embedded ClickHouse as a program: its choice of ports and what it tells about its end."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from analytics_service.embedded.child import UNUSABLE
+from analytics_service.embedded.folder import DataFolder
+from analytics_service.embedded.server import EmbeddedServer
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> DataFolder:
+    """A data folder that no server runs in."""
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    return folder
+
+
+@pytest.fixture
+def server(folder: DataFolder) -> Iterator[EmbeddedServer]:
+    """A server that is not started."""
+    lock = folder.lock("pytest")
+    assert lock is not None
+    yield EmbeddedServer(folder, lock)
+    os.close(lock)
+
+
+def printed(folder: DataFolder, *lines: str) -> None:
+    """Let the server's last start have printed these lines."""
+    (folder.server / "start.log").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def configured_url(folder: DataFolder) -> str:
+    """The URL that the server's configuration file stands for."""
+    found = re.search("<http_port>(.*)</http_port>", (folder.server / "config.xml").read_text("utf-8"))
+    assert found
+    return f"http://127.0.0.1:{found[1]}"
+
+
+def test_a_server_that_does_not_run_is_not_ready(server: EmbeddedServer) -> None:
+    assert not server.is_ready()
+
+
+def test_other_ports_are_chosen_at_most_twice(server: EmbeddedServer, folder: DataFolder) -> None:
+    printed(folder, "Listen [127.0.0.1]:20001 failed: Address already in use")
+    urls = [server.url]
+    for _ in range(2):
+        assert server.adapt()
+        urls.append(server.url)
+    assert len(set(urls)) == 3
+    assert configured_url(folder) == server.url
+    assert not server.adapt()
+
+
+def test_ports_are_kept_when_a_start_fails_for_another_reason(server: EmbeddedServer, folder: DataFolder) -> None:
+    printed(folder, "Cannot open users.xml")
+    url = server.url
+    assert not server.adapt()
+    assert server.url == configured_url(folder) == url
+
+
+def test_the_last_line_that_says_more_than_every_start_is_part_of_the_reason(
+    server: EmbeddedServer, folder: DataFolder
+) -> None:
+    printed(folder, "Cannot open users.xml", "Logging information to server.log", "Initializing subsystem x")
+    assert server.explain(1) == (
+        "The embedded ClickHouse ended with exit code 1. It printed: Cannot open users.xml "
+        f"Its logs are in {folder.server}."
+    )
+
+
+def test_a_server_that_printed_nothing_is_explained_by_its_signal(server: EmbeddedServer, folder: DataFolder) -> None:
+    printed(folder)
+    assert server.explain(-9) == (f"The embedded ClickHouse was killed by signal 9. Its logs are in {folder.server}.")
+
+
+def test_an_unusable_installation_is_explained_by_what_it_printed(server: EmbeddedServer, folder: DataFolder) -> None:
+    printed(folder, "the package chdb-core is not installed.")
+    assert UNUSABLE in server.hopeless
+    assert server.explain(UNUSABLE) == (
+        "The embedded ClickHouse cannot be started: the package chdb-core is not installed."
+    )

@@ -1,0 +1,334 @@
+"""The supervisor of child processes: every transition, with a clock and children that the test controls."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from analytics_service.errors import AnalyticsError, ProcessError
+from analytics_service.processes.program import Program
+from analytics_service.processes.restarts import Restarts
+from analytics_service.processes.supervisor import Supervisor
+
+HOPELESS = 78
+
+
+@dataclass
+class FakeChild:
+    """A child that runs until the test ends it. `stubborn` ones ignore requests to stop."""
+
+    stubborn: bool = False
+    code: int | None = None
+    events: list[str] = field(default_factory=list)
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def terminate(self) -> None:
+        self.events.append("asked to stop")
+        if not self.stubborn:
+            self.code = 0
+
+    def wait(self, seconds: float) -> bool:
+        self.events.append(f"waited {seconds:g} s")
+        return self.code is not None
+
+    def kill(self) -> None:
+        self.events.append("killed")
+        self.code = -9
+
+    def end_input(self) -> None:
+        self.events.append("pipe closed")
+
+
+class Refused(AnalyticsError):
+    """The error of the program under test."""
+
+
+class FakeProgram(Program):
+    """A program whose children the test supplies."""
+
+    name = "test program"
+    grace = 30.0
+    ready_seconds = 120.0
+    where_logged = "See the log."
+    hopeless = frozenset({HOPELESS})
+    error = Refused
+
+    def __init__(self) -> None:
+        self.children: list[FakeChild] = []
+        self.next_child = FakeChild
+        self.ready: Callable[[], bool] = lambda: True
+        self.adaptations = 0
+        self.adapted: list[int] = []
+
+    def launch(self) -> FakeChild:  # type: ignore[override]
+        self.children.append(self.next_child())
+        return self.children[-1]
+
+    def is_ready(self) -> bool:
+        return self.ready()
+
+    def adapt(self) -> bool:
+        self.adapted.append(len(self.children))
+        return len(self.adapted) <= self.adaptations
+
+
+class Scene:
+    """A supervised program and its clock."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.program = FakeProgram()
+        self.during_pause: Callable[[], None] = lambda: None
+        restarts = Restarts(delays=(1.0, 2.0), long_lived=60.0)
+        self.supervisor = Supervisor(self.program, restarts, clock=lambda: self.now, pause=self._pause)
+
+    def _pause(self, seconds: float) -> None:
+        self.now += seconds
+        self.during_pause()
+
+    @property
+    def child(self) -> FakeChild:
+        """The newest child."""
+        return self.program.children[-1]
+
+    @property
+    def starts(self) -> int:
+        """How many children there were so far."""
+        return len(self.program.children)
+
+    def check_after(self, seconds: float) -> None:
+        """Let time pass, then check."""
+        self.now += seconds
+        self.supervisor.check()
+
+    def die(self, code: int = 3, *, after: float = 1.0) -> None:
+        """The newest child becomes ready, runs for a while and ends, and the supervisor notices."""
+        self.supervisor.check()
+        self.now += after
+        self.child.code = code
+        self.supervisor.check()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """A supervisor that is not started yet."""
+    return Scene()
+
+
+@pytest.fixture
+def running() -> Scene:
+    """A supervisor of a program that runs and is ready."""
+    scene = Scene()
+    scene.supervisor.start()
+    return scene
+
+
+def test_a_start_returns_once_the_child_is_ready(scene: Scene) -> None:
+    answers = iter([False, False, True])
+    scene.program.ready = lambda: next(answers)
+    scene.supervisor.start()
+    assert scene.starts == 1
+    assert next(answers, None) is None
+
+
+def test_a_program_that_runs_is_left_alone(running: Scene) -> None:
+    for _ in range(100):
+        running.check_after(10.0)
+    assert running.starts == 1
+    assert running.child.events == []
+
+
+def test_a_child_that_ends_before_it_is_ready_fails_the_first_start(scene: Scene) -> None:
+    scene.program.ready = lambda: False
+    scene.during_pause = lambda: setattr(scene.child, "code", 3)
+    with pytest.raises(Refused, match=r"^The test program ended with exit code 3\. See the log\.$"):
+        scene.supervisor.start()
+    assert scene.starts == 1
+    assert scene.child.events == ["pipe closed"]
+
+
+def test_a_child_that_is_never_ready_is_killed_and_fails_the_first_start(scene: Scene) -> None:
+    begun = scene.now
+    scene.program.ready = lambda: False
+    with pytest.raises(Refused, match=r"^The test program was not ready after 120 s\. See the log\.$"):
+        scene.supervisor.start()
+    assert scene.now - begun == pytest.approx(120, abs=0.1)
+    assert scene.child.events == ["killed", "pipe closed"]
+
+
+def test_a_first_start_is_tried_again_as_long_as_the_program_can_adapt(scene: Scene) -> None:
+    scene.program.adaptations = 1
+    scene.program.next_child = lambda: FakeChild(code=1 if scene.starts < 1 else None)
+    scene.supervisor.start()
+    assert scene.starts == 2
+    assert scene.program.adapted == [1]
+    assert scene.program.children[0].events == ["pipe closed"]
+
+
+def test_a_first_start_that_fails_after_all_adaptations_is_an_error(scene: Scene) -> None:
+    scene.program.adaptations = 2
+    scene.program.next_child = lambda: FakeChild(code=1)
+    with pytest.raises(Refused):
+        scene.supervisor.start()
+    assert scene.starts == 3
+
+
+def test_a_supervisor_that_was_not_started_does_nothing(scene: Scene) -> None:
+    scene.supervisor.check()
+    scene.supervisor.stop()
+    assert scene.starts == 0
+
+
+def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        running.die(-9)
+        assert running.child.events == ["pipe closed"]
+        running.check_after(0.9)
+        assert running.starts == 1
+        running.check_after(0.1)
+        assert running.starts == 2
+        running.supervisor.check()
+    assert caplog.messages == [
+        "The test program was killed by signal 9. See the log. It is restarted in 1.0 s.",
+        "The test program was restarted.",
+    ]
+
+
+def test_delays_grow_and_short_lived_starts_end_in_an_error(running: Scene) -> None:
+    for delay in (1.0, 2.0):
+        running.die()
+        count = running.starts
+        running.check_after(delay - 0.01)
+        assert running.starts == count
+        running.check_after(0.01)
+        assert running.starts == count + 1
+    with pytest.raises(Refused, match=r"^Restarting the test program did not help; giving up\. The .* exit code 3\."):
+        running.die()
+    running.check_after(3600.0)
+    assert running.starts == 3
+
+
+def test_a_child_that_ran_for_a_minute_begins_a_new_count(running: Scene) -> None:
+    for _ in range(10):
+        running.die(after=60.0)
+        running.check_after(1.0)
+    assert running.starts == 11
+
+
+def test_a_restart_that_is_never_ready_is_killed_and_counts_as_short_lived(running: Scene) -> None:
+    running.program.ready = lambda: False
+    running.die()
+    running.check_after(1.0)
+    running.check_after(119.9)
+    assert running.child.events == []
+    running.check_after(0.1)
+    assert running.child.events == ["killed", "pipe closed"]
+    running.check_after(1.9)
+    assert running.starts == 2
+    running.check_after(0.1)
+    assert running.starts == 3
+    with pytest.raises(Refused, match=r"giving up\. The test program was not ready after 120 s"):
+        running.check_after(120.0)
+
+
+def test_a_restart_is_reported_when_the_child_is_ready_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    running.program.ready = lambda: False
+    running.die()
+    running.check_after(1.0)
+    running.check_after(1.0)
+    assert "was restarted" not in caplog.text
+    running.program.ready = lambda: True
+    running.check_after(1.0)
+    assert caplog.messages[-1] == "The test program was restarted."
+
+
+def test_a_restart_that_the_system_refuses_counts_as_short_lived(running: Scene) -> None:
+    def refuse() -> FakeChild:
+        raise OSError("no memory")
+
+    running.die()
+    running.program.next_child = refuse
+    running.check_after(1.0)
+    with pytest.raises(Refused, match=r"giving up\. The test program could not be started: no memory\."):
+        running.check_after(2.0)
+
+
+def test_an_exit_code_that_no_restart_can_help_against_ends_in_an_error_at_once(running: Scene) -> None:
+    with pytest.raises(Refused, match=f"giving up.*exit code {HOPELESS}"):
+        running.die(HOPELESS, after=3600.0)
+    running.check_after(3600.0)
+    assert running.starts == 1
+
+
+def test_a_stop_asks_the_child_and_waits_for_its_end(running: Scene) -> None:
+    running.supervisor.stop()
+    assert running.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
+    running.check_after(3600.0)
+    assert running.starts == 1
+
+
+def test_a_child_that_does_not_stop_is_killed_after_the_grace_period(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    scene.program.next_child = lambda: FakeChild(stubborn=True)
+    scene.supervisor.start()
+    scene.supervisor.stop()
+    assert scene.child.events == ["asked to stop", "waited 30 s", "killed", "pipe closed"]
+    assert caplog.messages == ["The test program did not stop in 30 s and is killed."]
+
+
+def test_a_stop_during_a_delay_starts_nothing_any_more(running: Scene) -> None:
+    running.die()
+    running.supervisor.stop()
+    running.check_after(3600.0)
+    assert running.starts == 1
+    assert running.child.events == ["pipe closed"]
+
+
+def test_a_child_that_is_restarting_is_stopped_too(running: Scene) -> None:
+    running.program.ready = lambda: False
+    running.die()
+    running.check_after(1.0)
+    running.supervisor.stop()
+    assert running.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
+    running.check_after(3600.0)
+    assert running.starts == 2
+
+
+def test_a_first_start_that_is_interrupted_leaves_a_child_to_stop(scene: Scene) -> None:
+    def interrupt() -> None:
+        raise SystemExit
+
+    scene.program.ready = lambda: False
+    scene.during_pause = interrupt
+    with pytest.raises(SystemExit):
+        scene.supervisor.start()
+    scene.supervisor.stop()
+    assert scene.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
+
+
+def test_a_child_that_ended_by_itself_is_not_asked_to_stop(running: Scene) -> None:
+    running.child.code = 3
+    running.supervisor.stop()
+    assert running.child.events == ["pipe closed"]
+
+
+def test_a_program_says_by_default_how_it_ended_and_fails_with_a_process_error() -> None:
+    class Plain(Program):
+        name = "scheduler"
+        grace = 1.0
+
+        def launch(self) -> FakeChild:  # type: ignore[override]
+            return FakeChild(code=1)
+
+    supervisor = Supervisor(Plain(), Restarts())
+    with pytest.raises(ProcessError, match=r"^The scheduler ended with exit code 1\. See what it logged above\.$"):
+        supervisor.start()
+
+
+def test_the_service_waits_longer_before_each_restart_and_gives_up_after_five() -> None:
+    restarts = Restarts()
+    assert [restarts.next_delay(0.0) for _ in range(6)] == [0.1, 0.5, 1.0, 2.0, 5.0, None]

@@ -1,0 +1,75 @@
+"""Programs that run side by side for the duration of a block."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from analytics_service.errors import ProcessError
+from analytics_service.processes.watch import running
+
+
+class FakeSupervisor:
+    """Notes what it is asked; its checks can be made to fail."""
+
+    def __init__(self, name: str, events: list[str], check: Callable[[], None] = lambda: None) -> None:
+        self.name = name
+        self.events = events
+        self.check = check
+
+    def start(self) -> None:
+        self.events.append(f"start {self.name}")
+
+    def stop(self) -> None:
+        self.events.append(f"stop {self.name}")
+
+
+def fail() -> None:
+    raise ProcessError("it keeps dying")
+
+
+def unexpected() -> None:
+    raise ZeroDivisionError
+
+
+def test_programs_start_and_stop_in_order() -> None:
+    events: list[str] = []
+    with running([FakeSupervisor("a", events), FakeSupervisor("b", events)], fail):  # type: ignore[list-item]
+        events.append("block")
+    assert events == ["start a", "start b", "block", "stop a", "stop b"]
+
+
+def test_programs_are_stopped_when_the_block_fails() -> None:
+    events: list[str] = []
+    with pytest.raises(KeyError), running([FakeSupervisor("a", events)], fail):  # type: ignore[list-item]
+        raise KeyError
+    assert events == ["start a", "stop a"]
+
+
+def test_every_program_is_stopped_when_one_of_them_does_not_start() -> None:
+    events: list[str] = []
+    second = FakeSupervisor("b", events)
+    second.start = fail  # type: ignore[method-assign]
+    with pytest.raises(ProcessError), running([FakeSupervisor("a", events), second], fail):  # type: ignore[list-item]
+        raise AssertionError("the block began")
+    assert events == ["start a", "stop a", "stop b"]
+
+
+def test_programs_are_checked_until_the_block_ends() -> None:
+    checked = threading.Event()
+    supervisor = FakeSupervisor("a", [], checked.set)
+    with running([supervisor], fail):  # type: ignore[list-item]
+        assert checked.wait(60)
+    checked.clear()
+    assert not [thread for thread in threading.enumerate() if thread.name == "process-watcher"]
+
+
+@pytest.mark.parametrize(("check", "error"), [(fail, ProcessError), (unexpected, ZeroDivisionError)])
+def test_a_program_that_cannot_be_kept_running_is_reported_and_fails_the_block(
+    check: Callable[[], None], error: type[Exception]
+) -> None:
+    events: list[str] = []
+    failed = threading.Event()
+    with pytest.raises(error), running([FakeSupervisor("a", events, check)], failed.set):  # type: ignore[list-item]
+        assert failed.wait(60)
+    assert events == ["start a", "stop a"]
