@@ -15,7 +15,7 @@ class LineFormatter(logging.Formatter):
 
 
 def configuration(level: str) -> dict[str, Any]:
-    """A configuration for logging.config.dictConfig, with the least level that is shown."""
+    """A configuration for logging.config.dictConfig that shows this level and above."""
     shown = {"handlers": ["stderr"], "propagate": False}
     return {
         "version": 1,
@@ -25,7 +25,7 @@ def configuration(level: str) -> dict[str, Any]:
         "root": {"level": level.upper(), "handlers": ["stderr"]},
         "loggers": {
             "gunicorn.error": {"level": level.upper(), **shown},
-            # They log what they also raise; the store says it in our words.
+            # They log errors that they also raise; the store reports those in its own words.
             "clickhouse_connect": {"level": "CRITICAL"},
             "urllib3": {"level": "CRITICAL"},
         },
@@ -33,5 +33,5 @@ def configuration(level: str) -> dict[str, Any]:
 
 
 def set_up(level: str) -> None:
-    """Log from now on with at least this level: debug, info, warning or error."""
+    """From now on log this level and above: debug, info, warning or error."""
     logging.config.dictConfig(configuration(level))

@@ -1,4 +1,4 @@
-"""The application as gunicorn imports it, set up from the environment."""
+"""The application that gunicorn imports, configured by the environment."""
 
 import os
 

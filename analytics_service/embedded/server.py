@@ -83,7 +83,7 @@ class EmbeddedServer(Program):
         if code == UNUSABLE:
             return f"The embedded ClickHouse cannot be started: {printed}"
         lines = [line for line in printed.splitlines() if not line.startswith(_STARTUP_LINES)]
-        last = f"It printed: {lines[-1][:500]} " if lines else ""
+        last = f"It printed {lines[-1][:500]!r}. " if lines else ""
         return f"The {self.name} {ending(code)}. {last}{self.where_logged}"
 
     def _choose_ports(self) -> None:

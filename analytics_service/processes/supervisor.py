@@ -86,6 +86,7 @@ class Supervisor:
         self._restart_at = self._ready_at = None
         self._launched_at = self._clock()
         self._child = self._program.launch()
+        self._note_readiness()
         return self._child
 
     def _look(self, child: Child) -> _Failure | None:
@@ -93,13 +94,16 @@ class Supervisor:
         code = child.poll()
         if code is not None:
             return _Failure(self._program.explain(code), hopeless=code in self._program.hopeless)
-        if self._ready_at is None and self._program.is_ready():
-            self._ready_at = self._clock()
+        self._note_readiness()
         if self._ready_at is None and self._clock() - self._launched_at >= self._program.ready_seconds:
             child.kill()
             seconds, where = self._program.ready_seconds, self._program.where_logged
             return _Failure(f"The {self._program.name} was not ready after {seconds:.0f} s. {where}")
         return None
+
+    def _note_readiness(self) -> None:
+        if self._ready_at is None and self._program.is_ready():
+            self._ready_at = self._clock()
 
     def _restart(self) -> None:
         try:

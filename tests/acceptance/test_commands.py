@@ -69,7 +69,7 @@ def test_a_snapshot_that_is_complete_is_left_alone(service: Service) -> None:
 
 
 def once(outcome: str) -> str:
-    """What `jobs once` says of the first second of 2020."""
+    """What `jobs once` prints for the first second of 2020."""
     return f"prices at 2020-01-01T00:00:00Z: {outcome}.\n"
 
 
@@ -82,7 +82,7 @@ def test_a_backfill_takes_what_is_missing(service: Service) -> None:
     assert service.done(*arguments)[1].endswith("prices: 0 snapshots taken, 5 were there already.\n")
 
 
-def test_whatever_part_is_killed_comes_back(service: Service) -> None:
+def test_every_part_that_is_killed_is_restarted(service: Service) -> None:
     up = int(json.loads((service.data_dir / "lock").read_text("utf-8"))["pid"])
     assert all(parts_of(up).values())
     victims, before = children(up), descendants(up)
@@ -107,7 +107,7 @@ def test_sigterm_ends_up_cleanly_and_leaves_no_process_behind(own: Service) -> N
     assert own.get("/healthz")[0] == 0
 
 
-def test_ctrl_c_ends_up_cleanly_and_its_data_is_there_the_next_time(own: Service) -> None:
+def test_ctrl_c_ends_up_cleanly_and_its_data_outlives_it(own: Service) -> None:
     process = own.up()
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE) == 0
@@ -116,7 +116,7 @@ def test_ctrl_c_ends_up_cleanly_and_its_data_is_there_the_next_time(own: Service
     assert own.done("status")[0] == 1
 
 
-def test_a_killed_up_takes_everything_down_with_itself_and_can_be_started_again(own: Service) -> None:
+def test_every_part_ends_with_a_killed_up_which_can_then_be_started_again(own: Service) -> None:
     process = own.up()
     started = descendants(process.pid)
     process.kill()
@@ -128,7 +128,7 @@ def test_a_killed_up_takes_everything_down_with_itself_and_can_be_started_again(
 
 
 @pytest.mark.parametrize("command", ["serve", "jobs run"])
-def test_a_command_of_its_own_starts_clickhouse_and_stops_it(own: Service, command: str) -> None:
+def test_a_single_command_starts_and_stops_its_own_clickhouse(own: Service, command: str) -> None:
     bind = ["--bind", own.bind] if command == "serve" else []
     process = own.command(*command.split(), *bind)
     until(lambda: (own.data_dir / "running.json").exists() and own.done("status")[0] == 0)

@@ -1,4 +1,4 @@
-"""The running service against its own OpenAPI document: whatever that allows is asked, bounded and seeded."""
+"""The running service against its own OpenAPI document: a bounded, seeded choice of all requests that it allows."""
 
 import json
 import urllib.request

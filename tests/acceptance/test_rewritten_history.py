@@ -1,4 +1,4 @@
-"""History is rewritten while four workers are asked for it: every page is of before or of after, and soon of after."""
+"""Four workers serve history while it is rewritten: each page is from before or from after, never mixed, soon after."""
 
 import random
 import threading
@@ -20,20 +20,22 @@ HOUR, DAY = 3600, 86_400
 FIRST, LAST = (int(datetime(2025, month, day, tzinfo=UTC).timestamp()) for month, day in ((1, 1), (12, 31)))
 ADDRESSES = ("0xa", "0xb", "0xc", "0xd")
 IDS = [f"token;{address}" for address in ADDRESSES]
-# Hours and days of zones of half and quarter hours are not what workers have in memory at first.
+# Workers do not have the buckets of zones with half and quarter hours in memory at first.
 ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe")
 READERS = 6
-# Corrected prices are that much higher, and so greater than all others.
-MORE = 1000
-# A month of which the simulated protocol has one price of each asset only, until that is mended.
+# Added to corrected prices, which makes them greater than all others.
+CORRECTION = 1000
+# Every worker shows what was written at least that many seconds ago.
+VISIBLE_SECONDS = 1.0
+# Weeks that have one simulated price of each asset only, until they are backfilled.
 GAP, GAP_END = (int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (5, 25))
-# Path, and what tells from its JSON whether each value is of after.
+# A path, and a function of its JSON that says whether its values are from after the rewrite.
 Draw = Callable[[random.Random], tuple[str, Callable[[Any], set[bool]]]]
 
 
 @dataclass(frozen=True)
 class Read:
-    """An answer: when it was asked for and was there (monotonic seconds), and whether its values are of after."""
+    """An answer: when its request began and ended (monotonic seconds), and whether its values are from after."""
 
     path: str
     begun: float
@@ -44,7 +46,7 @@ class Read:
 
 @dataclass
 class Readers:
-    """Threads that ask without a pause, each by new connections, so that any worker may answer."""
+    """Threads that send requests without a pause, each on a new connection, so that any worker may answer."""
 
     service: Service
     draw: Draw
@@ -54,21 +56,21 @@ class Readers:
     def ask(self, seed: int) -> None:
         dice = random.Random(seed)
         while not self.stopped.is_set():
-            path, told = self.draw(dice)
+            path, is_after = self.draw(dice)
             begun = time.monotonic()
             status, body = self.service.get(path)
-            after = frozenset(told(body["data"]) if status == 200 else ())
+            after = frozenset(is_after(body["data"]) if status == 200 else ())
             self.reads.append(Read(path, begun, time.monotonic(), status, after))
 
-    def go_on(self, count: int) -> None:
-        """Return when that many more answers are there."""
+    def read_more(self, count: int) -> None:
+        """Return after that many more answers."""
         wanted = len(self.reads) + count
         until(lambda: len(self.reads) >= wanted)
 
 
 @contextmanager
 def readers(service: Service, draw: Draw) -> Iterator[Readers]:
-    """Readers that ask as long as this lasts."""
+    """Readers at work for the duration of the block."""
     found = Readers(service, draw)
     threads = [threading.Thread(target=found.ask, args=(seed,)) for seed in range(READERS)]
     for thread in threads:
@@ -81,31 +83,31 @@ def readers(service: Service, draw: Draw) -> Iterator[Readers]:
             thread.join()
 
 
-def a_second_after(instant: float) -> None:
-    """Return when all workers must know what had been written by a monotonic second."""
-    until(lambda: time.monotonic() > instant + 1)
+def wait_until_visible(written: float) -> None:
+    """Return once all workers must show what was written by a monotonic second."""
+    until(lambda: time.monotonic() > written + VISIBLE_SECONDS)
 
 
 def rewritten(service: Service, draw: Draw, *command: str) -> None:
-    """Let a command rewrite history while it is read, and look at all that was answered."""
-    a_second_after(time.monotonic())
+    """Let a command rewrite history while it is read, and check every answer."""
+    wait_until_visible(time.monotonic())
     with readers(service, draw) as found:
-        found.go_on(100)
+        found.read_more(100)
         begun = time.monotonic()
         code, output = service.done(*command)
         ended = time.monotonic()
         assert code == 0, output
-        a_second_after(ended)
-        found.go_on(150)
+        wait_until_visible(ended)
+        found.read_more(150)
     reads = found.reads
     failed = [read for read in reads if read.status != 200]
     assert not failed, failed[:3]
     mixed = [read for read in reads if len(read.after) > 1]
     assert not mixed, mixed[:3]
-    told = [read for read in reads if read.after]
-    before = [read for read in told if read.ended < begun]
-    during = [read for read in told if read.ended > begun and read.begun < ended]
-    after = [read for read in told if read.begun > ended + 1]
+    conclusive = [read for read in reads if read.after]
+    before = [read for read in conclusive if read.ended < begun]
+    during = [read for read in conclusive if read.ended > begun and read.begun < ended]
+    after = [read for read in conclusive if read.begun > ended + VISIBLE_SECONDS]
     early = [read for read in before if True in read.after]
     assert not early, early[:3]
     stale = [(read.path, read.begun - ended) for read in after if False in read.after]
@@ -117,7 +119,7 @@ def rewritten(service: Service, draw: Draw, *command: str) -> None:
 
 
 def some_page(dice: random.Random, first: int, last: int, ids: list[str], **more: str) -> str:
-    """A page of hours or days that begin in a range."""
+    """A page of hours or days that begins in a range."""
     period = dice.choice("hd")
     start = dice.randint(first, last)
     query = {
@@ -133,7 +135,7 @@ def some_page(dice: random.Random, first: int, last: int, ids: list[str], **more
 
 
 def price_file(folder: Path, more: int) -> Path:
-    """A year of hourly prices, each asset's and hour's different from its neighbours'."""
+    """A year of hourly prices that differ from asset to asset and from hour to hour."""
     path = folder / f"prices{more}.csv"
     rows = [
         f"token;{address},{second},{more + 100 * n + second // HOUR % 89}\n"
@@ -151,14 +153,14 @@ def worker_pids(up: int) -> list[int]:
 
 
 def cpu_ticks(pid: int) -> int:
-    """How long a process has computed so far."""
+    """The processor time that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, int, Path]]:
-    """A service of four workers without jobs, its `up`, and a folder with the prices that it was given."""
+    """A service of four workers without jobs, the process of its `up`, and a folder with its price files."""
     folder = tmp_path_factory.mktemp("rewritten")
     assets = folder / "assets.csv"
     assets.write_text("symbol,address,decimals\n" + "".join(f"{one},{one},6\n" for one in ADDRESSES))
@@ -173,49 +175,49 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service
         kill(service)
 
 
-def test_an_import_of_corrected_prices_is_seen_whole_or_not_at_all(imported: tuple[Service, int, Path]) -> None:
+def test_readers_see_all_or_nothing_of_an_import_of_corrected_prices(imported: tuple[Service, int, Path]) -> None:
     service, up, folder = imported
     repeated = [some_page(random.Random(seed), FIRST, LAST, IDS) for seed in range(5)]
 
-    def of_history(data: Any) -> set[bool]:
-        return {float(point["v"]) >= MORE for one in data["series"] for point in one["points"] if point["v"]}
+    def corrected_points(data: Any) -> set[bool]:
+        return {float(point["v"]) >= CORRECTION for one in data["series"] for point in one["points"] if point["v"]}
 
-    def of_now(data: Any) -> set[bool]:
-        return {float(one["price"]["price"]) >= MORE for one in data}
+    def corrected_prices(data: Any) -> set[bool]:
+        return {float(one["price"]["price"]) >= CORRECTION for one in data}
 
     def draw(dice: random.Random) -> tuple[str, Callable[[Any], set[bool]]]:
         chance = dice.random()
         if chance < 0.1:
-            return "/api/v1/assets/prices", of_now
+            return "/api/v1/assets/prices", corrected_prices
         if chance < 0.3:
-            return dice.choice(repeated), of_history
-        # The newest weeks as well as all of the year.
-        return some_page(dice, LAST - 20 * DAY if chance < 0.6 else FIRST, LAST, IDS), of_history
+            return dice.choice(repeated), corrected_points
+        # The newest weeks, or any part of the year.
+        return some_page(dice, LAST - 20 * DAY if chance < 0.6 else FIRST, LAST, IDS), corrected_points
 
     workers = worker_pids(up)
     computed = [cpu_ticks(pid) for pid in workers]
-    rewritten(service, draw, "import", "prices", str(price_file(folder, MORE)))
+    rewritten(service, draw, "import", "prices", str(price_file(folder, CORRECTION)))
     assert len(workers) == 4
     assert all(cpu_ticks(pid) > ticks for pid, ticks in zip(workers, computed, strict=True))
 
 
-def test_a_backfill_of_a_gap_is_seen_whole_or_not_at_all(imported: tuple[Service, int, Path]) -> None:
-    """Hours and days of the gap have no price at all, and then one each at least."""
+def test_readers_see_all_or_nothing_of_a_backfill(imported: tuple[Service, int, Path]) -> None:
+    """Hours and days of the gap have no price before, and at least one each after."""
     service, _up, _folder = imported
     code, output = service.done("jobs", "once", "prices", "--at", str(GAP), "--source", "simulated:7")
     assert code == 0, output
-    a_second_after(time.monotonic())
-    priced = service.get("/api/v1/assets/prices")[1]["data"]
-    ids = [one["asset"]["id"] for one in priced if one["asset"]["id"] not in IDS]
+    wait_until_visible(time.monotonic())
+    prices = service.get("/api/v1/assets/prices")[1]["data"]
+    ids = [one["asset"]["id"] for one in prices if one["asset"]["id"] not in IDS]
     assert len(ids) > len(IDS)
 
-    def told(data: Any) -> set[bool]:
+    def priced(data: Any) -> set[bool]:
         # The last bucket may end before its hour does.
         return {point["v"] is not None for one in data["series"] for point in one["points"][:-1]}
 
     def draw(dice: random.Random) -> tuple[str, Callable[[Any], set[bool]]]:
-        # Not the days in which the gap begins and ends.
-        return some_page(dice, GAP + 2 * DAY, GAP_END - 2 * DAY, ids, fill="none"), told
+        # Days inside the gap only.
+        return some_page(dice, GAP + 2 * DAY, GAP_END - 2 * DAY, ids, fill="none"), priced
 
     span = ("--start", str(GAP), "--end", str(GAP_END), "--every", "1h", "--source", "simulated:7")
     rewritten(service, draw, "jobs", "backfill", "prices", *span)

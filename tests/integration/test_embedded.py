@@ -1,4 +1,4 @@
-"""The embedded ClickHouse: private to its owner, back after a crash, gone with its command."""
+"""The embedded ClickHouse: private to its owner, restarted after a crash, stopped with its command."""
 
 import http.client
 import json
@@ -47,7 +47,7 @@ def own(tmp_path: Path) -> Settings:
 
 @contextmanager
 def served(data_dir: Path, on_failure: Callable[[], None], restarts: Restarts) -> Iterator[None]:
-    """A server whose restarts the test decides."""
+    """A server with the test's own restart delays."""
     folder = DataFolder(data_dir)
     folder.create()
     lock = folder.lock("pytest")
@@ -60,7 +60,7 @@ def served(data_dir: Path, on_failure: Callable[[], None], restarts: Restarts) -
 
 
 def asked(url: str, sql: str, user: str, password: str) -> tuple[int, str]:
-    """Status and body of a query over HTTP."""
+    """Send a query over HTTP; status and body of the answer."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=10)
     try:
@@ -151,7 +151,7 @@ def test_acknowledged_rows_survive_kills_and_the_server_comes_back_at_the_same_p
         for number in range(150):
             if number % 50 == 25:
                 killed.append(server_pid(own.data_dir))
-                # From another thread a moment later, so that it meets an insert under way.
+                # From another thread a moment later, so that it hits an insert in progress.
                 threading.Timer(0.003, os.kill, (killed[-1], signal.SIGKILL)).start()
             try:
                 store.insert("load", pl.DataFrame({"n": [number]}, schema={"n": pl.UInt64}))
@@ -196,7 +196,7 @@ def test_settings_with_a_url_are_left_alone(tmp_path: Path) -> None:
     assert not named.data_dir.exists()
 
 
-def test_the_server_is_gone_after_the_block_also_when_it_fails(own: Settings) -> None:
+def test_the_server_is_gone_after_the_block_even_when_that_fails(own: Settings) -> None:
     with pytest.raises(KeyError), clickhouse(own, "pytest"):
         pid = server_pid(own.data_dir)
         raise KeyError
@@ -273,7 +273,7 @@ def test_a_data_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path: P
         pass
 
 
-def test_what_a_killed_command_left_behind_is_not_attached_to(own: Settings) -> None:
+def test_a_command_does_not_attach_to_what_a_killed_one_left_behind(own: Settings) -> None:
     with clickhouse(own, "pytest"):
         left = (own.data_dir / "running.json").read_text("utf-8")
     (own.data_dir / "running.json").write_text(left, "utf-8")

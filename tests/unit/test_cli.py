@@ -1,4 +1,4 @@
-"""The command line: what it understands, and how it says what it does not."""
+"""The command line: what it accepts, and what it says about everything else."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from analytics_service.config import table
 
 
 def run(*arguments: str, **environ: str) -> Result:
-    """The command's result; its settings come from `environ` only."""
+    """Run a command whose settings come from `environ` only."""
     cleared: dict[str, str | None] = {row.variable: None for row in table()}
     return CliRunner().invoke(cli, arguments, env=cleared | environ, prog_name="analytics-service")
 
@@ -144,7 +144,7 @@ def test_status_without_a_running_clickhouse_says_how_to_start_one(tmp_path: Pat
     assert not (tmp_path / "none").exists()
 
 
-def test_status_of_a_clickhouse_that_is_away_says_where_it_was_looked_for() -> None:
+def test_status_of_an_unreachable_clickhouse_says_where_it_was_looked_for() -> None:
     result = run("status", ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
     assert result.exit_code == 1
     assert "http://127.0.0.1:1" in result.output
@@ -166,7 +166,7 @@ def test_an_unreachable_clickhouse_is_one_line_and_exit_code_1() -> None:
         ("jobs", "backfill", "prices", "--start", "2026-01-01", "--end", "2090-01-01"),
     ],
 )
-def test_nothing_is_taken_of_an_instant_in_the_future(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_snapshot_is_taken_of_a_future_instant(arguments: tuple[str, ...], tmp_path: Path) -> None:
     result = run(*arguments, ANALYTICS_DATA_DIR=str(tmp_path))
     assert result.exit_code == 2
     assert "2090-01-01T00:00:00Z lies in the future" in result.output

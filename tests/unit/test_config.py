@@ -1,4 +1,4 @@
-"""Settings: every malformed one is an error that names it, and nothing is read any other way."""
+"""Settings: every malformed one is an error that names it, and environment variables are the only way in."""
 
 from pathlib import Path
 

@@ -68,7 +68,7 @@ def test_the_last_line_that_says_more_than_every_start_is_part_of_the_reason(
 ) -> None:
     printed(folder, "Cannot open users.xml", "Logging information to server.log", "Initializing subsystem x")
     assert server.explain(1) == (
-        "The embedded ClickHouse ended with exit code 1. It printed: Cannot open users.xml "
+        "The embedded ClickHouse ended with exit code 1. It printed 'Cannot open users.xml'. "
         f"Its logs are in {folder.server}."
     )
 

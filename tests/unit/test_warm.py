@@ -1,4 +1,4 @@
-"""What a worker asks itself before it takes requests."""
+"""The requests that a worker makes to itself before it takes those of callers."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -11,8 +11,8 @@ from analytics_service.config import Settings
 from analytics_service.run.warm import warm
 
 
-def test_every_question_is_one_that_the_service_has_an_answer_to(caplog: pytest.LogCaptureFixture) -> None:
-    """Without a store all are unavailable; a path or parameter that is unknown would be the caller's fault."""
+def test_every_request_is_one_that_the_service_accepts(caplog: pytest.LogCaptureFixture) -> None:
+    """Without a store each is a 503; an unknown path or parameter would be a 4xx."""
     app = create_app(Settings(query_timeout=1))
     statuses: list[str] = []
 
