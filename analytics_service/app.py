@@ -74,7 +74,7 @@ def _routes(
         ("/healthz", health.Alive()),
         ("/readyz", health.Ready(monitor)),
         ("/metrics", metrics.Metrics(monitor)),
-        ("/api/v1/status/health", health.Status(monitor)),
+        ("/api/v1/status/health", health.Health(monitor)),
         ("/api/v1/analytics/market/state", analytics.AnalyticsState(shared)),
         (
             "/api/v1/analytics/market/history/loans-originated",

@@ -1,8 +1,8 @@
-"""What can go wrong, in the service's own words. Each message says what to do."""
+"""All exceptions of the service. Each message says what to do."""
 
 
 class AnalyticsError(Exception):
-    """Base of all errors raised on purpose. The message may be shown to the person at the terminal."""
+    """Base of all errors raised on purpose. The message may be shown on the terminal."""
 
 
 class SettingError(AnalyticsError):
@@ -10,27 +10,27 @@ class SettingError(AnalyticsError):
 
 
 class StoreUnavailable(AnalyticsError):
-    """ClickHouse cannot be reached or cannot answer now. Trying again later may help."""
+    """ClickHouse cannot be reached or cannot answer now. Retrying later may help."""
 
 
 class StoreFailure(AnalyticsError):
-    """ClickHouse refused what was sent. Trying again will not help; the message is for logs only."""
+    """ClickHouse refused a statement. Retrying will not help. The message is for logs only."""
 
 
 class SchemaError(AnalyticsError):
-    """The schema in ClickHouse is not the one this version needs."""
+    """The schema in ClickHouse is not the one that this version needs."""
 
 
 class NoSnapshot(AnalyticsError):
-    """Nothing has been committed yet for a family of data."""
+    """A family of data has no committed snapshot yet."""
 
 
 class Superseded(AnalyticsError):
-    """What was to be read as of a state of the store cannot be any more; as of the newest one it can."""
+    """The store has moved past the requested state. Retrying with the newest state may succeed."""
 
 
 class NotReady(AnalyticsError):
-    """The service should get no requests yet; the message says what is missing."""
+    """The service is not ready for requests; the message says what is missing."""
 
 
 class EntityNotFound(AnalyticsError):
@@ -38,7 +38,7 @@ class EntityNotFound(AnalyticsError):
 
 
 class ParameterInvalid(AnalyticsError):
-    """A request parameter is well formed but not allowed in combination; `parameter` names it."""
+    """A request parameter, named by `parameter`, is well formed but not allowed in combination with others."""
 
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(message)
@@ -46,15 +46,15 @@ class ParameterInvalid(AnalyticsError):
 
 
 class SourceError(AnalyticsError):
-    """A source could not give a snapshot."""
+    """A source failed to provide a snapshot."""
 
 
 class SnapshotRefused(AnalyticsError):
-    """A snapshot of that instant cannot be taken, now or later; the message says why."""
+    """A snapshot of an instant can never be taken; the message says why."""
 
 
 class ImportRefused(AnalyticsError):
-    """A file of history cannot be imported as it is; nothing of it was written."""
+    """A file of history cannot be imported as it is; nothing has been written."""
 
 
 class EmbeddedServerError(AnalyticsError):

@@ -1,1 +1,1 @@
-"""What is HTTP about the service: envelope, errors, query parameters, caching headers."""
+"""HTTP: envelope, errors, parameters, validators, caching and the OpenAPI document."""

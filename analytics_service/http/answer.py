@@ -1,4 +1,4 @@
-"""A 200 and what caches are told of it (RFC 9110, 9111); 304 for callers that have it already."""
+"""A 200 with its validators and caching headers (RFC 9110, 9111), or a 304 if the caller has the answer already."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -18,11 +18,12 @@ _TAG = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """What caches are told of an answer in any coding; known before it is rendered.
+class Validators:
+    """What caches are told about an answer, whatever its coding. It is known before the answer is rendered.
 
-    `tag` and `state` change when the answer may have. Of snapshots shown: `at` is the newest one's instant, `due` that
-    of the next one (0 when none is due), unix seconds; `closed` when that will change nothing.
+    `tag` and `state` change whenever the answer may have changed. For answers that show snapshots, `at` is the instant
+    of the newest one and `due` that of the next one (0 if none is due), in unix seconds; `closed` means that later
+    snapshots do not change the answer.
     """
 
     tag: str
@@ -36,45 +37,52 @@ class Label:
         return f'"{self.tag}{coding.suffix}"'
 
     def headers(self, coding: Coding) -> Headers:
-        """The headers that a 304 has too, all but Cache-Control."""
+        """The headers of both a 200 and a 304, except Cache-Control."""
         headers = (("ETag", self.etag(coding)), ("Vary", "Accept-Encoding"))
-        seen = () if self.at is None else (("Last-Modified", _http_date(self.at)),)
-        return headers + seen
+        modified = () if self.at is None else (("Last-Modified", _http_date(self.at)),)
+        return headers + modified
 
 
 class Answer:
-    """A body in one coding with its headers, made once; without a body, for callers that have it already."""
+    """An answer in one coding, ready to be sent many times. It has no body if the caller has that already."""
 
-    __slots__ = ("body", "content", "etag", "headers", "label")
+    __slots__ = ("body", "content_headers", "etag", "headers", "validators")
 
-    def __init__(self, label: Label, coding: Coding, body: bytes = b"", content: Headers = ()) -> None:
-        """`body` as it is; `content` are headers that only a 200 has."""
-        self.label = label
-        self.etag = label.etag(coding)
-        self.headers = label.headers(coding)
+    def __init__(
+        self, validators: Validators, coding: Coding, body: bytes = b"", content_headers: Headers = ()
+    ) -> None:
+        """`body` is not encoded yet; `content_headers` are sent with a 200 only."""
+        self.validators = validators
+        self.etag = validators.etag(coding)
+        self.headers = validators.headers(coding)
         self.body = coding.encode(body)
-        self.content = content if self.body is body else (*content, ("Content-Encoding", coding.name))
+        encoding = () if self.body is body else (("Content-Encoding", coding.name),)
+        self.content_headers = content_headers + encoding
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
-    """Answer 200, or 304 when If-None-Match names what would be sent."""
+    """Send a 200, or a 304 if If-None-Match lists the answer's tag."""
     resp.set_headers(answer.headers)
     resp.set_header("Cache-Control", cache_control)
-    known = req.get_header("If-None-Match")
-    if known is not None and (known.strip() == "*" or names(known, answer.etag)):
+    if_none_match = req.get_header("If-None-Match")
+    if if_none_match is not None and (if_none_match.strip() == "*" or lists_tag(if_none_match, answer.etag)):
         resp.status = falcon.HTTP_304
     else:
-        resp.set_headers(answer.content)
+        resp.set_headers(answer.content_headers)
         resp.data = answer.body
 
 
-def names(if_none_match: str | None, etag: str) -> bool:
-    """Whether the header lists a tag, weak or not. `*` lists none: it holds for whatever there is."""
+def lists_tag(if_none_match: str | None, etag: str) -> bool:
+    """Whether the header lists a tag, weak or not. `*` lists no tag: it matches any answer.
+
+    Falcon's `req.if_none_match` is not used: it takes `"*"` and tags without quotes for matches, and costs 700 ns for
+    a single tag where this costs 250 ns.
+    """
     return if_none_match is not None and etag in _TAG.findall(if_none_match)
 
 
 def tag_of(parts: Iterable[object]) -> str:
-    """A tag that changes with any of the parts' representations, and with the code that renders."""
+    """A tag that changes with the representation of any part, and with the code that renders."""
     return _digest(repr((_CODE, *parts)).encode())
 
 
@@ -88,13 +96,13 @@ def _digest(content: bytes) -> str:
 
 
 def _code() -> str:
-    """Changes with the code and the SQL. A version would not do: fixes and local changes keep it."""
+    """A digest of the code and the SQL. The version is no substitute: it stays the same through local changes."""
     root = Path(__file__).parents[2]
     files = (path for part in ("analytics_service", "sql") for path in sorted((root / part).rglob("*.*")))
     return _digest(b"\0".join(path.read_bytes() for path in files if path.suffix in (".py", ".sql")))
 
 
-# Read once, when a process starts, and not while someone waits.
+# Computed when the process starts, so that no request waits for it.
 _CODE = _code()
 
 

@@ -1,90 +1,83 @@
-"""Answers kept for whoever asks the same next: bounded in bytes, the least recently used go first."""
+"""A cache of rendered answers, bounded in bytes. Threads that want the same answer render it once."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import NamedTuple
 
+from cachetools import LRUCache
+
 from analytics_service.http.answer import Answer
 from analytics_service.http.coding import IDENTITY, Coding
 
-# What an answer takes beside its body and what was asked: labels, headers and places in tables, 1 KB when measured.
+# Measured size of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
-# A page of hundreds of thousands of points would push out thousands of other answers.
+# No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would push out
+# thousands of other answers.
 _LARGEST_SHARE = 8
 
 
-class Asked(NamedTuple):
-    """What tells answers apart, as the caller wrote it."""
+class CacheKey(NamedTuple):
+    """What identifies an answer: path and query as the caller wrote them, and the coding."""
 
     path: str
     query: str
     coding: Coding
 
     @property
-    def plain(self) -> "Asked":
-        """The same without a coding."""
+    def uncoded(self) -> "CacheKey":
+        """The key of the same answer without a coding."""
         return self._replace(coding=IDENTITY)
 
 
-class Answers:
-    """At most `bound` bytes of answers, each for one state of what it shows. A bound of 0 keeps nothing."""
+class _Entry(NamedTuple):
+    answer: Answer
+    size: int
 
-    def __init__(self, bound: int) -> None:
-        self._bound = bound
-        self._size = 0
-        self._kept: OrderedDict[Asked, Answer] = OrderedDict()
-        self._making: dict[tuple[Asked, Hashable], Future[Answer]] = {}
+
+class Answers:
+    """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
+        self._rendering: dict[tuple[CacheKey, Hashable], Future[Answer]] = {}
         self._lock = threading.Lock()
 
-    def find(self, asked: Asked) -> Answer | None:
-        """The last answer that was kept, of whatever state."""
+    def find(self, key: CacheKey) -> Answer | None:
+        """The cached answer, whatever its state."""
         with self._lock:
-            kept = self._kept.get(asked)
-            if kept is not None:
-                self._kept.move_to_end(asked)
-            return kept
+            entry = self._entries.get(key)
+        return None if entry is None else entry.answer
 
-    def get(self, asked: Asked, state: Hashable, make: Callable[[], Answer]) -> Answer:
-        """The answer as of a state; made by one thread while others that want the same wait, and kept."""
+    def get(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
+        """The answer for a state. One thread renders it while others that want the same wait."""
         with self._lock:
-            kept = self._kept.get(asked)
-            if kept is not None and kept.label.state == state:
-                return kept
-            others = self._making.get((asked, state))
-            if others is None:
-                mine = self._making[asked, state] = Future()
-        return self._make(asked, state, make, mine) if others is None else others.result()
+            entry = self._entries.get(key)
+            if entry is not None and entry.answer.validators.state == state:
+                return entry.answer
+            rendering = self._rendering.get((key, state))
+            if rendering is None:
+                promise = self._rendering[key, state] = Future()
+        return self._render(key, state, render, promise) if rendering is None else rendering.result()
 
-    def _make(self, asked: Asked, state: Hashable, make: Callable[[], Answer], promise: Future[Answer]) -> Answer:
+    def _render(self, key: CacheKey, state: Hashable, render: Callable[[], Answer], promise: Future[Answer]) -> Answer:
         try:
-            answer = make()
+            answer = render()
         except BaseException as error:
             promise.set_exception(error)
             raise
         else:
             promise.set_result(answer)
-            self._keep(asked, answer)
+            self._keep(key, answer)
             return answer
         finally:
             with self._lock:
-                del self._making[asked, state]
+                del self._rendering[key, state]
 
-    def _keep(self, asked: Asked, answer: Answer) -> None:
+    def _keep(self, key: CacheKey, answer: Answer) -> None:
+        entry = _Entry(answer, _OVERHEAD + len(key.path) + len(key.query) + len(answer.body))
         with self._lock:
-            self._drop(asked)
-            if _size(asked, answer) * _LARGEST_SHARE <= self._bound:
-                self._kept[asked] = answer
-                self._size += _size(asked, answer)
-            while self._size > self._bound:
-                self._drop(next(iter(self._kept)))
-
-    def _drop(self, asked: Asked) -> None:
-        answer = self._kept.pop(asked, None)
-        if answer is not None:
-            self._size -= _size(asked, answer)
-
-
-def _size(asked: Asked, answer: Answer) -> int:
-    return _OVERHEAD + len(asked.path) + len(asked.query) + len(answer.body)
+            self._entries.pop(key, None)
+            if entry.size * _LARGEST_SHARE <= self._limit:
+                self._entries[key] = entry

@@ -1,4 +1,4 @@
-"""The OpenAPI document as a page for people: one file of HTML, no scripts, nothing from elsewhere."""
+"""The OpenAPI document as a page for people: one HTML file without scripts or external resources."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ def page(document: Schema) -> str:
         '<meta name=viewport content="width=device-width, initial-scale=1">',
         f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas)}<main>",
         f"<h1>{escape(info['title'])}</h1>{_prose(info['description'])}",
-        '<p>For programs, the same: <a href="api/v1/openapi.json">openapi.json</a>.</p>',
+        '<p>For programs, see <a href="api/v1/openapi.json">openapi.json</a>.</p>',
     ]
     for tag, operations in tagged.items():
         parts += [f"<h2>{escape(tag)}</h2>", *(_operation(path, one, schemas) for path, one in operations)]
@@ -122,7 +122,7 @@ def _bounds(schema: Schema) -> str:
 
 
 def _example(path: str, parameters: list[Schema]) -> str:
-    """A request with an example of everything required, and one of the variants."""
+    """A request with examples of all required parameters, and with texts if there are any."""
     given: dict[str, object] = {one["name"]: _sample(one["schema"]) for one in parameters if one["required"]}
     for one in parameters:
         if one["in"] == "path":
@@ -137,7 +137,7 @@ def _sample(schema: Schema) -> object:
 
 
 def _fields_of(data: Schema, schemas: Mapping[str, Schema]) -> str:
-    """The fields of an answer, or of the objects it lists, to be unfolded."""
+    """The fields of an answer, or of the objects in a list, folded away."""
     name = data.get("items", data)["$ref"].rpartition("/")[2]
     return f"<details><summary>Fields of {escape(name)}</summary>{_body(schemas[name])}</details>"
 
@@ -159,7 +159,7 @@ def _body(schema: Schema) -> str:
 
 
 def _extra(schema: Schema | None) -> str:
-    """The variants of an object, by the fields they have."""
+    """The variants of an object and the fields in each."""
     if schema is None:
         return ""
     rows = []

@@ -1,19 +1,50 @@
-"""The envelope around every response (interface section 1), encoded once."""
+"""The envelope of every JSON response (rule 1.1): its bytes, and its schema."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import orjson
 
+from analytics_service.present.schema import exactly
+
+Schema = dict[str, object]
+_NULL: Schema = {"type": "null"}
+
 
 def success(data: object, count: int | None = None) -> bytes:
-    """A 200 body. `data` may hold orjson.Fragment for parts that are JSON already; `count` is for lists."""
-    body: dict[str, object] = {"data": data, "error": None, "status": 200, "status_text": HTTPStatus.OK.phrase}
-    if count is not None:
-        body["count"] = count
-    return orjson.dumps(body)
+    """The body of a 200. `data` may contain orjson.Fragment for parts that are JSON already; lists have a `count`."""
+    counted = {} if count is None else {"count": count}
+    return orjson.dumps(_envelope(data, None, 200, HTTPStatus.OK.phrase) | counted)
 
 
 def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:
-    """An error body."""
-    error = {"kind": kind, "scope": scope, "message": message}
-    return orjson.dumps({"data": None, "error": error, "status": status.value, "status_text": status.phrase})
+    """The body of an error."""
+    return orjson.dumps(_envelope(None, _error(kind, scope, message), status.value, status.phrase))
+
+
+def success_schema(data: Schema, *, counted: bool) -> Schema:
+    """The schema of a 200 with this `data`; `counted` if it is a list."""
+    count = {"count": {"type": "integer", "minimum": 0}} if counted else {}
+    return exactly(_envelope(data, _NULL, *_constants(HTTPStatus.OK)) | count)
+
+
+def failure_schema(status: HTTPStatus, scopes: Mapping[str, str]) -> Schema:
+    """The schema of an error with this status; `scopes` are by the kinds of error that have it."""
+    error = _error(
+        {"type": "string", "enum": [*scopes]},
+        {"type": "string", "enum": sorted(set(scopes.values()))},
+        {"type": "string", "description": "What is wrong, and what is allowed."},
+    )
+    return exactly(_envelope(_NULL, exactly(error), *_constants(status)))
+
+
+def _envelope(data: object, error: object, status: object, status_text: object) -> dict[str, object]:
+    return {"data": data, "error": error, "status": status, "status_text": status_text}
+
+
+def _error(kind: object, scope: object, message: object) -> dict[str, object]:
+    return {"kind": kind, "scope": scope, "message": message}
+
+
+def _constants(status: HTTPStatus) -> tuple[Schema, Schema]:
+    return {"type": "integer", "const": status.value}, {"type": "string", "const": status.phrase}

@@ -1,4 +1,4 @@
-"""Errors on the wire: one table from error to status, kind and scope (decisions section 3)."""
+"""Errors in responses: one table from kind of error to status and scope (rule 3.1)."""
 
 import logging
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _RETRY_AFTER = "5"
 
 
 class RequestError(Exception):
-    """A request that is wrong by itself; `kind` is a row of the table below."""
+    """A malformed request; `kind` is a row of the table below."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -54,13 +54,13 @@ _UNAVAILABLE = "The service cannot read its store at the moment. Try again in a 
 
 
 def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Make the app answer every error with the envelope."""
+    """Make the app answer every error in the envelope."""
     app.add_error_handler(Exception, _unexpected)
     app.add_error_handler(falcon.HTTPError, _from_falcon)
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, _entity_not_found)
-    app.add_error_handler((StoreUnavailable, SchemaError), _store_away)
+    app.add_error_handler((StoreUnavailable, SchemaError), _store_unavailable)
     app.add_error_handler((NoSnapshot, NotReady), _unavailable)
 
 
@@ -90,7 +90,7 @@ def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, p
     _answer(resp, "unavailable", str(error))
 
 
-def _store_away(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
+def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     log.warning("%s %s: %s (%s)", req.method, req.path, error, error.__cause__)
     _answer(resp, "unavailable", _UNAVAILABLE)
 

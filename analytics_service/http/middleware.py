@@ -1,4 +1,4 @@
-"""What holds for every request: methods, the media type, and browsers of other origins."""
+"""Middleware for every request: methods, media types and cross-origin access."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from analytics_service.http.resource import ALLOWED, Resource
 
 
 class Negotiation:
-    """Refuses methods no route has and callers that rule out JSON."""
+    """Refuses methods that no route has, and callers that rule out the response's media type."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Falcon answers 400 to methods it has never heard of; here they are methods that are not allowed."""
+        """Answers 405 to methods unknown to Falcon, which would answer 400."""
         if req.method not in falcon.COMBINED_METHODS:
             raise falcon.HTTPMethodNotAllowed(ALLOWED)
 
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
-        """Runs for known paths only, so that an unknown path is told first."""
+        """Runs for known paths only, so that an unknown path is reported first."""
         if req.method in ("GET", "HEAD") and not req.client_accepts(resource.media):
             raise RequestError(
                 "content_type_unsupported", f"Accept: {req.accept[:80]} rules out {resource.media}, all there is here."
@@ -27,7 +27,7 @@ class Negotiation:
 
 
 class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
-    """Lets browsers of other origins read; `origins` is the setting: `*` or a comma-separated list."""
+    """Lets browsers read from other origins. `origins` is the setting: `*` or a comma-separated list."""
 
     def __init__(self, origins: str) -> None:
         allowed = "*" if origins == "*" else [origin.strip() for origin in origins.split(",")]
@@ -36,9 +36,9 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """Where the answer's headers depend on the caller's origin, caches must know.
+        """Tells caches that headers depend on the origin, unless every origin is allowed.
 
-        Where all are let in they do not: caches give browsers what callers without an origin were told.
+        In that case callers without an origin get the headers too: a cache may pass their answer to a browser.
         """
         super().process_response(req, resp, resource, req_succeeded)
         if self.allow_origins == "*":

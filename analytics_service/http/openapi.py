@@ -1,12 +1,13 @@
-"""The OpenAPI 3.1 document, from the declarations of routes, parameters and response objects."""
+"""The OpenAPI 3.1 document, derived from the declarations of routes, parameters and response objects."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
+from analytics_service.http.envelope import failure_schema, success_schema
 from analytics_service.http.errors import CASES
 from analytics_service.http.params import Param
 from analytics_service.http.resource import Resource
-from analytics_service.present.schema import components, exactly, schema_of
+from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import Many
 
 Routes = Sequence[tuple[str, Resource]]
@@ -14,41 +15,42 @@ Object = dict[str, object]
 
 _ABOUT = """\
 Assets and prices, markets, the protocol token, positions and their history of a lending-and-borrowing protocol. \
-All operations are reads.
+All operations only read.
 
-Every answer has one envelope: `data`, `error`, `status` and `status_text`; lists add `count`.
+Every answer has the same envelope: `data`, `error`, `status` and `status_text`; lists add `count`.
 
 Numbers that must stay exact are strings: an amount is in whole denom units of its asset, a ratio or rate is a \
-fraction (0.05 is 5%), USD and prices have at most 18 decimals. Times are RFC 3339 in UTC; those of histories are \
-unix seconds.
+fraction (0.05 is 5%), USD values and prices have at most 18 decimals. Times are RFC 3339 in UTC; times in histories \
+are unix seconds.
 
-Objects with an `extra` carry more when asked: `with_text` adds texts for people, `with_value` USD values, \
-`with_percent` fractions of an amount. The texts of values need `with_value` and `with_text`, those of fractions \
-`with_percent` and `with_text`. Values of an asset without a price are null.
+Objects with an `extra` carry more on request: `with_text` adds texts for people, `with_value` adds USD values, and \
+`with_percent` adds fractions of an amount. The texts of values need both `with_value` and `with_text`; those of \
+fractions need both `with_percent` and `with_text`. Values of an asset without a price are null.
 
-Every 200 has an `ETag`; asked with it in `If-None-Match`, the same answer is a 304 without a body. `Cache-Control` \
-says how long an answer holds. Bodies come in zstd or gzip when `Accept-Encoding` has them.
+Every 200 has an `ETag`. A request with that tag in `If-None-Match` gets a 304 without a body as long as the answer \
+is the same. `Cache-Control` says how long an answer may be cached. Bodies are compressed with zstd or gzip if \
+`Accept-Encoding` allows it.
 """
 _MEDIA = "application/json"
-# What caches go by: a 200 has all of these, and a 304 too.
+# Headers for caches, the same in a 200 and a 304.
 _CACHING: Mapping[str, Object] = {
     "ETag": {
-        "description": "Names the answer, in its content coding.",
+        "description": "Identifies the answer in its content coding.",
         "required": True,
         "schema": {"type": "string", "pattern": '^"[^"]+"$'},
     },
     "Cache-Control": {
-        "description": "How long the answer holds: until the next snapshot, a day for closed time, or no-store.",
+        "description": "How long to cache the answer: until the next snapshot, a day for closed time, or no-store.",
         "required": True,
         "schema": {"type": "string"},
     },
     "Vary": {
-        "description": "Headers of the request that the answer depends on.",
+        "description": "Request headers that the answer depends on.",
         "required": True,
         "schema": {"type": "string"},
     },
     "Last-Modified": {
-        "description": "Instant of the newest snapshot shown, if any is.",
+        "description": "Instant of the newest snapshot in the answer, if it shows any.",
         "schema": {"type": "string"},
     },
 }
@@ -56,16 +58,16 @@ _IF_NONE_MATCH = "If-None-Match"
 
 
 def document(routes: Routes) -> Object:
-    """The document of all routes whose resource says what it answers."""
-    shown = [(path, resource) for path, resource in routes if resource.shape is not None]
-    tags = sorted(dict.fromkeys(_tag(path) for path, _ in shown), key=_is_operational)
-    schemas = components(resource.shape for _, resource in shown if resource.shape is not None)
+    """The document of all routes whose resource has a shape."""
+    described = [(path, resource) for path, resource in routes if resource.shape is not None]
+    tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=_is_operational)
+    schemas = components(resource.shape for _, resource in described if resource.shape is not None)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Lending market data", "version": "1", "description": _ABOUT},
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in tags],
-        "paths": {path: _item(path, resource) for path, resource in shown},
+        "paths": {path: _item(path, resource) for path, resource in described},
         "components": {
             "schemas": schemas,
             "headers": _CACHING,
@@ -94,12 +96,12 @@ def _operation(path: str, resource: Resource) -> Object:
 
 
 def _tag(path: str) -> str:
-    """The family of a path: the segment after the version."""
+    """The tag of a path: the segment after the version."""
     return path.removeprefix("/api/v1/").split("/")[0] if path.startswith("/api/v1/") else "operations"
 
 
 def _is_operational(tag: str) -> bool:
-    """What operators need comes after what everyone does."""
+    """Whether a tag is for operators; those tags come last."""
     return tag in ("operations", "status")
 
 
@@ -116,13 +118,12 @@ def _parameter(param: Param, place: str) -> Object:
 
 def _success(resource: Resource) -> Object:
     if resource.shape is None:
-        raise ValueError(f"{type(resource).__name__} does not say what it answers")
-    counted = {"count": {"type": "integer", "minimum": 0}} if isinstance(resource.shape, Many) else {}
-    envelope = _envelope(HTTPStatus.OK, schema_of(resource.shape), {"type": "null"}, counted)
+        raise ValueError(f"{type(resource).__name__} has no shape")
+    schema = success_schema(schema_of(resource.shape), counted=isinstance(resource.shape, Many))
     return {
         "description": HTTPStatus.OK.phrase,
         "headers": _caching(),
-        "content": {_MEDIA: {"schema": envelope}},
+        "content": {_MEDIA: {"schema": schema}},
     }
 
 
@@ -139,21 +140,9 @@ def _if_none_match() -> Object:
         "name": _IF_NONE_MATCH,
         "in": "header",
         "required": False,
-        "description": "ETags of answers that the caller has, separated by commas, or *.",
+        "description": "ETags of answers that the client has, separated by commas, or *.",
         "schema": {"type": "string"},
     }
-
-
-def _envelope(status: HTTPStatus, data: Object, error: Object, more: Mapping[str, object] | None = None) -> Object:
-    return exactly(
-        {
-            "data": data,
-            "error": error,
-            "status": {"type": "integer", "const": status.value},
-            "status_text": {"type": "string", "const": status.phrase},
-            **(more or {}),
-        }
-    )
 
 
 def _statuses() -> list[HTTPStatus]:
@@ -169,20 +158,13 @@ def _name(status: HTTPStatus) -> str:
 
 
 def _failures() -> Object:
-    """One response for each status of the table of errors, with the kinds and scopes that go with it."""
+    """One response for each status in the table of errors."""
     return {_name(status): _failure(status) for status in _statuses()}
 
 
 def _failure(status: HTTPStatus) -> Object:
-    kinds = {kind: case.scope for kind, case in CASES.items() if case.status is status}
-    error = exactly(
-        {
-            "kind": {"type": "string", "enum": [*kinds]},
-            "scope": {"type": "string", "enum": sorted(set(kinds.values()))},
-            "message": {"type": "string", "description": "What is wrong, and what is allowed."},
-        }
-    )
-    schema = _envelope(status, {"type": "null"}, error)
+    scopes = {kind: case.scope for kind, case in CASES.items() if case.status is status}
+    schema = failure_schema(status, scopes)
     return {"description": status.phrase, **_extra_headers(status), "content": {_MEDIA: {"schema": schema}}}
 
 

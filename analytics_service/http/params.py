@@ -1,4 +1,4 @@
-"""Query parameters, declared per route: what is not declared is refused (decisions section 3)."""
+"""Parameters of paths and queries, declared per route; undeclared ones are refused (rules 3.2 and 3.3)."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +21,9 @@ MAX_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter: `parse` turns its text into a value or raises ValueError saying what is allowed.
+    """A parameter. `parse` turns its text into a value, or raises a ValueError that says what is allowed.
 
-    `schema` is what the OpenAPI document says of it; its first example is used in examples of requests.
+    `schema` is its schema in the OpenAPI document. The first example is used in example requests.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Param:
 
 
 def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
-    """The declared parameters of a request, parsed. RequestError for the first fault: unknown, missing, invalid."""
+    """The declared parameters of a request, parsed. RequestError for the first fault (rule 3.2)."""
     given: dict[str, list[str]] = {}
     for name, value in parse_qsl(req.query_string, keep_blank_values=True, max_num_fields=None):
         given.setdefault(name, []).append(value)
@@ -43,7 +43,9 @@ def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
     for name in given:
         if name not in names:
             allowed = f"it takes {', '.join(names)}" if names else "it takes none"
-            raise RequestError("query_parameter_unknown", f"Query parameter {shown(name)} is unknown here: {allowed}.")
+            raise RequestError(
+                "query_parameter_unknown", f"Query parameter {shortened(name)} is unknown here: {allowed}."
+            )
     for param in declared:
         if param.required and not any(given.get(param.name, [])):
             raise RequestError(
@@ -54,15 +56,15 @@ def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
 
 
 def read_path(declared: Param, value: str) -> Any:
-    """A parameter in the path, parsed. RequestError when it is malformed."""
+    """A parameter in the path, parsed. RequestError if it is malformed."""
     try:
         return declared.parse(value)
     except ValueError as error:
-        raise RequestError("path_parameter_invalid", f"{declared.name}={shown(value)}: {error}.") from None
+        raise RequestError("path_parameter_invalid", f"{declared.name}={shortened(value)}: {error}.") from None
 
 
-def shown(value: str) -> str:
-    """A caller's text for a message, shortened."""
+def shortened(value: str) -> str:
+    """A caller's text, quoted and shortened for a message."""
     return repr(value if len(value) <= 80 else value[:77] + "...")
 
 
@@ -75,15 +77,15 @@ def _value(param: Param, values: list[str]) -> Any:
         return param.parse(values[0])
     except ValueError as error:
         raise RequestError(
-            "query_parameter_invalid", f"Query parameter {param.name}={shown(values[0])}: {error}."
+            "query_parameter_invalid", f"Query parameter {param.name}={shortened(values[0])}: {error}."
         ) from None
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
-    """Whole numbers from `low` to `high` in plain decimal digits."""
+def integer(low: int, high: int) -> Callable[[str], int]:
+    """An integer from `low` to `high`: decimal digits with an optional minus sign (rule 3.3)."""
 
     def parse(value: str) -> int:
-        # Digits are counted first: no number here has more than 18.
+        # No bound has more than 18 digits. Counting digits first avoids converting a huge number.
         if not re.fullmatch(r"-?[0-9]+", value):
             raise ValueError("must be a whole number in decimal digits")
         if len(value.lstrip("-0")) > 18 or not low <= int(value) <= high:
@@ -94,7 +96,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """One of some words."""
+    """One of several words."""
 
     def parse(value: str) -> str:
         if value not in choices:
@@ -117,7 +119,7 @@ def time_zone(value: str) -> ZoneInfo:
 
 
 def asset_id(value: str) -> str:
-    """The id form of an AssetSpec."""
+    """An asset id."""
     try:
         split_id(value)
     except ValueError:
@@ -126,12 +128,12 @@ def asset_id(value: str) -> str:
 
 
 def asset_ids(value: str) -> list[str]:
-    """Asset ids separated by commas; repeats are dropped."""
+    """Asset ids separated by commas, without repeats."""
     return list(dict.fromkeys(asset_id(part) for part in value.split(",")))
 
 
 def denom(value: str) -> str:
-    """A plain chain denom; the id form of an asset is none."""
+    """A plain chain denom, not an asset id."""
     if re.match(r"(native|token);", value):
         raise ValueError("must be a plain chain denom, not an asset id")
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}", value):
@@ -145,8 +147,8 @@ def _zone_names() -> frozenset[str]:
 
 
 def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
-    shown_by = {"examples": [*examples]} if examples else {}
-    return {"type": "integer", "minimum": low, "maximum": high, **shown_by}
+    shown = {"examples": [*examples]} if examples else {}
+    return {"type": "integer", "minimum": low, "maximum": high, **shown}
 
 
 _BOOLEAN = {"type": "boolean"}
@@ -165,14 +167,14 @@ WITH_PERCENT = Param(
 RANGE = (
     Param(
         "start",
-        whole(0, MAX_SECOND),
+        integer(0, MAX_SECOND),
         "unix seconds, inclusive start of the range.",
         required=True,
         schema=_integers(0, MAX_SECOND, 1764547200),
     ),
     Param(
         "end",
-        whole(0, MAX_SECOND),
+        integer(0, MAX_SECOND),
         "unix seconds, inclusive end of the range.",
         required=True,
         schema=_integers(0, MAX_SECOND, 1767225599),
@@ -186,7 +188,7 @@ RANGE = (
     ),
     Param(
         "interval",
-        whole(1, 10_000),
+        integer(1, 10_000),
         "width of a bucket in units of period.",
         default=1,
         schema=_integers(1, 10_000),
@@ -204,10 +206,10 @@ RANGE = (
         default="previous",
         schema={"type": "string", "enum": ["previous", "none"]},
     ),
-    Param("limit", whole(1, MAX_LIMIT), "buckets of a page.", default=200, schema=_integers(1, MAX_LIMIT)),
+    Param("limit", integer(1, MAX_LIMIT), "buckets of a page.", default=200, schema=_integers(1, MAX_LIMIT)),
     Param(
         "offset",
-        whole(0, 10**18 - 1),
+        integer(0, 10**18 - 1),
         "first bucket of the page: next_offset of the page before.",
         default=0,
         schema=_integers(0, 10**18 - 1),

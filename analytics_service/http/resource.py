@@ -1,4 +1,4 @@
-"""Bases of resources: GET, and HEAD which is GET without its body."""
+"""Base classes of resources, which answer GET, HEAD and OPTIONS."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -8,28 +8,28 @@ from typing import Any
 import falcon
 
 from analytics_service.http import params
-from analytics_service.http.answer import NO_STORE, Answer, Headers, Label, send, tag_of_body
-from analytics_service.http.coding import chosen
+from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, send, tag_of_body
+from analytics_service.http.coding import negotiate
 from analytics_service.http.params import Param
 from analytics_service.present.shapes import Node
 
 ALLOWED = ("GET", "HEAD", "OPTIONS")
-_FIXED = "public, max-age=300"
+_CACHE_CONTROL = "public, max-age=300"
 
 
 class Resource(ABC):
-    """A path that answers GET and HEAD; Falcon drops the body of a HEAD and keeps its length."""
+    """A path. Falcon drops the body of a HEAD response and keeps its length."""
 
     query: tuple[Param, ...] = ()
-    """Query parameters the path takes; all others are refused."""
+    """Query parameters of the path; all others are refused."""
     path: tuple[Param, ...] = ()
     """Parameters in the path itself."""
     shape: Node | None = None
-    """What `data` is. A list has a count too; paths without a shape are not in the OpenAPI document."""
+    """The shape of `data`. A list also has a count. Paths without a shape are not in the OpenAPI document."""
     media: str = falcon.MEDIA_JSON
-    """Media type of the answer; callers that rule it out are refused."""
+    """Media type of the answer. Callers that rule it out are refused."""
     summary: str
-    """What the path answers, in a line: that of the class's docstring, unless a resource sets its own."""
+    """What the path answers, in one line. The default is the first line of the class's docstring."""
 
     def __init_subclass__(cls) -> None:
         if "summary" not in vars(cls):
@@ -40,45 +40,45 @@ class Resource(ABC):
         """Answer the request."""
 
     def on_head(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Answer with the headers that GET would."""
+        """Answer with the headers of GET."""
         self.on_get(req, resp, **path)
 
     def on_options(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Say which methods there are; cross-origin headers are added for browsers."""
+        """List the methods. Middleware adds the cross-origin headers."""
         resp.set_header("Allow", ", ".join(ALLOWED))
         resp.set_header("Content-Length", "0")
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All declared parameters, parsed, in their order. RequestError when one is wrong."""
+        """All declared parameters, parsed, in order of declaration. RequestError if one is malformed."""
         in_path = {param.name: params.read_path(param, path[param.name]) for param in self.path}
         return in_path | params.read(req, self.query)
 
 
 class Live(Resource):
-    """A path without parameters whose answer is as of now, and nobody's to keep."""
+    """A path without parameters whose answer is rendered for each request and must not be cached."""
 
     headers: Headers = ()
-    """Headers beside those that every answer has."""
+    """Further headers of the answer."""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """The body of now."""
+        """Render and send the body."""
         self.given(req, path)
-        body, coding = self.body(), chosen(req.get_header("Accept-Encoding"))
-        send(req, resp, Answer(Label(tag_of_body(body)), coding, body, self.headers), NO_STORE)
+        body, coding = self.body(), negotiate(req.get_header("Accept-Encoding"))
+        send(req, resp, Answer(Validators(tag_of_body(body)), coding, body, self.headers), NO_STORE)
 
     @abstractmethod
     def body(self) -> bytes:
-        """The body of now. NotReady when there is none."""
+        """The body at this moment. NotReady if there is none."""
 
 
 class Fixed(Resource):
-    """A path without parameters that answers the same as long as the process runs."""
+    """A path without parameters whose answer never changes while the process runs."""
 
     def __init__(self, body: bytes, headers: Headers = ()) -> None:
-        label = Label(tag_of_body(body))
-        self._answer = cache(lambda coding: Answer(label, coding, body, headers))
+        validators = Validators(tag_of_body(body))
+        self._answer = cache(lambda coding: Answer(validators, coding, body, headers))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """The body."""
+        """Send the body."""
         self.given(req, path)
-        send(req, resp, self._answer(chosen(req.get_header("Accept-Encoding"))), _FIXED)
+        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), _CACHE_CONTROL)

@@ -1,4 +1,4 @@
-"""Who uses the markets (interface section 2, market analytics state)."""
+"""Who uses the markets."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Activity:
 
 
 def activity(positions: Iterable[Position]) -> Activity:
-    """Counts over all positions. Holdings without shares do not count, nor lent positions without receipts."""
+    """Counts over all positions. Holdings without shares and lend positions without receipts do not count."""
     borrowers = accounts = lenders = 0
     for position in positions:
         indebted = sum(any(debt.shares for debt in account.debts) for account in position.accounts)

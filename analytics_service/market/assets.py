@@ -1,18 +1,18 @@
-"""What an asset is."""
+"""Assets and their ids."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class AssetGroup(StrEnum):
-    """Domain that an asset's key is unique in."""
+    """The domain in which an asset's key is unique."""
 
     NATIVE = "native"
     TOKEN = "token"
 
 
 class AssetKind(StrEnum):
-    """Classification of an asset (interface section 2, AssetClassification)."""
+    """Classification of an asset."""
 
     REGULAR = "regular"
     RECEIPT = "protocol_receipt_token"
@@ -23,9 +23,8 @@ class AssetKind(StrEnum):
 class Asset:
     """An asset's identity, metadata and classification.
 
-    `origin_asset` and `receipt_asset` are asset ids: the asset a receipt or liquid-staking token
-    stands for, and the receipt token of a regular asset. Amounts are whole denom units;
-    10^decimals_denom of them make one standard unit.
+    `origin_asset` is the id of the asset that a receipt or liquid-staking token stands for; `receipt_asset` is the id
+    of a regular asset's receipt token. 10^decimals_denom denom units make one standard unit.
     """
 
     group: AssetGroup
@@ -46,7 +45,7 @@ class Asset:
 
 
 def split_id(asset_id: str) -> tuple[AssetGroup, str]:
-    """The group and key of an asset id. ValueError when it does not have the form of one."""
+    """The group and key of an asset id. ValueError if it is malformed."""
     group, separator, key = asset_id.partition(";")
     if not separator or not key:
         raise ValueError(f"{asset_id!r} is not of the form <group>;<group_key>")
@@ -54,6 +53,6 @@ def split_id(asset_id: str) -> tuple[AssetGroup, str]:
 
 
 def asset_spec(asset_id: str) -> dict[str, str]:
-    """The AssetSpec of an asset id (interface section 2): id, group and key. ValueError as of `split_id`."""
+    """The AssetSpec object of an asset id. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return {"id": asset_id, "group": str(group), "group_key": key}

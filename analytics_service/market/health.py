@@ -1,4 +1,4 @@
-"""How safe a borrow account is (decisions 6)."""
+"""Health of a borrow account (rule 6.4)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ INFINITE = Decimal("Infinity")
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """An account's health: below 1 it can be liquidated. Infinite base and result, and no boost, without debt."""
+    """An account's health; below 1 it can be liquidated. Without debt, base and result are infinite and boost is 0."""
 
     base: Decimal
     boost: Decimal
 
     @property
     def result(self) -> Decimal:
-        """Base and boost together."""
+        """The sum of base and boost."""
         return EXACT.add(self.base, self.boost)
 
 
 def account_health(
     collaterals: Iterable[tuple[Decimal, Decimal]], debt: Decimal, staked: Decimal, config: GlobalConfig
 ) -> Health:
-    """Health from pairs of collateral value and liquidation LTV, and the values of debts and of the weighted stake.
+    """Health from pairs of collateral value and liquidation LTV, the value of debts, and that of the weighted stake.
 
-    Values are USD; the parts have at most 18 decimals. An account has no debt when what it owes is worth nothing.
+    Values are in USD; base and boost have at most 18 decimals. Debts that are worth nothing count as no debt.
     """
     if not debt:
         return Health(INFINITE, ZERO)
@@ -38,7 +38,7 @@ def account_health(
 
 
 def _boost(collateral: Decimal, staked: Decimal, config: GlobalConfig) -> Decimal:
-    """Grows with the stake up to the modifier; without collateral there is nothing to boost."""
+    """The boost grows with the stake, up to the modifier. Without collateral it is 0."""
     if not collateral:
         return ZERO
     required = EXACT.multiply(config.stake_collateral_ratio, collateral)

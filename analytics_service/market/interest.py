@@ -1,17 +1,17 @@
-"""Interest paid to lenders, as far as snapshots tell."""
+"""Interest paid to lenders, estimated from snapshots."""
 
 from analytics_service.market.markets import LendMarket
 
 
 def interest_held(lend: LendMarket) -> int:
-    """Interest that the receipts now outstanding have earned since a redemption ratio of 1, in denom units."""
+    """Interest in denom units that the outstanding receipts have earned since their redemption ratio was 1."""
     return max(0, lend.principal - lend.receipt_supply)
 
 
 def interest_since(before: LendMarket, now: LendMarket) -> int:
-    """Interest that the receipts outstanding at an earlier snapshot earned until now, in denom units, rounded down.
+    """Interest in denom units, rounded down, that the receipts of an earlier snapshot have earned since then.
 
-    What they are worth more at the redemption ratio of now; 0 where the ratio fell, or where no receipts are left.
+    It is the rise in what they redeem; 0 if the redemption ratio fell or no receipts are left.
     """
     if not now.receipt_supply:
         return 0

@@ -1,4 +1,4 @@
-"""Events of lending: what the loans history and the analytics state are sums of."""
+"""Events of borrowing and lending. The loans history and the analytics state are sums of them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class EventKind(StrEnum):
-    """What happened."""
+    """Kind of event."""
 
     BORROW = "borrow"
     REPAY = "repay"
@@ -19,7 +19,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event. `id` is unique over all time; `amount` in denom units; `usd` its value at the time of the event."""
+    """One event. `id` is never reused; `amount` is in denom units; `usd` is the value at the time of the event."""
 
     id: str
     kind: EventKind

@@ -1,4 +1,4 @@
-"""What a lend market, a collateral market and a debt market are. Amounts are whole denom units."""
+"""Lend, collateral and debt markets. Amounts are in denom units."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class LendMarket:
-    """Deposits of one asset. `principal` is owed to lenders, in denom units; the receipt tokens are claims on it."""
+    """Deposits of one asset. `principal` is owed to lenders; receipt tokens are claims on it."""
 
     apr: Decimal
     principal: int
@@ -16,7 +16,7 @@ class LendMarket:
 
 @dataclass(frozen=True, slots=True)
 class CollateralConfig:
-    """Rules of posting one asset as collateral; ratios are fractions, the cap is in denom units."""
+    """Rules for posting one asset as collateral. Ratios are fractions."""
 
     enabled: bool
     allowable_ltv: Decimal
@@ -28,7 +28,7 @@ class CollateralConfig:
 
 @dataclass(frozen=True, slots=True)
 class CollateralMarket:
-    """Collateral posted in one asset. `balance` is all of it; `shares` of it are what accounts hold (decisions 5)."""
+    """Collateral posted in one asset. Accounts hold `shares` of `balance` (rule 5.1)."""
 
     config: CollateralConfig
     balance: int
@@ -37,7 +37,7 @@ class CollateralMarket:
 
 @dataclass(frozen=True, slots=True)
 class DebtConfig:
-    """Rules of borrowing one asset; ratios are fractions, the cap is in denom units."""
+    """Rules for borrowing one asset. Ratios are fractions."""
 
     enabled: bool
     borrow_cap: int | None
@@ -47,7 +47,7 @@ class DebtConfig:
 
 @dataclass(frozen=True, slots=True)
 class DebtMarket:
-    """Debt in one asset. Accounts owe `balance` in proportion to their part of `shares`; interest grows the balance."""
+    """Debt in one asset. Each account owes its share of `balance`, and interest increases the balance."""
 
     config: DebtConfig
     apr: Decimal
@@ -59,7 +59,7 @@ class DebtMarket:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """One asset's markets, as of a snapshot; an asset may lack any of the three."""
+    """One asset's markets in a snapshot; an asset may lack any of the three."""
 
     asset_id: str
     lend: LendMarket | None
@@ -69,7 +69,7 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class GlobalConfig:
-    """Rules of all borrowing (interface section 2, GlobalMarketConfig). Ratios are fractions, the threshold is USD."""
+    """Rules for all borrowing. Ratios are fractions; the threshold is in USD."""
 
     time_window_nanos: int
     partial_liquidation_threshold: Decimal

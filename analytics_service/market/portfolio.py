@@ -1,4 +1,4 @@
-"""Everything of one address worked out: what its position stands for, earns, costs and unlocks (decisions 6)."""
+"""The portfolio of an address: its position with amounts, rates, health and unlocks worked out (rules 6.3 to 6.5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from typing import Literal
 from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
-from analytics_service.market.positions import Account, LendPosition, Position, Stake, Unbonding
+from analytics_service.market.positions import Account, Balance, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.rates import MarketRate, net_rate
 from analytics_service.market.shares import Claim, claim_totals, collateral_claims, debt_claims
-from analytics_service.market.staking import health_weighted_value, staked_in_pool
+from analytics_service.market.staking import health_weighted_value
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
 from analytics_service.market.values import ZERO, origin_equivalent, total, usd_value
 
@@ -21,10 +21,10 @@ _NO_RATE = MarketRate(ZERO)
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What positions are seen against: the newest snapshots. Mappings are by asset id.
+class MarketContext:
+    """Everything that a portfolio depends on, other than the position itself. Mappings are by asset id.
 
-    An asset that is not in `assets` or has no price counts as worth nothing in sums, means and health.
+    In sums, means and health, an unknown asset or one without a price is worth nothing.
     """
 
     assets: Mapping[str, Asset]
@@ -34,14 +34,14 @@ class World:
     ptoken: Ptoken
 
     def value(self, amount: int, asset_id: str) -> Decimal:
-        """USD of an amount in denom units."""
+        """USD value of an amount in denom units."""
         asset, price = self.assets.get(asset_id), self.prices.get(asset_id)
         return ZERO if asset is None or price is None else usd_value(amount, asset.decimals_denom, price)
 
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """What is owed of an asset, and at what rate."""
+    """Debt in one asset, and its rate."""
 
     asset_id: str
     principal: int
@@ -51,7 +51,7 @@ class Debt:
 
 @dataclass(frozen=True, slots=True)
 class BorrowTotals:
-    """Collaterals and debts, and the mean rate of the debts weighted by value."""
+    """Collaterals and debts, and the mean rate of the debts, weighted by value."""
 
     collaterals: tuple[Claim, ...]
     debts: tuple[Debt, ...]
@@ -60,39 +60,39 @@ class BorrowTotals:
 
 @dataclass(frozen=True, slots=True)
 class BorrowAccount:
-    """A borrow account, its collaterals and debts, and its health."""
+    """A borrow account: its collaterals and debts, and its health."""
 
     index: int
-    own: BorrowTotals
+    totals: BorrowTotals
     health: Health
 
 
 @dataclass(frozen=True, slots=True)
-class Receipts:
-    """An amount in the wallet and one posted as collateral."""
+class SplitAmount:
+    """Two parts of an amount: held in the wallet, and posted as collateral."""
 
     held: int
     collateralized: int
 
     @property
     def total(self) -> int:
-        """Both together."""
+        """The sum of both parts."""
         return self.held + self.collateralized
 
 
 @dataclass(frozen=True, slots=True)
 class LendPool:
-    """A lent asset: its receipt tokens, and how much of the asset those redeem."""
+    """A lent asset: its receipt tokens, and the amount of the asset that they redeem."""
 
     asset_id: str
     market_rate: MarketRate
-    receipt_amounts: Receipts
-    origin_equivalent: Receipts
+    receipt_amounts: SplitAmount
+    origin_equivalent: SplitAmount
 
 
 @dataclass(frozen=True, slots=True)
 class WalletBalance:
-    """An amount in the wallet; `kind` says whether the service knows the asset."""
+    """A wallet's amount of an asset; `kind` says whether the service knows the asset."""
 
     asset_id: str
     amount: int
@@ -110,7 +110,7 @@ class StakedPool:
 
 @dataclass(frozen=True, slots=True)
 class Staking:
-    """An address's protocol token at stake, on its way out, and earned."""
+    """An address's staked, unstaking and earned protocol token."""
 
     asset_id: str
     bonding_sum: int
@@ -124,7 +124,7 @@ class Staking:
 
 @dataclass(frozen=True, slots=True)
 class Unlock:
-    """An unlock arrangement and its amounts as of an instant."""
+    """An unlock arrangement and its amounts at an instant."""
 
     arrangement: Arrangement
     amounts: UnlockAmounts
@@ -132,7 +132,7 @@ class Unlock:
 
 @dataclass(frozen=True, slots=True)
 class Unlocks:
-    """An address's unlock arrangements, their sums, and when it last claimed; never is None."""
+    """An address's unlock arrangements, their sums, and the time of its last claim, if any."""
 
     asset_id: str
     arrangements: tuple[Unlock, ...]
@@ -142,7 +142,7 @@ class Unlocks:
 
 @dataclass(frozen=True, slots=True)
 class Portfolio:
-    """Everything of one address. `wallet_value` is the USD of its known balances."""
+    """Everything an address has. `wallet_value` is the USD value of the balances of known assets."""
 
     accounts: tuple[BorrowAccount, ...]
     totals: BorrowTotals
@@ -154,78 +154,86 @@ class Portfolio:
     unlocks: Unlocks
 
 
-def portfolio(position: Position, arrangements: Sequence[Arrangement], world: World, at: datetime) -> Portfolio:
-    """The portfolio of a position; `arrangements` are the address's own, their amounts are as of `at`."""
-    accounts = tuple(_account(account, position.stakes, world) for account in position.accounts)
-    lends = tuple(_lend_pool(lent, world) for lent in position.lends)
-    wallet = tuple(
-        WalletBalance(one.asset_id, one.amount, "known" if one.asset_id in world.assets else "unknown")
-        for one in position.wallet
-    )
+def portfolio(
+    position: Position, arrangements: Sequence[Arrangement], context: MarketContext, at: datetime
+) -> Portfolio:
+    """The portfolio of a position. `arrangements` are the address's own; their amounts are those at `at`."""
+    accounts = tuple(_account(account, position.stakes, context) for account in position.accounts)
+    lends = tuple(_lend_pool(lend, context) for lend in position.lends)
+    wallet = tuple(_wallet_balance(balance, context) for balance in position.wallet)
     return Portfolio(
         accounts=accounts,
-        totals=_borrow_totals(
-            claim_totals(claim for account in accounts for claim in account.own.collaterals),
-            claim_totals(Claim(debt.asset_id, debt.principal, debt.shares) for a in accounts for debt in a.own.debts),
-            world,
-        ),
+        totals=_totals_over(accounts, context),
         lends=lends,
         lend_net_rate=net_rate(
-            (world.value(lent.origin_equivalent.total, lent.asset_id), lent.market_rate.apr) for lent in lends
+            (context.value(lend.origin_equivalent.total, lend.asset_id), lend.market_rate.apr) for lend in lends
         ),
         wallet=wallet,
-        wallet_value=total(world.value(one.amount, one.asset_id) for one in wallet),
-        staking=_staking(position, world.ptoken),
-        unlocks=_unlocks(arrangements, world.ptoken.asset_id, at),
+        wallet_value=total(context.value(balance.amount, balance.asset_id) for balance in wallet),
+        staking=_staking(position, context.ptoken),
+        unlocks=_unlocks(arrangements, context.ptoken.asset_id, at),
     )
 
 
-def _account(account: Account, stakes: tuple[Stake, ...], world: World) -> BorrowAccount:
-    own = _borrow_totals(
-        collateral_claims(account.collaterals, world.markets),
-        debt_claims(account.debts, world.markets),
-        world,
+def _account(account: Account, stakes: tuple[Stake, ...], context: MarketContext) -> BorrowAccount:
+    totals = _borrow_totals(
+        collateral_claims(account.collaterals, context.markets),
+        debt_claims(account.debts, context.markets),
+        context,
     )
-    return BorrowAccount(account.index, own, _health(account.index, own, stakes, world))
+    return BorrowAccount(account.index, totals, _health(account.index, totals, stakes, context))
 
 
-def _health(index: int, own: BorrowTotals, stakes: tuple[Stake, ...], world: World) -> Health:
-    ptoken = world.ptoken
-    decimals, price = world.assets[ptoken.asset_id].decimals_denom, world.prices.get(ptoken.asset_id, ZERO)
+def _totals_over(accounts: Sequence[BorrowAccount], context: MarketContext) -> BorrowTotals:
+    debts = (debt for account in accounts for debt in account.totals.debts)
+    return _borrow_totals(
+        claim_totals(claim for account in accounts for claim in account.totals.collaterals),
+        claim_totals(Claim(debt.asset_id, debt.principal, debt.shares) for debt in debts),
+        context,
+    )
+
+
+def _health(index: int, totals: BorrowTotals, stakes: tuple[Stake, ...], context: MarketContext) -> Health:
+    ptoken = context.ptoken
+    decimals, price = context.assets[ptoken.asset_id].decimals_denom, context.prices.get(ptoken.asset_id, ZERO)
     pools = {pool.index: pool for pool in ptoken.pools}
     return account_health(
-        [(world.value(one.principal, one.asset_id), _liquidation_ltv(one, world)) for one in own.collaterals],
-        total(world.value(debt.principal, debt.asset_id) for debt in own.debts),
+        [
+            (context.value(claim.principal, claim.asset_id), _liquidation_ltv(claim, context))
+            for claim in totals.collaterals
+        ],
+        total(context.value(debt.principal, debt.asset_id) for debt in totals.debts),
         health_weighted_value(stakes, index, pools, decimals, price),
-        world.config,
+        context.config,
     )
 
 
-def _liquidation_ltv(claim: Claim, world: World) -> Decimal:
-    market = world.markets.get(claim.asset_id)
+def _liquidation_ltv(claim: Claim, context: MarketContext) -> Decimal:
+    market = context.markets.get(claim.asset_id)
     return market.collateral.config.liquidation_ltv if market and market.collateral else ZERO
 
 
-def _borrow_totals(collaterals: tuple[Claim, ...], debts: Iterable[Claim], world: World) -> BorrowTotals:
-    owed = tuple(
-        Debt(one.asset_id, one.principal, one.shares, _debt_rate(world.markets.get(one.asset_id))) for one in debts
+def _borrow_totals(collaterals: tuple[Claim, ...], claims: Iterable[Claim], context: MarketContext) -> BorrowTotals:
+    debts = tuple(
+        Debt(claim.asset_id, claim.principal, claim.shares, _debt_rate(context.markets.get(claim.asset_id)))
+        for claim in claims
     )
-    net = net_rate((world.value(debt.principal, debt.asset_id), debt.market_rate.apr) for debt in owed)
-    return BorrowTotals(collaterals, owed, net)
+    net = net_rate((context.value(debt.principal, debt.asset_id), debt.market_rate.apr) for debt in debts)
+    return BorrowTotals(collaterals, debts, net)
 
 
 def _debt_rate(market: Market | None) -> MarketRate:
     return MarketRate(market.debt.apr) if market and market.debt else _NO_RATE
 
 
-def _lend_pool(lent: LendPosition, world: World) -> LendPool:
-    market = world.markets.get(lent.asset_id)
+def _lend_pool(position: LendPosition, context: MarketContext) -> LendPool:
+    market = context.markets.get(position.asset_id)
     lend = market.lend if market else None
     return LendPool(
-        asset_id=lent.asset_id,
+        asset_id=position.asset_id,
         market_rate=MarketRate(lend.apr) if lend else _NO_RATE,
-        receipt_amounts=Receipts(lent.held, lent.collateralized),
-        origin_equivalent=Receipts(_redeemed(lent.held, lend), _redeemed(lent.collateralized, lend)),
+        receipt_amounts=SplitAmount(position.held, position.collateralized),
+        origin_equivalent=SplitAmount(_redeemed(position.held, lend), _redeemed(position.collateralized, lend)),
     )
 
 
@@ -233,27 +241,29 @@ def _redeemed(receipts: int, lend: LendMarket | None) -> int:
     return origin_equivalent(receipts, lend) if lend else 0
 
 
+def _wallet_balance(balance: Balance, context: MarketContext) -> WalletBalance:
+    kind: Literal["known", "unknown"] = "known" if balance.asset_id in context.assets else "unknown"
+    return WalletBalance(balance.asset_id, balance.amount, kind)
+
+
 def _staking(position: Position, ptoken: Ptoken) -> Staking:
-    """Pools in which the address has no stake are left out."""
-    stakes = position.stakes
+    """The address's staking. Pools in which it has no stake are left out."""
+    pools = (_staked_pool(pool, position.stakes) for pool in ptoken.pools)
     return Staking(
         asset_id=ptoken.asset_id,
-        bonding_sum=sum(stake.amount for stake in stakes),
-        pools=tuple(
-            StakedPool(
-                pool,
-                staked_in_pool(stakes, pool.index),
-                tuple(one for one in stakes if one.pool == pool.index),
-            )
-            for pool in ptoken.pools
-            if any(stake.pool == pool.index for stake in stakes)
-        ),
-        unbonding_sum=sum(one.amount for one in position.unbondings),
+        bonding_sum=sum(stake.amount for stake in position.stakes),
+        pools=tuple(pool for pool in pools if pool.contents),
+        unbonding_sum=sum(unbonding.amount for unbonding in position.unbondings),
         unbondings=position.unbondings,
         unclaimed=position.unclaimed,
         claimable_rewards=position.claimable_rewards,
         claimable_unbonding=position.claimable_unbonding,
     )
+
+
+def _staked_pool(pool: StakingPool, stakes: Iterable[Stake]) -> StakedPool:
+    contents = tuple(stake for stake in stakes if stake.pool == pool.index)
+    return StakedPool(pool, sum(stake.amount for stake in contents), contents)
 
 
 def _unlocks(arrangements: Sequence[Arrangement], asset_id: str, at: datetime) -> Unlocks:

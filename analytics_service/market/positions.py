@@ -1,4 +1,4 @@
-"""What one address holds, owes, lends and stakes. Amounts are whole denom units."""
+"""What an address holds, owes, lends and stakes. Amounts are in denom units."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,7 +7,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Shares of a collateral or debt market that a borrow account has."""
+    """A borrow account's shares of a collateral or debt market."""
 
     asset_id: str
     shares: int
@@ -15,7 +15,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A borrow account: a set of collaterals and debts with a health of its own."""
+    """A borrow account: collaterals and debts that share one health."""
 
     index: int
     collaterals: tuple[Holding, ...] = ()
@@ -24,7 +24,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class LendPosition:
-    """Receipt tokens of a lent asset: held in the wallet, and posted as collateral."""
+    """Receipt tokens of a lent asset: `held` in the wallet and `collateralized`, posted as collateral."""
 
     asset_id: str
     held: int
@@ -33,7 +33,7 @@ class LendPosition:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """A wallet's amount of an asset, which the service may or may not know."""
+    """A wallet's amount of an asset. The service may not know the asset."""
 
     asset_id: str
     amount: int
@@ -41,7 +41,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Stake:
-    """Protocol token staked to a pool on behalf of a borrow account."""
+    """Protocol token staked in a pool on behalf of a borrow account."""
 
     pool: int
     account_index: int
@@ -53,7 +53,7 @@ class Stake:
 
 @dataclass(frozen=True, slots=True)
 class Unbonding:
-    """Protocol token on its way out of staking."""
+    """Protocol token being unstaked; it is free at `unlock_at`."""
 
     amount: int
     unlock_at: datetime
@@ -61,7 +61,7 @@ class Unbonding:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Everything of one address, as of a snapshot. `unclaimed` are rewards not yet distributed to the address."""
+    """Everything an address has in a snapshot. `unclaimed` rewards are not distributed to the address yet."""
 
     address: str
     accounts: tuple[Account, ...] = ()
@@ -76,7 +76,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class SwapContract:
-    """A swap contract: for each source denom the denoms it can be swapped to."""
+    """A swap contract: `routes` lists, by source denom, the denoms it can be swapped to."""
 
     address: str
     routes: dict[str, tuple[str, ...]] = field(default_factory=dict)

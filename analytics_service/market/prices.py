@@ -1,12 +1,12 @@
-"""What a price observation is."""
+"""Price observations."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from decimal import Decimal
 
-PRICE_DECIMALS = 18
-_QUANTUM = Decimal(1).scaleb(-PRICE_DECIMALS)
-PRICE_LIMIT = Decimal(10) ** (38 - PRICE_DECIMALS)
+from analytics_service.market.values import quantized_below
+
+PRICE_LIMIT = Decimal(10) ** 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,8 @@ class Price:
 
 
 def quantize_price(usd: Decimal) -> Decimal:
-    """The price with 18 decimals, half to even (decisions 2.12). ValueError outside [0, 10^20)."""
-    with localcontext(prec=60):
-        rounded = usd.quantize(_QUANTUM, rounding=ROUND_HALF_EVEN) if usd.is_finite() else usd
-    if not rounded.is_finite() or rounded < 0 or rounded >= PRICE_LIMIT:
+    """The price with 18 decimals, rounded half to even (rule 2.12). ValueError outside [0, 10^20)."""
+    price = quantized_below(usd, PRICE_LIMIT)
+    if price is None or price < 0:
         raise ValueError(f"{usd} is not a price: it must be finite, not negative and below 10^20")
-    return rounded
+    return price

@@ -1,4 +1,4 @@
-"""The protocol token: its parameters, staking pools and unlock arrangements. Amounts are whole denom units."""
+"""The protocol token: parameters, staking pools and unlock arrangements. Amounts are in denom units."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class MemberClass(StrEnum):
-    """Group of people that unlock arrangements are made with."""
+    """Group that the beneficiary of an unlock arrangement belongs to."""
 
     TEAM = "team"
     ADVISOR = "advisor"
@@ -23,7 +23,7 @@ class ScheduleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StakingPool:
-    """A lock-up of one duration (seconds) and the multipliers it earns."""
+    """A staking pool: a lockup duration in seconds, and the multipliers that stakes earn."""
 
     index: int
     duration: int
@@ -36,7 +36,7 @@ class StakingPool:
 
 @dataclass(frozen=True, slots=True)
 class Ptoken:
-    """The protocol token as of a snapshot (interface section 2: params, state and staking overview)."""
+    """The protocol token in a snapshot."""
 
     asset_id: str
     emission_rate: int
@@ -52,10 +52,10 @@ class Ptoken:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """An unlock arrangement as agreed and as used so far.
+    """An unlock arrangement: its terms, and how much has been claimed.
 
-    A linear schedule unlocks from `begins_at` to `ends_at`; a lump sum at `begins_at`, and has no `ends_at`.
-    `reclaimed_at` is when the admin took back what was locked then. `staked` and `held` are the beneficiary's.
+    A linear schedule unlocks from `begins_at` to `ends_at`. A lump sum unlocks at `begins_at` and has no `ends_at`.
+    At `reclaimed_at` the admin took back what was still locked. `staked` and `held` are totals of the beneficiary.
     """
 
     address: str

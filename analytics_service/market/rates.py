@@ -1,48 +1,48 @@
-"""Interest rates: from APR to APY, and the mean of several."""
+"""Interest rates: APY from APR, and the mean of several rates."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
-from analytics_service.market.values import DECIMALS, EXACT, fraction, total
+from analytics_service.market.values import EXACT, fraction, quantized, total
 
 SECONDS_PER_YEAR = 365 * 86_400
-# An APY of the greatest APR has 44 digits before the point.
+# The APY of the greatest APR has 44 digits before the decimal point.
 RATE_LIMIT = Decimal(100)
-_QUANTUM = Decimal(1).scaleb(-DECIMALS)
-_CONTEXT = Context(prec=100, rounding=ROUND_HALF_EVEN)
+# Enough digits to compound exactly to 18 decimals; EXACT would take seven times as long.
+_COMPOUNDING = Context(prec=100, rounding=ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True, slots=True)
 class MarketRate:
-    """An interest rate (interface section 2), stated as APR: a fraction a year."""
+    """An interest rate, stated as APR: a fraction per year."""
 
     apr: Decimal
 
     @property
     def apy(self) -> Decimal:
-        """The rate compounded."""
+        """The rate with compounding."""
         return apy(self.apr)
 
 
 @lru_cache(maxsize=10_000)
 def apy(apr: Decimal) -> Decimal:
-    """(1 + apr/n)^n - 1 for the n seconds of a 365-day year (decisions 4.5), 18 decimals, half to even."""
+    """(1 + apr/n)^n - 1 for the n seconds of a 365-day year (rule 4.5), 18 decimals, rounded half to even."""
     quantize_rate(apr)
-    each_second = _CONTEXT.add(1, _CONTEXT.divide(apr, SECONDS_PER_YEAR))
-    return _CONTEXT.subtract(_CONTEXT.power(each_second, SECONDS_PER_YEAR), 1).quantize(_QUANTUM, context=_CONTEXT)
+    per_second = _COMPOUNDING.add(1, _COMPOUNDING.divide(apr, SECONDS_PER_YEAR))
+    return quantized(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
 
 
 def quantize_rate(apr: Decimal) -> Decimal:
-    """The APR with 18 decimals, half to even. ValueError outside [0, 100]."""
+    """The APR with 18 decimals, rounded half to even. ValueError outside [0, 100]."""
     if not apr.is_finite() or not 0 <= apr <= RATE_LIMIT:
         raise ValueError(f"{apr} is not an APR: it must be a fraction from 0 to {RATE_LIMIT}")
-    return apr.quantize(_QUANTUM, context=_CONTEXT)
+    return quantized(apr)
 
 
 def net_rate(parts: Iterable[tuple[Decimal, Decimal]]) -> MarketRate:
-    """The mean of the APRs in pairs of value and APR, weighted by value; 0 where nothing has a value."""
-    weighed = [(value, EXACT.multiply(value, apr)) for value, apr in parts]
-    whole = total(value for value, _ in weighed)
-    return MarketRate(fraction(total(interest for _, interest in weighed), whole))
+    """The mean of APRs weighted by value, from pairs of value and APR (rule 6.5); 0 if nothing has a value."""
+    weighted = [(value, EXACT.multiply(value, apr)) for value, apr in parts]
+    whole = total(value for value, _ in weighted)
+    return MarketRate(fraction(total(interest for _, interest in weighted), whole))

@@ -1,4 +1,4 @@
-"""What shares of a collateral or debt market stand for."""
+"""Amounts behind shares of a collateral or debt market."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from analytics_service.market.positions import Holding
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an account has posted or owes of an asset: its shares, and the `principal` in denom units they stand for."""
+    """What an account has posted or owes in an asset: its shares, and the `principal` in denom units behind them."""
 
     asset_id: str
     principal: int
@@ -17,25 +17,25 @@ class Claim:
 
 
 def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> int:
-    """The shares' part of a market's balance, in denom units; 0 without a market or shares in it.
+    """The part of a market's balance, in denom units, behind some shares; 0 without a market or shares in it.
 
-    Rounded down, for debts too: so what all accounts have never adds up to more than the balance.
+    Debts are rounded down too, so that the sum over all accounts never exceeds the balance.
     """
     return shares * market.balance // market.shares if market and market.shares else 0
 
 
 def collateral_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
-    """What holdings of collateral stand for; `markets` are by asset id."""
+    """Claims on collateral markets; `markets` are by asset id."""
     return tuple(_claim(held, market.collateral if market else None) for held, market in _pairs(holdings, markets))
 
 
 def debt_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
-    """What holdings of debt stand for; `markets` are by asset id."""
+    """Claims on debt markets; `markets` are by asset id."""
     return tuple(_claim(held, market.debt if market else None) for held, market in _pairs(holdings, markets))
 
 
 def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """One claim for each asset, in ascending order of asset id: the sums of the given ones."""
+    """The sums of claims by asset, in ascending order of asset id."""
     sums: dict[str, Claim] = {}
     for claim in claims:
         before = sums.get(claim.asset_id, Claim(claim.asset_id, 0, 0))

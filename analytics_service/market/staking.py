@@ -1,16 +1,11 @@
-"""Protocol token at stake, and what it weighs."""
+"""What staked protocol token counts for in the health of borrow accounts."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from analytics_service.market.positions import Stake
 from analytics_service.market.ptoken import StakingPool
-from analytics_service.market.values import EXACT, ZERO, rounded, total, usd_value
-
-
-def staked_in_pool(stakes: Iterable[Stake], pool: int) -> int:
-    """Denom units of the stakes in one pool."""
-    return sum(stake.amount for stake in stakes if stake.pool == pool)
+from analytics_service.market.values import EXACT, rounded, total, usd_value
 
 
 def health_weighted_value(
@@ -20,13 +15,13 @@ def health_weighted_value(
     decimals: int,
     price: Decimal,
 ) -> Decimal:
-    """USD of what is staked on behalf of a borrow account, each stake times its pool's health weight; 18 decimals.
+    """USD value of the stakes on behalf of a borrow account, each times its pool's health weight; at most 18 decimals.
 
-    `pools` are by index; a stake in a pool that is not among them weighs nothing.
+    `pools` are by index. Stakes in other pools do not count.
     """
-    weighed = (
+    weighted = (
         EXACT.multiply(usd_value(stake.amount, decimals, price), pools[stake.pool].health_weight)
         for stake in stakes
         if stake.account_index == account_index and stake.pool in pools
     )
-    return rounded(total(weighed)) if price else ZERO
+    return rounded(total(weighted))

@@ -1,4 +1,4 @@
-"""What all markets hold together, in USD (interface section 2, market supply objects and Tvl)."""
+"""USD sums over all markets."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,39 +11,39 @@ from analytics_service.market.values import EXACT, ZERO, total, usd_value
 
 @dataclass(frozen=True, slots=True)
 class SupplyPool:
-    """USD of balances and of shares."""
+    """USD value of balances and of shares."""
 
     balance: Decimal = ZERO
     shares: Decimal = ZERO
 
     def __add__(self, other: "SupplyPool") -> "SupplyPool":
-        """Both pools together, exactly."""
+        """The exact sum of two pools."""
         return SupplyPool(EXACT.add(self.balance, other.balance), EXACT.add(self.shares, other.shares))
 
 
 @dataclass(frozen=True, slots=True)
 class CollateralSupply:
-    """Collateral in receipt tokens and in other assets. Receipts stand for deposits that the lend supply counts."""
+    """Collateral in receipt tokens and in other assets. The lend supply counts the deposits behind receipt tokens."""
 
     non_receipt: SupplyPool
     receipt: SupplyPool
 
     @property
     def total(self) -> SupplyPool:
-        """Both together."""
+        """Collateral in all assets."""
         return self.non_receipt + self.receipt
 
 
 @dataclass(frozen=True, slots=True)
 class LendSupply:
-    """USD of all lending principal."""
+    """USD value of all lend principal."""
 
     principal: Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class Tvl:
-    """Total value locked in USD, and the same less what is borrowed."""
+    """Total value locked in USD, gross and net of debt."""
 
     tvl: Decimal
     net_tvl: Decimal
@@ -51,7 +51,7 @@ class Tvl:
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """USD sums over all markets. Each amount's value is rounded to 18 decimals, their sums are exact."""
+    """USD sums over all markets. Each amount's value is rounded to 18 decimals; the sums are exact."""
 
     borrow_collateral: CollateralSupply
     borrow_debt: SupplyPool
@@ -59,15 +59,15 @@ class Supply:
 
     @property
     def tvl(self) -> Tvl:
-        """Collateral that is not receipts plus lending principal; net of debt."""
+        """Collateral without receipt tokens, plus lend principal; the net value subtracts debt balances."""
         locked = EXACT.add(self.borrow_collateral.non_receipt.balance, self.lend.principal)
         return Tvl(tvl=locked, net_tvl=EXACT.subtract(locked, self.borrow_debt.balance))
 
 
 def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]) -> Supply:
-    """The sums over all markets of assets that are known and have a price; `assets` and `prices` are by asset id.
+    """The sums over the markets of known assets with a price; `assets` and `prices` are by asset id.
 
-    Receipt tokens need a price too: see `values.with_receipt_prices`.
+    `prices` must include those of receipt tokens: see `values.with_receipt_prices`.
     """
     pools = {"non_receipt": SupplyPool(), "receipt": SupplyPool(), "debt": SupplyPool()}
     principals: list[Decimal] = []

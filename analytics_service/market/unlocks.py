@@ -1,8 +1,9 @@
-"""What of an unlock arrangement is locked, claimable or gone at an instant (interface section 2)."""
+"""Amounts of unlock arrangements at an instant (rule 6.3)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from analytics_service.market.ptoken import Arrangement, MemberClass
 
@@ -11,10 +12,10 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class UnlockAmounts:
-    """Denom units of an arrangement, or of several together, as of an instant.
+    """Denom units of one arrangement, or the sums over several, at an instant.
 
-    Of each arrangement `amount` is always `unlocked` plus `locked`. It is also what is claimed, claimable,
-    reclaimed and expired, plus what is locked and neither reclaimed nor expired.
+    `amount` is `unlocked` plus `locked`. It is also the sum of `claimed`, `claimable`, `reclaimed`, `expired`, and
+    whatever is locked but neither reclaimed nor expired.
     """
 
     amount: int = 0
@@ -26,26 +27,23 @@ class UnlockAmounts:
     expired: int = 0
 
 
+_all_amounts = attrgetter(*(field.name for field in fields(UnlockAmounts)))
+
+
 @dataclass(frozen=True, slots=True)
 class UnlockGroup:
-    """Sums over the arrangements with one class of members (interface section 2, unlock distribution group)."""
+    """Sums over all arrangements of one member class, and what its members stake and hold."""
 
     member_class: MemberClass
-    amount: int
-    amount_claimed: int
-    amount_claimable: int
-    amount_unlocked: int
-    amount_locked: int
-    amount_reclaimed: int
-    amount_expired: int
-    amount_staked: int
-    amount_held: int
+    amounts: UnlockAmounts
+    staked: int
+    held: int
 
 
 def unlocked_at(arrangement: Arrangement, at: datetime) -> int:
-    """Denom units unlocked by the schedule alone, rounded down; all of them from `ends_at` on.
+    """Denom units that the schedule alone has unlocked, rounded down; all of them from `ends_at` on.
 
-    A lump sum, and a linear schedule without length, unlocks whole at `begins_at`.
+    A lump sum unlocks all at `begins_at`, and so does a linear schedule of zero length.
     """
     begins_at, ends_at = arrangement.begins_at, arrangement.ends_at
     if at < begins_at:
@@ -56,24 +54,23 @@ def unlocked_at(arrangement: Arrangement, at: datetime) -> int:
 
 
 def unlock_amounts(arrangement: Arrangement, at: datetime) -> UnlockAmounts:
-    """The arrangement's amounts at an instant; `claimed` is as recorded.
+    """The arrangement's amounts at an instant; `claimed` is what the arrangement records.
 
-    Whichever of reclamation and expiry comes first takes effect, and from its very instant. Reclamation takes what
-    is locked then; what had unlocked by then stays claimable, also past `expires_at`. Expiry takes all that is
-    unclaimed.
+    Only the earlier of reclamation and expiry takes effect, from its instant on. Reclamation takes what is locked at
+    that instant; what was unlocked stays claimable, even after `expires_at`. Expiry takes all that is unclaimed.
     """
     unlocked = unlocked_at(arrangement, at)
-    reclaimed, expired, reachable = 0, 0, unlocked
+    reclaimed, expired, withdrawable = 0, 0, unlocked
     if (reclaimed_at := _reclaimed_at(arrangement)) and reclaimed_at <= at:
-        reachable = unlocked_at(arrangement, reclaimed_at)
-        reclaimed = arrangement.amount - max(reachable, arrangement.claimed)
+        withdrawable = unlocked_at(arrangement, reclaimed_at)
+        reclaimed = arrangement.amount - max(withdrawable, arrangement.claimed)
     elif arrangement.expires_at and arrangement.expires_at <= at:
         expired = arrangement.amount - arrangement.claimed
-        reachable = 0
+        withdrawable = 0
     return UnlockAmounts(
         amount=arrangement.amount,
         claimed=arrangement.claimed,
-        claimable=max(reachable - arrangement.claimed, 0),
+        claimable=max(withdrawable - arrangement.claimed, 0),
         unlocked=unlocked,
         locked=arrangement.amount - unlocked,
         reclaimed=reclaimed,
@@ -82,47 +79,32 @@ def unlock_amounts(arrangement: Arrangement, at: datetime) -> UnlockAmounts:
 
 
 def unlock_totals(amounts: Iterable[UnlockAmounts]) -> UnlockAmounts:
-    """The sum of each amount."""
-    every = list(amounts)
-    return UnlockAmounts(
-        amount=sum(one.amount for one in every),
-        claimed=sum(one.claimed for one in every),
-        claimable=sum(one.claimable for one in every),
-        unlocked=sum(one.unlocked for one in every),
-        locked=sum(one.locked for one in every),
-        reclaimed=sum(one.reclaimed for one in every),
-        expired=sum(one.expired for one in every),
-    )
+    """The sum of each amount over all arrangements."""
+    columns = zip(*map(_all_amounts, amounts), strict=True)
+    return UnlockAmounts(*map(sum, columns))
 
 
 def unlock_groups(arrangements: Iterable[Arrangement], at: datetime) -> tuple[UnlockGroup, ...]:
-    """One group for each member class, in the order team, advisor, investor; of zeros where it has no members."""
-    every = list(arrangements)
+    """One group per member class, in the order team, advisor, investor. A class without members has zeros."""
+    everyone = list(arrangements)
     return tuple(
-        _group(member_class, [one for one in every if one.member_class is member_class], at)
+        _group(member_class, [one for one in everyone if one.member_class is member_class], at)
         for member_class in MemberClass
     )
 
 
-def _group(member_class: MemberClass, members: list[Arrangement], at: datetime) -> UnlockGroup:
-    sums = unlock_totals(unlock_amounts(one, at) for one in members)
-    # What an address stakes and holds stands on each of its arrangements.
-    people = {one.address: one for one in members}.values()
+def _group(member_class: MemberClass, arrangements: list[Arrangement], at: datetime) -> UnlockGroup:
+    # Each arrangement of an address repeats what the address stakes and holds.
+    members = {one.address: one for one in arrangements}.values()
     return UnlockGroup(
         member_class=member_class,
-        amount=sums.amount,
-        amount_claimed=sums.claimed,
-        amount_claimable=sums.claimable,
-        amount_unlocked=sums.unlocked,
-        amount_locked=sums.locked,
-        amount_reclaimed=sums.reclaimed,
-        amount_expired=sums.expired,
-        amount_staked=sum(one.staked for one in people),
-        amount_held=sum(one.held for one in people),
+        amounts=unlock_totals(unlock_amounts(one, at) for one in arrangements),
+        staked=sum(one.staked for one in members),
+        held=sum(one.held for one in members),
     )
 
 
 def _reclaimed_at(arrangement: Arrangement) -> datetime | None:
-    """When the admin reclaimed; None also where it had expired by then, so that nothing was left."""
+    """When the admin reclaimed; None if the arrangement had expired by then and nothing was left."""
     reclaimed_at, expires_at = arrangement.reclaimed_at, arrangement.expires_at
     return None if reclaimed_at and expires_at and expires_at <= reclaimed_at else reclaimed_at

@@ -1,4 +1,4 @@
-"""Amounts in USD, and fractions: exact decimal arithmetic, rounded once, half to even."""
+"""USD values and fractions: exact decimal arithmetic, rounded once, half to even."""
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -10,30 +10,46 @@ DECIMALS = 18
 ZERO = Decimal(0)
 ONE = Decimal(1)
 _QUANTUM = ONE.scaleb(-DECIMALS)
-# A 256-bit amount times a price has 116 digits; a quotient of two such, cut here, is never mistaken for a tie.
+# A 256-bit amount times a price has 116 digits. A quotient of two such values has enough digits left to tell a tie
+# from a near tie.
 EXACT = Context(prec=300, rounding=ROUND_HALF_EVEN)
-# Taken once: sums over all that an address has look them up too often.
-_add, _multiply, _divide, _scaled = EXACT.add, EXACT.multiply, EXACT.divide, EXACT.scaleb
-_quantized, _normalized = EXACT.quantize, EXACT.normalize
+# Looked up once: sums over a whole portfolio call these thousands of times.
+_add, _multiply, _divide, _scaleb = EXACT.add, EXACT.multiply, EXACT.divide, EXACT.scaleb
+_quantize, _normalize = EXACT.quantize, EXACT.normalize
+
+
+def quantized(value: Decimal) -> Decimal:
+    """The value with exactly 18 decimals, rounded half to even."""
+    return _quantize(value, _QUANTUM)
+
+
+def quantized_below(value: Decimal, limit: Decimal) -> Decimal | None:
+    """The value with exactly 18 decimals; None unless its rounded magnitude is finite and below `limit`."""
+    # A value just below the limit can round up to it; one far above has too many digits to round. copy_abs() keeps all
+    # digits; abs() would round to those of the default context.
+    if not value.is_finite() or value.copy_abs() > limit:
+        return None
+    result = quantized(value)
+    return result if result.copy_abs() < limit else None
 
 
 def rounded(value: Decimal) -> Decimal:
-    """The value with at most 18 decimals, half to even, without trailing zeros."""
-    return _normalized(_quantized(value, _QUANTUM))
+    """The value with at most 18 decimals, rounded half to even, without trailing zeros."""
+    return _normalize(quantized(value))
 
 
 def usd_value(amount: int, decimals: int, price: Decimal) -> Decimal:
-    """USD value of an amount in denom units, 10^decimals of which have the price (decisions 4.2)."""
-    return rounded(_scaled(_multiply(amount, price), -decimals))
+    """USD value of an amount in denom units (rule 4.2). The price is that of 10^decimals denom units."""
+    return rounded(_scaleb(_multiply(amount, price), -decimals))
 
 
 def fraction(part: int | Decimal, whole: int | Decimal) -> Decimal:
-    """Part / whole with at most 18 decimals; 0 where the whole is 0."""
+    """Part / whole with at most 18 decimals; 0 if the whole is 0."""
     return rounded(_divide(part, whole)) if whole else ZERO
 
 
 def total(values: Iterable[Decimal]) -> Decimal:
-    """The exact sum; 0 of nothing."""
+    """The exact sum; 0 if there are no values."""
     result = ZERO
     for value in values:
         result = _add(result, value)
@@ -41,7 +57,7 @@ def total(values: Iterable[Decimal]) -> Decimal:
 
 
 def redemption_ratio(lend: LendMarket) -> Decimal:
-    """Denom units of principal for each of receipt token, at most 18 decimals; 1 while there are no receipts."""
+    """Denom units of principal per denom unit of receipt token, at most 18 decimals; 1 if there are no receipts."""
     return fraction(lend.principal, lend.receipt_supply) if lend.receipt_supply else ONE
 
 
@@ -51,7 +67,7 @@ def origin_equivalent(receipts: int, lend: LendMarket) -> int:
 
 
 def receipt_price(origin_price: Decimal, lend: LendMarket) -> Decimal:
-    """Price of a receipt token that no oracle quotes (decisions 4.6), at most 18 decimals.
+    """Price of a receipt token without an oracle price (rule 4.6), at most 18 decimals.
 
     The token has as many decimals as its origin.
     """
@@ -61,9 +77,9 @@ def receipt_price(origin_price: Decimal, lend: LendMarket) -> Decimal:
 def with_receipt_prices(
     quoted: Mapping[str, Decimal], assets: Mapping[str, Asset], markets: Iterable[Market]
 ) -> dict[str, Decimal]:
-    """Prices by asset id: those quoted, and those of receipt tokens that are not but whose origin is.
+    """Prices by asset id: the quoted ones, and those of receipt tokens that are not quoted but whose origin is.
 
-    `assets` are by id; a receipt token is known by the `receipt_asset` of its origin.
+    `assets` are by id. The `receipt_asset` of a market's asset names its receipt token.
     """
     prices = dict(quoted)
     for market in markets:

@@ -1,1 +1,1 @@
-"""How records look in responses: each object declared once, its variants derived."""
+"""Response objects: each is declared once, and its variants are derived."""

@@ -1,4 +1,4 @@
-"""What the markets were used for as its response shows it (interface section 2, Market analytics state)."""
+"""The market analytics state in responses: how much the markets have been used."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from analytics_service.present.shapes import Field, Many, Shape, within
 
 @dataclass(frozen=True, slots=True)
 class MarketState:
-    """Use of the markets so far: loans and flash loans in USD, interest in denom units; mappings are by asset id."""
+    """Use of the markets so far, by asset id. Loans and flash loans are in USD, interest in denom units."""
 
     activity: Activity
     flash_loan_volume_total: Decimal
@@ -35,14 +35,14 @@ _COUNTS = (
 ASSET_LOANS = Shape(
     "AssetLoans",
     "Loans in one asset.",
-    (_ASSET, Field("value", USD.bare, "USD of the loans, each at its time.", source=itemgetter(1))),
+    (_ASSET, Field("value", USD.bare, "USD value of the loans, each at the time of the loan.", source=itemgetter(1))),
 )
 LOANS_ORIGINATED = Shape(
     "LoansOriginated",
-    "Loans since the protocol's first.",
+    "All loans since the protocol's first.",
     (
-        Field("total_value", USD.bare, "USD of all loans, each at its time.", source=_total),
-        Field("breakdown", Many(ASSET_LOANS), "The same by asset.", source=_ITEMS),
+        Field("total_value", USD.bare, "USD value of all loans, each at the time of the loan.", source=_total),
+        Field("breakdown", Many(ASSET_LOANS), "The loans by asset.", source=_ITEMS),
     ),
 )
 ASSET_INTEREST = Shape(
@@ -55,11 +55,16 @@ ASSET_INTEREST = Shape(
 )
 MARKET_STATE = Shape(
     "MarketAnalyticsState",
-    "What the markets were used for so far.",
+    "How much the markets have been used so far.",
     (
         *within("activity", _COUNTS),
-        Field("flash_loan_volume_total", USD.bare, "USD of all flash loans, each at its time."),
-        Field("loans_originated", LOANS_ORIGINATED, "Loans."),
-        Field("assets", Many(ASSET_INTEREST), "By asset.", source=lambda state: state.lend_interest_paid.items()),
+        Field("flash_loan_volume_total", USD.bare, "USD value of all flash loans, each at the time of the flash loan."),
+        Field("loans_originated", LOANS_ORIGINATED, "All loans."),
+        Field(
+            "assets",
+            Many(ASSET_INTEREST),
+            "Interest by asset.",
+            source=lambda state: state.lend_interest_paid.items(),
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Assets and their prices as responses show them (interface section 2)."""
+"""Assets and their prices in responses."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from analytics_service.market.assets import Asset
-from analytics_service.present.kinds import ASSET_SPEC, NUMBER, PRICE, SPEC, STRING, TIME, word
+from analytics_service.present.kinds import NUMBER, PRICE, SPEC, STRING, TIME, word
 from analytics_service.present.shapes import Field, Kind, OneOf, Scope, Shape, within
 
 ASSET_METADATA = Shape(
@@ -51,7 +51,7 @@ ASSET_CLASSIFICATION = OneOf(
     },
 )
 _INFO_FIELDS = (
-    Field("asset", ASSET_SPEC, "The asset.", source=""),
+    Field("asset", SPEC, "The asset.", source="id"),
     Field("classification", ASSET_CLASSIFICATION, "What it is in the protocol.", source=""),
     Field("metadata", ASSET_METADATA, "How it is named and counted.", source=""),
 )
@@ -78,13 +78,15 @@ def asset_info(asset: Asset) -> dict[str, object]:
     return info
 
 
-# The AssetInfo of the asset that amounts around it are of.
-OWN_INFO = Field("asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.own)), "The asset.", source="")
+# The AssetInfo of the scope's current asset.
+CURRENT_ASSET_INFO = Field(
+    "asset_info", Kind(ASSET_INFO, lambda _, scope: asset_info(scope.current_asset)), "The asset.", source=""
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A price and the instant since which it holds."""
+    """A price and the instant when the oracle last stated it."""
 
     price: Decimal
     last_updated_at: datetime

@@ -1,11 +1,11 @@
-"""What fields hold: every kind of value that responses have, its JSON, text and schema (decisions section 4)."""
+"""Kinds of values in responses, each with its JSON, text and schema (rules 4.1 to 4.7)."""
 
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from analytics_service.market.assets import asset_spec
+from analytics_service.market.assets import split_id
 from analytics_service.market.values import EXACT
 from analytics_service.present import text
 from analytics_service.present.shapes import Field, Kind, Scope, Shape
@@ -15,8 +15,8 @@ _UNITS = r"^[0-9]+$"
 _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 
 
-def _alone(write: Callable[[Any], object]) -> Callable[[Any, Scope], Any]:
-    """A way of writing that needs nothing but the value."""
+def _unscoped(write: Callable[[Any], object]) -> Callable[[Any, Scope], Any]:
+    """A writer that needs only the value."""
     return lambda value, _: write(value)
 
 
@@ -25,52 +25,55 @@ def _decimal(title: str, example: str) -> dict[str, object]:
 
 
 def _standard(amount: int, scope: Scope) -> Decimal:
-    return EXACT.scaleb(amount, -scope.own.decimals_denom)
+    return EXACT.scaleb(amount, -scope.current_asset.decimals_denom)
 
 
 def _amount_text(amount: int, scope: Scope) -> str:
-    return text.amount(_standard(amount, scope), scope.own.decimals_display, scope.own.symbol)
+    asset = scope.current_asset
+    return text.amount(_standard(amount, scope), asset.decimals_display, asset.symbol)
 
 
 def word(*choices: str) -> Kind:
-    """One of some words, with no text."""
-    return Kind({"type": "string", "enum": [*choices]}, _alone(str))
+    """One of several words, without a text."""
+    return Kind({"type": "string", "enum": [*choices]}, _unscoped(str))
 
 
-MEMBER_CLASS = Kind({"type": "string", "enum": ["team", "advisor", "investor"]}, _alone(str), _alone(str.capitalize))
-STRING = Kind({"type": "string"}, _alone(str))
-BOOLEAN = Kind({"type": "boolean"}, lambda value, _: bool(value))
-NUMBER = Kind({"type": "integer"}, lambda value, _: int(value))
-# An ordered position: a number whose text is its digits.
-INDEX = Kind({"type": "integer"}, lambda value, _: int(value), _alone(str))
+MEMBER_CLASS = Kind(
+    {"type": "string", "enum": ["team", "advisor", "investor"]}, _unscoped(str), _unscoped(str.capitalize)
+)
+STRING = Kind({"type": "string"}, _unscoped(str))
+BOOLEAN = Kind({"type": "boolean"}, _unscoped(bool))
+NUMBER = Kind({"type": "integer"}, _unscoped(int))
+# A position in an order: a number whose text is its digits.
+INDEX = Kind({"type": "integer"}, _unscoped(int), _unscoped(str))
 TIME = Kind(
     {"title": "time", "type": "string", "format": "date-time", "examples": ["2025-03-01T12:00:00Z"]},
-    _alone(text.rfc3339),
-    _alone(text.time),
+    _unscoped(text.rfc3339),
+    _unscoped(text.time),
 )
-DURATION = Kind({"type": "integer", "description": "Seconds."}, lambda value, _: int(value), _alone(text.duration))
+DURATION = Kind({"type": "integer", "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))
 NANOSECONDS = Kind(
     {"type": "integer", "description": "Nanoseconds."},
-    lambda value, _: int(value),
+    _unscoped(int),
     lambda value, _: text.duration(Decimal(value) / _NANOS),
 )
 
-# Whole denom units of the asset in scope.
+# An amount in denom units of the scope's current asset.
 AMOUNT = Kind(
     {"title": "amount", "type": "string", "pattern": _UNITS, "examples": ["1234500000"]},
-    _alone(str),
+    _unscoped(str),
     _amount_text,
     value=True,
 )
-# An amount that is also a fraction of the object's `amount`.
+# An amount that is also shown as a fraction of the object's `amount`.
 PART = Kind(AMOUNT.schema, AMOUNT.json, AMOUNT.text, value=True, part=True)
-# An amount in standard units.
+# The same amount in standard units.
 SCALED = Kind(_decimal("decimal", "1234.5"), lambda value, scope: text.plain(_standard(value, scope)))
 
-# A number without a unit and without a text: weights and accumulators.
-DECIMAL = Kind(_decimal("decimal", "1.5"), _alone(text.plain))
-RATIO = Kind(_decimal("ratio", "0.1234"), _alone(text.plain), _alone(text.percent))
-# A ratio that has no bound: without debt, health is Infinity.
+# A number without a unit or a text: weights and accumulators.
+DECIMAL = Kind(_decimal("decimal", "1.5"), _unscoped(text.plain))
+RATIO = Kind(_decimal("ratio", "0.1234"), _unscoped(text.plain), _unscoped(text.percent))
+# A ratio without a bound: health is Infinity without debt.
 HEALTH = Kind(
     {
         "title": "ratio",
@@ -78,28 +81,45 @@ HEALTH = Kind(
         "pattern": r"^(Infinity|[0-9]+(\.[0-9]+)?)$",
         "examples": ["1.5342"],
     },
-    _alone(text.plain),
-    _alone(text.percent),
+    _unscoped(text.plain),
+    _unscoped(text.percent),
 )
-USD = Kind(_decimal("USD", "1234.56"), _alone(text.plain), _alone(text.usd))
-# A sum of values, which like all values is calculated for those who ask for them.
-USD_IF_VALUED = Kind(
+USD = Kind(_decimal("USD", "1234.56"), _unscoped(text.plain), _unscoped(text.usd))
+# A sum of USD values. Like every USD value it is shown on request only.
+USD_ON_REQUEST = Kind(
     USD.schema,
     lambda value, scope: text.plain(value) if scope.flags.value else None,
     lambda value, scope: text.usd(value) if scope.flags.value else text.NONE,
 )
-PRICE = Kind(_decimal("price", "1.0002"), _alone(text.plain), _alone(text.price))
+PRICE = Kind(_decimal("price", "1.0002"), _unscoped(text.plain), _unscoped(text.price))
 
+
+def _group(asset_id: str) -> str:
+    return split_id(asset_id)[0]
+
+
+def _group_key(asset_id: str) -> str:
+    return split_id(asset_id)[1]
+
+
+# Its record is an asset id.
 ASSET_SPEC = Shape(
     "AssetSpec",
     "What identifies an asset.",
     (
-        Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`."),
-        Field("group", word("native", "token"), "Domain that the key is unique in."),
-        Field("group_key", STRING, "Denom or contract identifier inside the group."),
+        Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`.", source=""),
+        Field("group", word("native", "token"), "Domain that the key is unique in.", source=_group),
+        Field("group_key", STRING, "Denom or contract identifier inside the group.", source=_group_key),
     ),
 )
 
 
-# The AssetSpec of a field that holds an asset id.
-SPEC = Kind(ASSET_SPEC, _alone(lru_cache(maxsize=10_000)(asset_spec)))
+@lru_cache(maxsize=10_000)
+def asset_spec(asset_id: str) -> dict[str, object]:
+    """The AssetSpec object of an asset id. ValueError if the id is malformed."""
+    spec: dict[str, object] = ASSET_SPEC.render(asset_id, Scope())
+    return spec
+
+
+# A field that holds an asset id and shows its AssetSpec.
+SPEC = Kind(ASSET_SPEC, _unscoped(asset_spec))

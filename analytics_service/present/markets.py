@@ -1,9 +1,9 @@
-"""Markets as responses show them (interface section 2): as lists name their fields, and newer (decisions 5)."""
+"""Markets in responses. Two shapes differ in the names of some fields (rule 5.1)."""
 
 from analytics_service.market.markets import DebtMarket, LendMarket
 from analytics_service.market.rates import MarketRate
 from analytics_service.market.values import redemption_ratio
-from analytics_service.present.assets import OWN_INFO
+from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.kinds import (
     AMOUNT,
     BOOLEAN,
@@ -17,7 +17,7 @@ from analytics_service.present.shapes import Field, Shape, within
 
 MARKET_RATE = Shape(
     "MarketRate",
-    "An interest rate, in fractions a year: 0.05 is 5%.",
+    "An interest rate as a fraction per year: 0.05 is 5%.",
     (Field("apr", RATIO, "Without compounding."), Field("apy", RATIO, "Compounded every second.")),
 )
 
@@ -33,7 +33,7 @@ LEND_STATE = Shape(
         Field("principal_sum", AMOUNT, "Total amount of the asset deposited for lending.", source="principal"),
         Field(
             "receipt_total_supply",
-            AMOUNT.unvalued,
+            AMOUNT.text_only,
             "Receipt tokens in existence.",
             source="receipt_supply",
             receipt=True,
@@ -41,23 +41,23 @@ LEND_STATE = Shape(
         Field("redemption_ratio", RATIO, "Amount of the asset that one receipt token redeems.", redemption_ratio),
     ),
 )
-NEWER_LEND_STATE = LEND_STATE.but("NewerLendMarketState", principal_sum="principal")
+NEWER_LEND_STATE = LEND_STATE.derive("NewerLendMarketState", principal_sum="principal")
 LEND_DATA = Shape(
     "LendMarketData",
-    "Lending of an asset.",
+    "The lend market of an asset.",
     (
         Field("rate", MARKET_RATE, "What lenders earn.", source=_rate),
         Field("state", NEWER_LEND_STATE, "Deposits.", source=""),
     ),
 )
 NEWER_LEND_MARKET = Shape(
-    "NewerLendMarket", "A lend market.", (OWN_INFO, *within("lend", LEND_DATA.fields)), asset="asset_id"
+    "NewerLendMarket", "A lend market.", (CURRENT_ASSET_INFO, *within("lend", LEND_DATA.fields)), asset="asset_id"
 )
-LEND_MARKET = NEWER_LEND_MARKET.but("LendMarket", state=LEND_STATE)
+LEND_MARKET = NEWER_LEND_MARKET.derive("LendMarket", state=LEND_STATE)
 
 COLLATERAL_CONFIG = Shape(
     "BorrowCollateralConfig",
-    "Rules of posting an asset as collateral.",
+    "Rules for posting an asset as collateral.",
     (
         Field("enabled", BOOLEAN, "Collateral enabled state."),
         Field("allowable_ltv", RATIO, "LTV ratio at which collateral withdrawals or borrows are still allowed."),
@@ -79,29 +79,29 @@ NEWER_COLLATERAL_STATE = Shape(
     "NewerBorrowCollateralState",
     "Collateral posted in an asset.",
     (
-        Field("shares", AMOUNT, "What accounts hold of the balance, in shares."),
+        Field("shares", AMOUNT, "Shares of the balance that accounts hold."),
         Field("balance", AMOUNT, "Amount posted."),
     ),
 )
 COLLATERAL_DATA = Shape(
     "BorrowCollateralMarketData",
-    "Collateral in an asset.",
+    "The collateral market of an asset.",
     (
-        Field("config", COLLATERAL_CONFIG, "Its rules."),
+        Field("config", COLLATERAL_CONFIG, "The market's rules."),
         Field("state", NEWER_COLLATERAL_STATE, "What is posted.", source=""),
     ),
 )
 NEWER_COLLATERAL_MARKET = Shape(
     "NewerBorrowCollateralMarket",
     "A collateral market.",
-    (OWN_INFO, *within("collateral", COLLATERAL_DATA.fields)),
+    (CURRENT_ASSET_INFO, *within("collateral", COLLATERAL_DATA.fields)),
     asset="asset_id",
 )
-COLLATERAL_MARKET = NEWER_COLLATERAL_MARKET.but("BorrowCollateralMarket", state=COLLATERAL_STATE)
+COLLATERAL_MARKET = NEWER_COLLATERAL_MARKET.derive("BorrowCollateralMarket", state=COLLATERAL_STATE)
 
 DEBT_CONFIG = Shape(
     "BorrowDebtConfig",
-    "Rules of borrowing an asset.",
+    "Rules for borrowing an asset.",
     (
         Field("enabled", BOOLEAN, "Market enabled state."),
         Field("borrow_cap", AMOUNT, "Global maximum borrowable amount, if there is one.", optional=True),
@@ -117,42 +117,42 @@ DEBT_STATE = Shape(
     "BorrowDebtState",
     "Debt in an asset.",
     (
-        Field("principal_sum", AMOUNT, "What accounts owe of the balance, in shares.", source="shares"),
+        Field("principal_sum", AMOUNT, "Shares of the balance that accounts owe.", source="shares"),
         Field("balance_sum", AMOUNT, "Amount owed, with interest.", source="balance"),
         Field("time_last_distributed_interest", TIME, "Last interest distribution."),
         Field("utilization_accumulator", DECIMAL, "Asset utilization tracker."),
     ),
 )
-NEWER_DEBT_STATE = DEBT_STATE.but("NewerBorrowDebtState", principal_sum="shares", balance_sum="balance")
+NEWER_DEBT_STATE = DEBT_STATE.derive("NewerBorrowDebtState", principal_sum="shares", balance_sum="balance")
 DEBT_DATA = Shape(
     "BorrowDebtMarketData",
-    "Borrowing of an asset.",
+    "The debt market of an asset.",
     (
         Field("rate", MARKET_RATE, "What borrowers pay.", source=_rate),
-        Field("config", DEBT_CONFIG, "Its rules."),
+        Field("config", DEBT_CONFIG, "The market's rules."),
         Field("state", NEWER_DEBT_STATE, "What is owed.", source=""),
     ),
 )
 NEWER_DEBT_MARKET = Shape(
-    "NewerBorrowDebtMarket", "A debt market.", (OWN_INFO, *within("debt", DEBT_DATA.fields)), asset="asset_id"
+    "NewerBorrowDebtMarket", "A debt market.", (CURRENT_ASSET_INFO, *within("debt", DEBT_DATA.fields)), asset="asset_id"
 )
-DEBT_MARKET = NEWER_DEBT_MARKET.but("BorrowDebtMarket", state=DEBT_STATE)
+DEBT_MARKET = NEWER_DEBT_MARKET.derive("BorrowDebtMarket", state=DEBT_STATE)
 
 MERGED_MARKET = Shape(
     "MergedMarket",
-    "All markets of one asset; null where it has none.",
+    "All markets of one asset; null for a market that it lacks.",
     (
-        OWN_INFO,
-        Field("lend", LEND_DATA, "Lending.", optional=True),
-        Field("borrow_collateral", COLLATERAL_DATA, "Collateral.", source="collateral", optional=True),
-        Field("borrow_debt", DEBT_DATA, "Borrowing.", source="debt", optional=True),
+        CURRENT_ASSET_INFO,
+        Field("lend", LEND_DATA, "The lend market.", optional=True),
+        Field("borrow_collateral", COLLATERAL_DATA, "The collateral market.", source="collateral", optional=True),
+        Field("borrow_debt", DEBT_DATA, "The debt market.", source="debt", optional=True),
     ),
     asset="asset_id",
 )
 
 GLOBAL_CONFIG = Shape(
     "GlobalMarketConfig",
-    "Rules of all borrowing.",
+    "Rules for all borrowing.",
     (
         Field("time_window_nanos", NANOSECONDS, "How long an oracle price is valid."),
         Field(

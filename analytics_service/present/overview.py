@@ -1,4 +1,4 @@
-"""All markets together as responses show them: supply, TVL and both overviews (interface section 2, decisions 5)."""
+"""All markets together in responses: supply, TVL and the two overviews (rule 5.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ TVL = Shape(
     "Tvl",
     "Total value locked.",
     (
-        Field("tvl", USD, "USD of collateral that is not receipt tokens, and of lend principal."),
-        Field("net_tvl", USD, "The same less the balance of debts."),
+        Field("tvl", USD, "USD value of lend principal and of collateral other than receipt tokens."),
+        Field("net_tvl", USD, "The same minus the balance of debts."),
     ),
 )
 SUPPLY = Shape(
@@ -60,7 +60,7 @@ SUPPLY = Shape(
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Everything about the markets as of a snapshot; `shape` says in which of its two shapes it is shown."""
+    """All markets in a snapshot, with sums and rules. `shape` selects one of two response shapes."""
 
     markets: Sequence[Market]
     supply: Supply
@@ -68,8 +68,8 @@ class Overview:
     shape: Literal["newer", "older"] = "newer"
 
 
-def _those_with(part: str) -> Callable[[Any], list[Market]]:
-    """The markets of an overview that have a lend, collateral or debt part."""
+def _markets_with(part: str) -> Callable[[Any], list[Market]]:
+    """Reads the markets of an overview that have a lend, collateral or debt part."""
     of = attrgetter(part)
     return lambda overview: [market for market in overview.markets if of(market) is not None]
 
@@ -77,15 +77,15 @@ def _those_with(part: str) -> Callable[[Any], list[Market]]:
 def _part(name: str, supply: Shape, source: str, market: Shape, part: str) -> Shape:
     return Shape(
         name,
-        "Markets and what they hold together.",
+        "Markets and their sums.",
         (
             Field("supply", supply, "USD sums over the markets.", source=source),
-            Field("contents", Many(market), "The markets.", source=_those_with(part)),
+            Field("contents", Many(market), "The markets.", source=_markets_with(part)),
         ),
     )
 
 
-_CONFIG = Field("global_config", GLOBAL_CONFIG, "Rules of all borrowing.", source="config")
+_CONFIG = Field("global_config", GLOBAL_CONFIG, "Rules for all borrowing.", source="config")
 _NEWER_COLLATERALS = _part(
     "CollateralOverview", COLLATERAL_SUPPLY, "supply.borrow_collateral", NEWER_COLLATERAL_MARKET, "collateral"
 )
@@ -95,8 +95,8 @@ BORROW_OVERVIEW = Shape(
     "BorrowOverview",
     "All collateral and debt markets.",
     (
-        Field("collaterals", Many(COLLATERAL_MARKET), "Collateral markets.", source=_those_with("collateral")),
-        Field("debts", Many(DEBT_MARKET), "Debt markets.", source=_those_with("debt")),
+        Field("collaterals", Many(COLLATERAL_MARKET), "Collateral markets.", source=_markets_with("collateral")),
+        Field("debts", Many(DEBT_MARKET), "Debt markets.", source=_markets_with("debt")),
     ),
 )
 NEWER_OVERVIEW = Shape(
@@ -126,13 +126,13 @@ OLDER_OVERVIEW = Shape(
     "All markets.",
     (
         Field("borrow", BORROW_OVERVIEW, "Borrowing.", source=""),
-        Field("lend", Many(LEND_MARKET), "Lend markets.", source=_those_with("lend")),
+        Field("lend", Many(LEND_MARKET), "Lend markets.", source=_markets_with("lend")),
         _CONFIG,
     ),
 )
 OVERVIEW = OneOf(
     "MarketOverview",
-    "All markets: the newer shape unless `shape=older` is asked for.",
+    "All markets: the newer shape unless `shape=older` is given.",
     key="shape",
     choices={"newer": NEWER_OVERVIEW, "older": OLDER_OVERVIEW},
 )

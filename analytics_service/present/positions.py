@@ -1,8 +1,8 @@
-"""Everything of one address as its response shows it (interface section 2, User position)."""
+"""The position of an address in responses."""
 
 from dataclasses import replace
 
-from analytics_service.present.assets import OWN_INFO
+from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.kinds import (
     AMOUNT,
     BOOLEAN,
@@ -12,7 +12,7 @@ from analytics_service.present.kinds import (
     SCALED,
     SPEC,
     TIME,
-    USD_IF_VALUED,
+    USD_ON_REQUEST,
     word,
 )
 from analytics_service.present.markets import MARKET_RATE
@@ -21,8 +21,8 @@ from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
 from analytics_service.present.unlocks import USER_UNLOCKS
 
 _CLAIM = (
-    OWN_INFO,
-    Field("principal", AMOUNT, "Amount that the shares stand for."),
+    CURRENT_ASSET_INFO,
+    Field("principal", AMOUNT, "Amount behind the shares."),
     Field("shares", AMOUNT, "Shares of the market's balance."),
 )
 COLLATERAL_ITEM = Shape("UserCollateral", "Collateral in one asset.", _CLAIM, asset="asset_id")
@@ -39,11 +39,11 @@ _TOTALS = (
 )
 ACCOUNT_HEALTH = Shape(
     "AccountHealth",
-    "How safe a borrow account is; without debt it is Infinity.",
+    "How safe a borrow account is; Infinity without debt.",
     (
-        Field("base", HEALTH, "Collateral at its liquidation LTV over debt."),
+        Field("base", HEALTH, "Value of collateral, times its liquidation LTV, divided by value of debt."),
         Field("boost", HEALTH, "What staked protocol token adds."),
-        Field("result", HEALTH, "Base and boost together; below 1 the account can be liquidated."),
+        Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated."),
     ),
 )
 BORROW_ACCOUNT = Shape(
@@ -51,7 +51,7 @@ BORROW_ACCOUNT = Shape(
     "A borrow account.",
     (
         Field("index", NUMBER, "Position among the address's accounts."),
-        *within("own", _TOTALS),
+        *within("totals", _TOTALS),
         Field("health", ACCOUNT_HEALTH, "How safe it is."),
     ),
 )
@@ -59,30 +59,32 @@ USER_BORROW = Shape(
     "UserBorrow",
     "What an address borrows.",
     (
-        Field("accounts", Many(BORROW_ACCOUNT), "Its borrow accounts."),
-        Field("totals", Shape("UserBorrowTotals", "Sums over all borrow accounts.", _TOTALS), "Sums over them."),
+        Field("accounts", Many(BORROW_ACCOUNT), "The address's borrow accounts."),
+        Field(
+            "totals", Shape("UserBorrowTotals", "Sums over all borrow accounts.", _TOTALS), "Sums over all accounts."
+        ),
     ),
 )
 
 _RECEIPTS = (
     Field("held", AMOUNT, "In the wallet."),
     Field("collateralized", AMOUNT, "Posted as collateral."),
-    Field("total", AMOUNT, "Both together."),
+    Field("total", AMOUNT, "Sum of both."),
 )
 RECEIPT_AMOUNTS = Shape("ReceiptAmounts", "Amounts of receipt tokens.", _RECEIPTS)
 ORIGIN_EQUIVALENT = Shape(
     "OriginEquivalent",
     "Amounts of the lent asset that the receipt tokens redeem.",
-    tuple(replace(one, of=AMOUNT.unvalued) for one in _RECEIPTS),
+    tuple(replace(one, of=AMOUNT.text_only) for one in _RECEIPTS),
 )
 ASSET_POOL = Shape(
     "UserLendPool",
     "A lent asset.",
     (
-        OWN_INFO,
+        CURRENT_ASSET_INFO,
         Field("market_rate", MARKET_RATE, "What it earns."),
         Field("receipt_amounts", RECEIPT_AMOUNTS, "Receipt tokens.", receipt=True),
-        Field("origin_equivalent", ORIGIN_EQUIVALENT, "What they redeem."),
+        Field("origin_equivalent", ORIGIN_EQUIVALENT, "What the receipt tokens redeem."),
     ),
     asset="asset_id",
 )
@@ -115,7 +117,7 @@ WALLET_VALUES = OneOf(
             "An amount of an asset that the service knows.",
             (
                 Field("kind", word("known"), "Names the variant."),
-                OWN_INFO,
+                CURRENT_ASSET_INFO,
                 Field("amount", AMOUNT, "The amount."),
                 Field("amount_scaled", SCALED, "The amount in standard units.", source="amount"),
             ),
@@ -136,7 +138,7 @@ WALLET_BALANCE = Shape(
     "A wallet's balance of an asset.",
     (
         Field("asset", SPEC, "The asset.", source="asset_id"),
-        Field("values", WALLET_VALUES, "How much of it.", source=""),
+        Field("values", WALLET_VALUES, "The amount.", source=""),
     ),
 )
 USER_WALLETS = Shape(
@@ -146,8 +148,8 @@ USER_WALLETS = Shape(
         Field("balances", Many(WALLET_BALANCE), "The balances.", source="wallet"),
         Field(
             "total_value",
-            USD_IF_VALUED,
-            "USD of all balances of known assets with a price; null unless with_value is true.",
+            USD_ON_REQUEST,
+            "USD value of all balances of known assets with a price; null unless with_value is true.",
             source="wallet_value",
             optional=True,
         ),
@@ -161,7 +163,7 @@ STAKE = Shape(
         Field("account_index", NUMBER, "The borrow account."),
         Field("amount", AMOUNT, "The amount staked."),
         Field("cascade", BOOLEAN, "Whether the stake moves to the next pool when its lockup ends."),
-        Field("transition_at", TIME, "When the stake moves or unlocks, if it does.", optional=True),
+        Field("transition_at", TIME, "When the stake moves or unlocks, if ever.", optional=True),
         Field("last_stake_acc", DECIMAL, "Accumulator at the last claim of rewards."),
     ),
 )
@@ -176,12 +178,12 @@ STAKED_POOL = Shape(
 )
 UNBONDING = Shape(
     "UserUnbonding",
-    "Protocol token on its way out of staking.",
-    (Field("amount", AMOUNT, "The amount."), Field("unlock_at", TIME, "When it is free.")),
+    "Protocol token being unstaked.",
+    (Field("amount", AMOUNT, "The amount."), Field("unlock_at", TIME, "When the amount can be claimed.")),
 )
 UNBONDINGS = Shape(
     "UserUnbondings",
-    "All protocol token on its way out of staking.",
+    "All protocol token being unstaked.",
     (
         Field("amount_sum", AMOUNT, "Sum of the amounts.", source="unbonding_sum"),
         Field("contents", Many(UNBONDING), "The amounts.", source="unbondings"),
@@ -191,10 +193,10 @@ USER_STAKING = Shape(
     "UserStaking",
     "An address's staking of the protocol token.",
     (
-        OWN_INFO,
+        CURRENT_ASSET_INFO,
         Field("bonding_sum", AMOUNT, "Sum of all stakes."),
         Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
-        Field("unbonding", UNBONDINGS, "On its way out of staking.", source=""),
+        Field("unbonding", UNBONDINGS, "Being unstaked.", source=""),
         Field("unclaimed", AMOUNT, "Rewards not yet distributed to the address."),
         Field("claimable_rewards", AMOUNT, "Rewards that can be claimed."),
         Field("claimable_unbonding", AMOUNT, "Unbonded amount that can be claimed."),
@@ -203,10 +205,10 @@ USER_STAKING = Shape(
 )
 USER_POSITION = Shape(
     "UserPosition",
-    "Everything of one address.",
+    "Everything that an address has.",
     (
         Field("markets", USER_MARKETS, "Borrowing and lending.", source=""),
-        Field("wallets", USER_WALLETS, "Its wallet.", source=""),
+        Field("wallets", USER_WALLETS, "The address's wallet.", source=""),
         Field(
             "ptoken",
             Shape(
@@ -217,7 +219,7 @@ USER_POSITION = Shape(
                     Field("unlocks", USER_UNLOCKS, "Unlock arrangements."),
                 ),
             ),
-            "Its protocol token.",
+            "The address's protocol token.",
             source="",
         ),
     ),

@@ -1,6 +1,6 @@
-"""The protocol token as responses show it (interface section 2): parameters, state and staking."""
+"""The protocol token in responses: parameters, state and staking."""
 
-from analytics_service.present.assets import OWN_INFO
+from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.kinds import (
     AMOUNT,
     DECIMAL,
@@ -13,7 +13,7 @@ from analytics_service.present.shapes import Field, Many, Shape
 
 STAKING_WEIGHTS = Shape(
     "StakingPoolWeights",
-    "What a stake in the pool weighs.",
+    "Multipliers of a stake in the pool.",
     (
         Field("reward_weight", DECIMAL, "Multiplier of rewards."),
         Field("gov_weight", DECIMAL, "Multiplier of votes."),
@@ -27,11 +27,11 @@ POOL_STATE = Shape(
     (Field("total_bonded", AMOUNT, "Amount staked to the pool."),),
 )
 _IDENTITY = (
-    Field("index", INDEX, "Ordered position."),
-    Field("duration", DURATION, "Lockup."),
+    Field("index", INDEX, "Position in the order of pools."),
+    Field("duration", DURATION, "Length of the lockup."),
 )
 _PARAMS = Field("params", STAKING_WEIGHTS, "Multipliers.", source="")
-_STATE = Field("state", POOL_STATE, "What it holds.", source="")
+_STATE = Field("state", POOL_STATE, "What the pool holds.", source="")
 STAKING_POOL_PARAMS = Shape("StakingPoolParams", "Terms of a staking pool.", (*_IDENTITY, _PARAMS))
 STAKING_POOL_STATE = Shape("StakingPoolSum", "A staking pool and what it holds.", (*_IDENTITY, _STATE))
 STAKING_POOL = Shape("StakingPool", "A staking pool: its terms and what it holds.", (*_IDENTITY, _PARAMS, _STATE))
@@ -40,7 +40,7 @@ PTOKEN_PARAMS = Shape(
     "PtokenParams",
     "Parameters of the protocol token.",
     (
-        OWN_INFO,
+        CURRENT_ASSET_INFO,
         Field("emission_rate", AMOUNT, "Tokens emitted per year."),
         Field("tokens_per_weight", NUMBER, "Weight-to-token scaling factor."),
         Field("staking_pools", Many(STAKING_POOL_PARAMS), "Terms of the staking pools.", source="pools"),
@@ -54,11 +54,11 @@ PTOKEN_STATE = Shape(
         Field(
             "total_issued",
             AMOUNT,
-            "Issued, locked or unlocked; with initial balances and all claimed or claimable rewards.",
+            "Issued, locked or unlocked; includes initial balances and all claimed or claimable rewards.",
         ),
-        Field("total_claimed", AMOUNT, "Claimed, locked or unlocked; without unclaimed rewards."),
-        Field("total_locked", AMOUNT, "Locked, with unlocks not yet claimed."),
-        Field("total_supply", AMOUNT, "Total supply, with locked and unissued tokens."),
+        Field("total_claimed", AMOUNT, "Claimed, locked or unlocked; excludes unclaimed rewards."),
+        Field("total_locked", AMOUNT, "Locked; includes unlocks that are not claimed yet."),
+        Field("total_supply", AMOUNT, "Total supply; includes locked and unissued tokens."),
         Field("staking", Many(STAKING_POOL_STATE), "What the staking pools hold.", source="pools"),
     ),
     asset="asset_id",
@@ -75,7 +75,7 @@ PTOKEN_STAKING = Shape(
     "PtokenStaking",
     "Staking of the protocol token.",
     (
-        OWN_INFO,
+        CURRENT_ASSET_INFO,
         Field("global_state", STAKING_GLOBAL_STATE, "State of all staking.", source=""),
         Field("pools", Many(STAKING_POOL), "The staking pools."),
     ),

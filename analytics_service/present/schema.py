@@ -1,4 +1,4 @@
-"""JSON Schema (OpenAPI 3.1) of response objects, from their declarations."""
+"""JSON Schema (OpenAPI 3.1) of response objects, derived from their declarations."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -9,7 +9,7 @@ Schema = dict[str, object]
 
 
 def schema_of(node: Node) -> Schema:
-    """The schema of what a declaration gives; objects are references into `components`."""
+    """The schema of a declaration; objects are references into `components`."""
     if isinstance(node, Many):
         return {"type": "array", "items": schema_of(node.of)}
     if isinstance(node, Kind):
@@ -18,7 +18,7 @@ def schema_of(node: Node) -> Schema:
 
 
 def components(nodes: Iterable[Node]) -> dict[str, Schema]:
-    """The schemas of all objects in some declarations, by name. ValueError where two objects have one name."""
+    """The schemas of all objects in the declarations, by name. ValueError if two objects share a name."""
     found: dict[str, Shape | OneOf] = {}
     for one in _objects(nodes):
         if found.setdefault(one.name, one) is not one:
@@ -26,18 +26,18 @@ def components(nodes: Iterable[Node]) -> dict[str, Schema]:
     return {name: _definition(found[name]) for name in sorted(found)}
 
 
-def exactly(properties: Mapping[str, object], optional: Iterable[str] = ()) -> Schema:
-    """An object with just these properties, all there but the optional ones."""
+def exactly(properties: Mapping[str, object]) -> Schema:
+    """An object with all of these properties and no others."""
     return {
         "type": "object",
         "properties": dict(properties),
-        "required": [name for name in properties if name not in set(optional)],
+        "required": [*properties],
         "additionalProperties": False,
     }
 
 
 def or_null(schema: Mapping[str, object]) -> Schema:
-    """The same, or null."""
+    """The schema of the same value or null."""
     if "$ref" in schema or "enum" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}

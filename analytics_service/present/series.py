@@ -1,4 +1,4 @@
-"""Pages of history as responses show them (interface section 2, Time series); `series.page` writes them itself."""
+"""Pages of history in responses. Histories are encoded by code of their own; only the schema comes from here."""
 
 from analytics_service.present.kinds import ASSET_SPEC, NUMBER, USD, word
 from analytics_service.present.shapes import Field, Many, Shape
@@ -8,11 +8,11 @@ POINT = Shape(
     "Point",
     "A bucket and its value.",
     (
-        Field("t", NUMBER, "Begin of the bucket, unix seconds."),
+        Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
         Field(
             "v",
             _VALUE,
-            "Last observation at or before the bucket's end; null where there is none.",
+            "Last observation at or before the bucket's end; null if there is none.",
             optional=True,
         ),
     ),
@@ -22,12 +22,12 @@ INTERVAL = Shape(
     "Width of a bucket.",
     (
         Field("unit", word("h", "d", "w", "m", "y"), "Hours, days, weeks, months or years."),
-        Field("value", NUMBER, "How many of them."),
+        Field("value", NUMBER, "Number of units."),
     ),
 )
 RANGE = Shape(
     "Range",
-    "The range asked for, whatever the page.",
+    "The requested range, the same on every page.",
     (
         Field("start", NUMBER, "Unix seconds, inclusive."),
         Field("end", NUMBER, "Unix seconds, inclusive."),
@@ -36,10 +36,10 @@ RANGE = Shape(
 )
 PAGINATION = Shape(
     "Pagination",
-    "Where the page is.",
+    "Position of the page in the range.",
     (
-        Field("interval_count", NUMBER, "Buckets in the whole range."),
-        Field("next_offset", NUMBER, "Offset of the next page; null on the last.", optional=True),
+        Field("interval_count", NUMBER, "Number of buckets in the whole range."),
+        Field("next_offset", NUMBER, "Offset of the next page; null on the last page.", optional=True),
     ),
 )
 SERIES = Shape(
@@ -47,18 +47,18 @@ SERIES = Shape(
     "History of one asset.",
     (
         Field("asset", ASSET_SPEC, "The asset."),
-        Field("points", Many(POINT), "One for each bucket of the page."),
+        Field("points", Many(POINT), "One point for each bucket of the page."),
     ),
 )
-_RANGE = Field("range", RANGE, "The range asked for.")
-_PAGINATION = Field("pagination", PAGINATION, "Where the page is.")
+_RANGE = Field("range", RANGE, "The requested range.")
+_PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.")
 SINGLE_SERIES = Shape(
     "SingleSeriesHistory",
     "A page of one history.",
-    (_RANGE, Field("points", Many(POINT), "One for each bucket of the page."), _PAGINATION),
+    (_RANGE, Field("points", Many(POINT), "One point for each bucket of the page."), _PAGINATION),
 )
 MULTI_SERIES = Shape(
     "MultiSeriesHistory",
     "A page of the histories of many assets, all with the same buckets.",
-    (_RANGE, Field("series", Many(SERIES), "One for each asset."), _PAGINATION),
+    (_RANGE, Field("series", Many(SERIES), "One series for each asset."), _PAGINATION),
 )

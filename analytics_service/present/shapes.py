@@ -1,6 +1,6 @@
-"""Response objects, each declared once: from fields and their kinds come the JSON, its variants and the schema.
+"""Response objects, each declared once. JSON, variants and schema are derived from the declaration.
 
-How an object is written is put together once for each combination of variants; then it only runs.
+The function that writes an object is built once for each combination of variants.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ from analytics_service.present import text
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Which variants a request asked for (interface section 1)."""
+    """The variants that a request asks for (rule 1.2)."""
 
     text: bool = False
     value: bool = False
@@ -27,10 +27,10 @@ class Flags:
 
 @dataclass(frozen=True)
 class Scope:
-    """What an object is rendered in: the variants asked for, assets and USD prices by asset id, and one asset.
+    """The context of rendering: the requested variants, assets and USD prices by asset id, and a current asset.
 
-    That one is the asset which amounts are of; an object whose shape names an asset sets it for all within. Scopes of
-    assets are kept, so one scope may well serve many answers.
+    Amounts are in units of the current asset. A shape that names an asset makes it current for everything inside.
+    Scopes of assets are kept, so one scope can serve many responses.
     """
 
     flags: Flags = Flags()
@@ -38,48 +38,48 @@ class Scope:
     prices: Mapping[str, Decimal] = field(default_factory=dict)
     asset: Asset | None = None
     price: Decimal | None = None
-    _others: "dict[str, Scope]" = field(default_factory=dict, init=False, repr=False, compare=False)
+    _scopes: "dict[str, Scope]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, asset_id: str) -> "Scope":
-        """The same where amounts are of another asset, which may have no price. KeyError when it is unknown."""
-        if (known := self._others.get(asset_id)) is not None:
+        """This scope with another current asset, which may have no price. KeyError if the asset is unknown."""
+        if (known := self._scopes.get(asset_id)) is not None:
             return known
         asset, price = self.assets[asset_id], self.prices.get(asset_id)
-        return self._others.setdefault(asset_id, Scope(self.flags, self.assets, self.prices, asset, price))
+        return self._scopes.setdefault(asset_id, Scope(self.flags, self.assets, self.prices, asset, price))
 
     @cached_property
     def receipt(self) -> "Scope":
-        """The same where amounts are of the asset's receipt token; where that is unknown, they have no price."""
-        receipt = self.own.receipt_asset
+        """This scope with the current asset's receipt token instead. If that is unknown, amounts have no price."""
+        receipt = self.current_asset.receipt_asset
         return self.of(receipt) if receipt and receipt in self.assets else replace(self, price=None)
 
     @cached_property
-    def own(self) -> Asset:
-        """The asset that amounts are of. LookupError where no shape around has named one."""
+    def current_asset(self) -> Asset:
+        """The current asset. LookupError if no enclosing shape names one."""
         if self.asset is None:
-            raise LookupError("no shape around this amount names the asset it is of")
+            raise LookupError("no enclosing shape names the asset of this amount")
         return self.asset
 
     @cached_property
-    def shown_price(self) -> tuple[str | None, str]:
-        """The price, as a decimal and as text."""
+    def price_and_text(self) -> tuple[str | None, str]:
+        """The current asset's price, as a decimal and as text."""
         return (None, text.NONE) if self.price is None else (text.plain(self.price), text.price(self.price))
 
 
 Get = Callable[[Any], Any]
-# Writes what is there, a value or a record, in a scope.
+# Writes a value or record, which is never None, in a scope.
 Write = Callable[[Any, Scope], Any]
 
 
-class Written(ABC):
-    """What a declaration has in common with others: it writes records."""
+class Renderable(ABC):
+    """A declaration that renders records."""
 
     @abstractmethod
     def writer(self, flags: Flags) -> Write:
-        """How records that are there are written when these variants are asked for."""
+        """The function that writes records with these variants."""
 
     def render(self, record: Any, scope: Scope) -> Any:
-        """The record as JSON-ready values, which are not to be changed; null for one that is not there."""
+        """The record as JSON-ready values, which the caller must not change; null for None."""
         return None if record is None else self._writer(scope.flags)(record, scope)
 
     @cached_property
@@ -88,11 +88,11 @@ class Written(ABC):
 
 
 @dataclass(frozen=True)
-class Kind(Written):
-    """What a field holds: how it is written in JSON, its schema and, where it has one, how it reads as text.
+class Kind(Renderable):
+    """The kind of value that a field holds: its JSON, its schema and, optionally, its text.
 
-    Kinds with `value` have their USD in `extra.value`; those that are a `part` have, in `extra.percent`, the fraction
-    they make of the object's `amount`.
+    A kind with `value` has a USD value in `extra.value`. A kind that is a `part` has its fraction of the object's
+    `amount` in `extra.percent`.
     """
 
     schema: "Mapping[str, object] | Node"
@@ -103,16 +103,16 @@ class Kind(Written):
 
     @property
     def bare(self) -> "Kind":
-        """The same without variants."""
+        """This kind without variants."""
         return replace(self, text=None, value=False, part=False)
 
     @property
-    def unvalued(self) -> "Kind":
-        """The same with a text only."""
+    def text_only(self) -> "Kind":
+        """This kind with no variant but its text."""
         return replace(self, value=False, part=False)
 
     def writer(self, flags: Flags) -> Write:
-        """Kinds are always written alike."""
+        """The JSON of a value does not depend on variants."""
         return self.json
 
 
@@ -120,9 +120,9 @@ class Kind(Written):
 class Field:
     """A field of a response object.
 
-    `source` is where in the record its value comes from: an attribute (the field's own name when None, dots lead
-    further in), the record itself when empty, or a function of the record. Amounts of a `receipt` field are of the
-    receipt token. An `optional` field may be null.
+    `source` says where the value comes from: an attribute of the record (dots reach into nested records; None means
+    the field's own name), the record itself (an empty string), or a function of the record. Amounts in a `receipt`
+    field are in units of the receipt token. An `optional` field may be null.
     """
 
     name: str
@@ -134,17 +134,17 @@ class Field:
 
     @cached_property
     def get(self) -> Get:
-        """The field's value in a record."""
+        """Reads the field's value from a record."""
         if callable(self.source):
             return self.source
         return _itself if self.source == "" else attrgetter(self.source or self.name)
 
     def scoped(self, write: Write) -> Write:
-        """The same way of writing, in the scope of this field."""
+        """Writes in the scope of this field."""
         return (lambda value, scope: write(value, scope.receipt)) if self.receipt else write
 
     def within(self, source: str) -> "Field":
-        """The same for a record that has this field's own record in an attribute."""
+        """This field for a record that has the field's own record in an attribute."""
         if callable(self.source):
             outer, inner = attrgetter(source), self.source
             return replace(self, source=lambda record: inner(outer(record)))
@@ -152,11 +152,11 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Shape(Written):
-    """A response object. It has an `extra` where a field's kind has variants, or where `extra` says so.
+class Shape(Renderable):
+    """A response object. It has an `extra` if a field's kind has variants, or if `extra` is set.
 
-    `asset` is the record's attribute with the id of the asset that amounts in it are of; those of the object around
-    it when None.
+    `asset` names the record's attribute that holds the id of the asset its amounts are in; None means the asset of the
+    enclosing object.
     """
 
     name: str
@@ -182,15 +182,15 @@ class Shape(Written):
 
     @cached_property
     def has_extra(self) -> bool:
-        """Whether the object has an `extra`; all kinds with variants have a text."""
+        """Whether the object has an `extra`. Every kind with variants has a text."""
         return self.extra or bool(self.texts)
 
-    def but(self, name: str, **changes: "str | Node") -> "Shape":
-        """The same object under another name, some fields renamed (text) or of another shape."""
+    def derive(self, name: str, **changes: "str | Node") -> "Shape":
+        """This object under another name. Each change gives a field a new name (a string) or another shape."""
         return replace(self, name=name, fields=tuple(_changed(one, changes.get(one.name)) for one in self.fields))
 
     def writer(self, flags: Flags) -> Write:
-        """Field by field, and then the variants."""
+        """Writes all fields, then the variants."""
         fields = [(one.name, one.get, one.scoped(one.of.writer(flags))) for one in self.fields]
         if self.has_extra:
             fields.append(("extra", _itself, self._variants(flags)))
@@ -214,11 +214,13 @@ class Shape(Written):
 
     def _percent(self, flags: Flags) -> Write:
         parts = [(one.name, one.get) for one in self.parts]
+        (amount_of,) = (one.get for one in self.fields if one.name == "amount")
 
         def write(record: Any, scope: Scope) -> dict[str, object]:
-            shares = {name: fraction(get(record), record.amount) for name, get in parts}
-            texts = {name: text.percent(share) for name, share in shares.items()} if flags.text else None
-            return {**{name: text.plain(share) for name, share in shares.items()}, "extra": {"text": texts}}
+            amount = amount_of(record)
+            fractions = {name: fraction(get(record), amount) for name, get in parts}
+            texts = {name: text.percent(one) for name, one in fractions.items()} if flags.text else None
+            return {**{name: text.plain(one) for name, one in fractions.items()}, "extra": {"text": texts}}
 
         return write
 
@@ -230,7 +232,7 @@ class Shape(Written):
             texts: dict[str, str] = {}
             for name, get in amounts:
                 body[name], texts[name] = _usd(get(record), scope)
-            body["price"], texts["price"] = scope.shown_price
+            body["price"], texts["price"] = scope.price_and_text
             body["extra"] = {"text": texts if flags.text else None}
             return body
 
@@ -238,20 +240,20 @@ class Shape(Written):
 
 
 @dataclass(frozen=True)
-class Many(Written):
-    """A list of objects of one shape."""
+class Many(Renderable):
+    """A list of values or objects of one declaration."""
 
     of: "Node"
 
     def writer(self, flags: Flags) -> Write:
-        """One by one."""
+        """Writes each item."""
         write = self.of.writer(flags)
         return lambda records, scope: [None if one is None else write(one, scope) for one in records]
 
 
 @dataclass(frozen=True)
-class OneOf(Written):
-    """A response object of one of several shapes; the record's attribute `key` says which."""
+class OneOf(Renderable):
+    """A response object with one of several shapes. The record's attribute `key` selects the shape."""
 
     name: str
     help: str
@@ -259,7 +261,7 @@ class OneOf(Written):
     choices: Mapping[str, Shape]
 
     def writer(self, flags: Flags) -> Write:
-        """In the shape that the record names."""
+        """Writes in the shape that the record selects."""
         key_of = attrgetter(self.key)
         writers = {key: shape.writer(flags) for key, shape in self.choices.items()}
         return lambda record, scope: writers[key_of(record)](record, scope)
@@ -269,12 +271,12 @@ Node = Kind | Shape | Many | OneOf
 
 
 def within(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
-    """The fields of an object, for a record that has the object's own record in an attribute."""
+    """Fields of an object, for a record that has the object's own record in an attribute."""
     return tuple(one.within(source) for one in fields)
 
 
 def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None) -> Write:
-    """An object of named values; those that are not there read `absent`."""
+    """Writes an object of named values; a missing value becomes `absent`."""
     plan = tuple(fields)
 
     def write(record: Any, scope: Scope) -> dict[str, object]:
@@ -292,7 +294,7 @@ def _itself(record: Any) -> Any:
 
 
 def _null(record: Any, scope: Scope) -> None:
-    """A variant that was not asked for."""
+    """Writes a variant that was not requested."""
 
 
 def _changed(one: Field, change: "str | Node | None") -> Field:
@@ -302,8 +304,8 @@ def _changed(one: Field, change: "str | Node | None") -> Field:
 
 
 def _usd(amount: int | None, scope: Scope) -> tuple[str | None, str]:
-    """USD of an amount, as a decimal and as text."""
+    """USD value of an amount, as a decimal and as text."""
     if amount is None or scope.price is None:
         return None, text.NONE
-    dollars = usd_value(amount, scope.own.decimals_denom, scope.price)
+    dollars = usd_value(amount, scope.current_asset.decimals_denom, scope.price)
     return text.plain(dollars), text.usd(dollars)

@@ -1,39 +1,84 @@
-"""How the service is, as its operational paths show it (decisions section 1)."""
+"""The health of the service in responses of its operational routes (rule 1.3)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
 
 from analytics_service.present.kinds import BOOLEAN, NUMBER, STRING, TIME, word
 from analytics_service.present.shapes import Field, Many, Shape
 
-ALIVE = Shape("Alive", "The process is up.", (Field("status", word("up"), "It is."),))
-READY = Shape("Ready", "Requests can be answered from fresh data.", (Field("status", word("ready"), "They can."),))
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a probe that succeeds answers."""
+
+    status: Literal["up", "ready"]
+
+
+ALIVE = Shape("Alive", "The process is up.", (Field("status", word("up"), "Always `up`."),))
+READY = Shape("Ready", "Requests are answered from fresh data.", (Field("status", word("ready"), "Always `ready`."),))
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatus:
+    """The newest snapshot of a family, if there is one, and whether it is as new as it should be."""
+
+    family: str
+    newest: datetime | None
+    age_seconds: int | None
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of everything that the service depends on, at an instant."""
+
+    at: datetime
+    reachable: bool
+    schema_current: bool
+    snapshots: tuple[SnapshotStatus, ...] = ()
+
+    @property
+    def faults(self) -> list[str]:
+        """What keeps the service from being ready, in plain words."""
+        if not self.reachable:
+            return ["the store cannot be reached"]
+        if not self.schema_current:
+            return ["the schema is not current"]
+        return [f"snapshots of {one.family} are not fresh" for one in self.snapshots if not one.fresh]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is no fault."""
+        return not self.faults
+
+
 SNAPSHOT_STATUS = Shape(
     "SnapshotStatus",
     "The newest snapshot of a family of data.",
     (
         Field("family", STRING, "Name of the family."),
         Field("newest", TIME.bare, "Instant of the snapshot, if there is one.", optional=True),
-        Field("age_seconds", NUMBER, "How long ago that was.", optional=True),
-        Field("fresh", BOOLEAN, "Whether it is as new as it should be."),
+        Field("age_seconds", NUMBER, "Age of the snapshot.", optional=True),
+        Field("fresh", BOOLEAN, "Whether the snapshot is as new as it should be."),
+    ),
+)
+STORE_STATUS = Shape(
+    "StoreStatus",
+    "The state of the store.",
+    (
+        Field("reachable", BOOLEAN, "Whether the store answers."),
+        Field("schema_current", BOOLEAN, "Whether its schema is that of this version."),
     ),
 )
 STATUS = Shape(
     "Status",
-    "The state of what the service stands on.",
+    "The state of everything that the service depends on.",
     (
         Field("healthy", BOOLEAN, "Whether there is no fault."),
         Field("faults", Many(STRING), "What is wrong, in plain words."),
-        Field("at", TIME.bare, "When this was looked at."),
-        Field(
-            "store",
-            Shape(
-                "StoreStatus",
-                "The store.",
-                (
-                    Field("reachable", BOOLEAN, "Whether it answers."),
-                    Field("schema_current", BOOLEAN, "Whether its schema is that of this version."),
-                ),
-            ),
-            "The store.",
-        ),
-        Field("snapshots", Many(SNAPSHOT_STATUS), "By family."),
+        Field("at", TIME.bare, "When the state was checked."),
+        Field("store", STORE_STATUS, "The store.", source=""),
+        Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by family."),
     ),
 )

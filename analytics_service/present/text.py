@@ -1,4 +1,4 @@
-"""Values as people read them (decisions 4.3, 4.7)."""
+"""Values as text for people (rules 4.3 and 4.7)."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,10 +9,10 @@ from analytics_service.market.values import EXACT
 
 NONE = "N/A"
 _CENT = Decimal("0.01")
-# Length of an instant that ends with its second.
+# Length of an ISO 8601 instant up to its seconds.
 _SECOND = len("2025-03-01T12:00:00")
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
-# Months are left out: they have no fixed number of seconds. A year is the 365 days that rates count.
+# There is no month: its length varies. A year has 365 days, as in interest rates.
 _DURATIONS = (("year", 31_536_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
@@ -29,24 +29,24 @@ def amount(standard: Decimal, decimals: int, symbol: str) -> str:
 
 
 def percent(fraction: Decimal) -> str:
-    """A fraction as a percentage with two decimals, such as 12.34%; Infinity as such."""
+    """A fraction as a percentage with two decimals, such as 12.34%; or Infinity."""
     if not fraction.is_finite():
         return str(fraction)
     return f"{_rounded(fraction.scaleb(2, context=EXACT), 2)}%"
 
 
 def usd(dollars: Decimal) -> str:
-    """A sum in dollars: $1,234.56, -$1,234.56, and <$0.01 or >-$0.01 for what is no cent but not nothing."""
+    """A sum in dollars, such as $1,234.56 or -$1,234.56; <$0.01 or >-$0.01 if it is less than a cent but not zero."""
     if dollars and -_CENT < dollars < _CENT:
         return "<$0.01" if dollars > 0 else ">-$0.01"
     return f"{'-' if dollars < 0 else ''}${_rounded(dollars.copy_abs(), 2)}"
 
 
 def price(usd: Decimal) -> str:
-    """A price in dollars: from 1 on with two decimals, below with four significant digits."""
+    """A price in dollars: with two decimals from $1 on, with four significant digits below."""
     if usd == 0:
         return "$0.00"
-    # Rounded first: 0.99996 reads 1.00, and 0.099996 reads 0.1000.
+    # Rounded first, so that 0.99996 becomes 1.00 and 0.099996 becomes 0.1000.
     short = _FOUR_DIGITS.plus(usd)
     if abs(short) >= 1:
         return f"${_rounded(usd, 2)}"
@@ -54,12 +54,12 @@ def price(usd: Decimal) -> str:
 
 
 def duration(seconds: Decimal | int) -> str:
-    """A length of time in words, every unit that is not zero: 14 days, 1 year, 1 day 2 hours, 0.5 seconds."""
+    """A length of time in words, without units that are zero: 14 days, 1 day 2 hours, 0.5 seconds."""
     return " ".join(_parts(Decimal(seconds)))
 
 
 def time(at: datetime) -> str:
-    """An instant, such as 2025-03-01 12:00:00 UTC."""
+    """An instant for people, such as 2025-03-01 12:00:00 UTC."""
     return f"{at.isoformat(' ')[:_SECOND]} UTC"
 
 

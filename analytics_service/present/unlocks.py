@@ -1,4 +1,4 @@
-"""Unlock arrangements as responses show them: sums by member class, and those of an address (interface section 2)."""
+"""Unlock arrangements in responses: sums by member class, and the arrangements of an address."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,24 +21,46 @@ UNLOCK_GROUP = Shape(
     "UnlockGroup",
     "Unlock arrangements with one class of members.",
     (
-        Field("member_class", MEMBER_CLASS, "Who the arrangements are with."),
+        Field("member_class", MEMBER_CLASS, "Class of the beneficiaries."),
         Field(
             "amount",
             AMOUNT,
             "Sum of all unlock amounts in the group; never changes with expiry, reclamation or lock state.",
+            source="amounts.amount",
         ),
-        Field("amount_claimed", PART, "Already claimed."),
+        Field("amount_claimed", PART, "Already claimed.", source="amounts.claimed"),
         Field(
             "amount_claimable",
             PART,
             "Currently claimable after reclamation, lock state, expiry and prior claims.",
+            source="amounts.claimable",
         ),
-        Field("amount_unlocked", PART, "Currently unlocked; ignores reclaimed and expired states."),
-        Field("amount_locked", PART, "Currently time-locked; ignores reclaimed and expired states."),
-        Field("amount_reclaimed", PART, "Remaining unclaimed and locked amount when the admin reclaimed it."),
-        Field("amount_expired", PART, "Remaining unclaimed amount once expired; 0 if it was reclaimed before."),
-        Field("amount_staked", AMOUNT, "Currently staked by addresses in the group."),
-        Field("amount_held", AMOUNT, "Currently held by addresses in the group."),
+        Field(
+            "amount_unlocked",
+            PART,
+            "Currently unlocked; ignores reclaimed and expired states.",
+            source="amounts.unlocked",
+        ),
+        Field(
+            "amount_locked",
+            PART,
+            "Currently time-locked; ignores reclaimed and expired states.",
+            source="amounts.locked",
+        ),
+        Field(
+            "amount_reclaimed",
+            PART,
+            "Remaining unclaimed and locked amount when the admin reclaimed it.",
+            source="amounts.reclaimed",
+        ),
+        Field(
+            "amount_expired",
+            PART,
+            "Remaining unclaimed amount once expired; 0 if it was reclaimed before.",
+            source="amounts.expired",
+        ),
+        Field("amount_staked", AMOUNT, "Currently staked by addresses in the group.", source="staked"),
+        Field("amount_held", AMOUNT, "Currently held by addresses in the group.", source="held"),
     ),
 )
 UNLOCKS_DISTRIBUTION = Shape(
@@ -51,7 +73,7 @@ UNLOCKS_DISTRIBUTION = Shape(
 
 @dataclass(frozen=True, slots=True)
 class UnlocksDistribution:
-    """Groups of unlock arrangements, and the protocol token's asset id."""
+    """Groups of unlock arrangements. `asset_id` is that of the protocol token."""
 
     asset_id: str
     groups: tuple[UnlockGroup, ...]
@@ -61,18 +83,18 @@ UNLOCK_AMOUNTS = Shape(
     "UserUnlockAmounts",
     "Amounts of unlock arrangements.",
     (
-        Field("amount", AMOUNT, "All of it."),
+        Field("amount", AMOUNT, "The whole amount."),
         Field("claimed", PART, "Already claimed."),
         Field("claimable", PART, "Currently claimable."),
         Field("locked", PART, "Currently time-locked; ignores reclaimed and expired states."),
         Field("expired", PART, "Remaining unclaimed amount once expired."),
-        Field("reclaimed", PART, "Taken back by the admin."),
+        Field("reclaimed", PART, "Reclaimed by the admin."),
     ),
 )
 
 
-def _length(arrangement: Arrangement) -> int:
-    """Seconds from begin to end of a linear schedule."""
+def _duration(arrangement: Arrangement) -> int:
+    """Seconds from the beginning to the end of a linear schedule."""
     return ((arrangement.ends_at or arrangement.begins_at) - arrangement.begins_at) // timedelta(seconds=1)
 
 
@@ -87,16 +109,16 @@ UNLOCK_SCHEDULE = OneOf(
     choices={
         "linear": Shape(
             "LinearUnlockSchedule",
-            "Evenly from begin to end.",
+            "Unlocks evenly from beginning to end.",
             (
                 Field("kind", word("linear"), "Names the variant."),
-                Field("duration", DURATION, "Time from begin to end.", source=_length),
-                Field("ends_at", TIME, "When all is unlocked."),
+                Field("duration", DURATION, "Time from beginning to end.", source=_duration),
+                Field("ends_at", TIME, "When everything is unlocked."),
             ),
         ),
         "lump_sum": Shape(
             "LumpSumUnlockSchedule",
-            "All at the begin.",
+            "Unlocks everything at the beginning.",
             (Field("kind", word("lump_sum"), "Names the variant."),),
             extra=True,
         ),
@@ -104,7 +126,7 @@ UNLOCK_SCHEDULE = OneOf(
 )
 UNLOCK_ADMIN = Shape(
     "UnlockAdmin",
-    "Who may reclaim what is locked.",
+    "The admin, who may reclaim what is locked.",
     (
         Field("address", STRING, "The admin's address.", source="admin"),
         Field("issued_reclaim", BOOLEAN, "Whether the admin has reclaimed.", source=_issued_reclaim),
@@ -112,23 +134,23 @@ UNLOCK_ADMIN = Shape(
 )
 _TERMS = (
     Field("begins_at", TIME, "When unlocking begins."),
-    Field("schedule", UNLOCK_SCHEDULE, "How it unlocks.", source=""),
+    Field("schedule", UNLOCK_SCHEDULE, "How the amount unlocks.", source=""),
     Field("last_claimed_at", TIME, "Last claim; null before the first.", optional=True),
-    Field("expires_at", TIME, "When what is unclaimed is lost; null if never.", optional=True),
+    Field("expires_at", TIME, "When unclaimed amounts are lost; null if never.", optional=True),
     Field("admin", UNLOCK_ADMIN, "Who may reclaim.", source=""),
 )
 ARRANGEMENT = Shape(
     "UserUnlockArrangement",
     "An unlock arrangement.",
-    (*within("arrangement", _TERMS), Field("amounts", UNLOCK_AMOUNTS, "Its amounts.")),
+    (*within("arrangement", _TERMS), Field("amounts", UNLOCK_AMOUNTS, "The arrangement's amounts.")),
 )
 USER_UNLOCKS = Shape(
     "UserUnlocks",
     "An address's unlock arrangements.",
     (
         Field("arrangements", Many(ARRANGEMENT), "The arrangements."),
-        Field("totals", UNLOCK_AMOUNTS, "Their sums."),
-        Field("last_claimed_at", TIME, "Last claim of any; null before the first.", optional=True),
+        Field("totals", UNLOCK_AMOUNTS, "Sums over all arrangements."),
+        Field("last_claimed_at", TIME, "Last claim of any arrangement; null before the first.", optional=True),
     ),
     asset="asset_id",
 )

@@ -1,4 +1,4 @@
-"""/api/v1/analytics/market/state: what the markets were used for."""
+"""/api/v1/analytics/market/state: how much the markets have been used."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,11 +9,11 @@ from analytics_service.resources.view import View
 
 
 class AnalyticsState(Current):
-    """What the markets were used for so far."""
+    """How much the markets have been used so far."""
 
     families = ("prices", "markets", "loans", "positions")
     shape = MARKET_STATE
 
     def record(self, view: View, given: Mapping[str, Any]) -> MarketState:
-        """Sums of loans and interest, and counts of users."""
+        """Sums of loans and interest, and numbers of users."""
         return MarketState(view.activity, view.loans.flash, view.loans.by_asset, view.interest_paid)

@@ -1,4 +1,4 @@
-"""/api/v1/assets: the assets and their prices."""
+"""/api/v1/assets: assets and their prices."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,17 +18,17 @@ class Assets(Current):
     shape = Many(ASSET_INFO)
 
     def record(self, view: View, given: Mapping[str, Any]) -> list[Asset]:
-        """All of them."""
+        """All assets."""
         return list(view.assets.values())
 
 
 class Prices(Current):
-    """Every asset that has a price, with the last one, however old; last_updated_at tells its age."""
+    """Every asset that has a price, with its last price, however old; last_updated_at tells its age."""
 
     families = ("prices",)
     query = (params.WITH_TEXT,)
     shape = Many(PRICED_ASSET)
 
     def record(self, view: View, given: Mapping[str, Any]) -> list[PricedAsset]:
-        """Assets with their quotes."""
+        """Assets with their last prices."""
         return [PricedAsset(view.assets[asset_id], Quote(*quote)) for asset_id, quote in view.quotes.items()]

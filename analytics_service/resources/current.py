@@ -1,4 +1,4 @@
-"""Base of paths that show current state."""
+"""Base class of paths that show current state."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -11,25 +11,25 @@ from analytics_service.resources.view import View
 
 
 class Current(SnapshotPath):
-    """A path that shows a record of now in its shape."""
+    """A path that shows a record of the current state in its shape."""
 
     shape: Node
 
     @abstractmethod
     def record(self, view: View, given: Mapping[str, Any]) -> Any:
-        """What is shown. EntityNotFound when the parameters name nothing."""
+        """The record. EntityNotFound if a parameter names nothing."""
 
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The record in the path's shape."""
         flags = flags_of(given)
-        # Receipt tokens are priced by their markets; a path that does not show markets needs no snapshot of them.
+        # Markets determine the prices of receipt tokens. A path that shows no markets does without their snapshot.
         scope = view.scope(flags) if "markets" in self.families else Scope(flags, view.assets, view.quoted)
         data = self.shape.render(self.record(view, given), scope)
         return success(data, count=len(data) if isinstance(self.shape, Many) and isinstance(data, list) else None)
 
 
 def flags_of(given: Mapping[str, Any]) -> Flags:
-    """The variants that a request's parameters ask for."""
+    """The variants that a request asks for."""
     return Flags(
         text=given.get("with_text", False),
         value=given.get("with_value", False),

@@ -1,4 +1,4 @@
-"""/api/v1/openapi.json and /docs: what the service answers, for programs and for people."""
+"""/api/v1/openapi.json and /docs: the API, described for programs and for people."""
 
 import falcon
 import orjson
@@ -9,14 +9,14 @@ from analytics_service.http.resource import Fixed
 
 
 class OpenApi(Fixed):
-    """The OpenAPI document, as it is: it has no envelope."""
+    """The OpenAPI document, without an envelope."""
 
     def __init__(self, document: Object) -> None:
         super().__init__(orjson.dumps(document))
 
 
 class Docs(Fixed):
-    """The OpenAPI document as a page. Nothing in it is allowed to run or to be fetched."""
+    """The OpenAPI document as a page. Its policy forbids scripts and external resources."""
 
     media = falcon.MEDIA_HTML
 

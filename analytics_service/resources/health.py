@@ -1,77 +1,77 @@
-"""Whether the service is up, ready, and how it is: for load balancers, and for people."""
+"""/healthz, /readyz and /api/v1/status/health: whether the service is up, ready and healthy."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from analytics_service.errors import AnalyticsError, NotReady, StoreUnavailable
 from analytics_service.http.envelope import success
 from analytics_service.http.resource import Live
-from analytics_service.present.status import ALIVE, READY, STATUS
-from analytics_service.present.text import rfc3339
+from analytics_service.present.shapes import Scope, Shape
+from analytics_service.present.status import ALIVE, READY, STATUS, Probe, SnapshotStatus, Status
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, read_heads
 from analytics_service.store.migrations import pending
 
-# A family is fresh while its newest snapshot is no older than this many of its intervals.
+# A family is fresh while its newest snapshot is at most this many of its intervals old.
 _FRESH_INTERVALS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """The state of what the service stands on."""
-
-    store: bool
-    schema: bool
-    snapshots: dict[str, tuple[Head | None, bool]]
-
-    @property
-    def faults(self) -> list[str]:
-        """What keeps the service from being ready, in plain words."""
-        if not self.store:
-            return ["the store cannot be reached"]
-        if not self.schema:
-            return ["the schema is not current"]
-        return [f"snapshots of {family} are not fresh" for family, (_, fresh) in self.snapshots.items() if not fresh]
-
-
 class Monitor:
-    """Looks at the store as of now. `every` is the interval of each scheduled family, seconds; empty without jobs."""
+    """Checks the store. `intervals` are those of the scheduled families, in seconds; empty if no jobs run."""
 
-    def __init__(self, store: Store, every: dict[str, int], clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, intervals: Mapping[str, int], clock: Callable[[], datetime]) -> None:
         self._store = store
-        self._every = every
-        self.clock = clock
+        self._intervals = intervals
+        self._clock = clock
 
-    def look(self) -> Health:
-        """The health as of now; never raises for a store that is away."""
+    def check(self) -> Status:
+        """The status now. An unreachable store is part of it, not an error."""
         try:
-            current = not pending(self._store)
+            schema_current = not pending(self._store)
             heads = read_heads(self._store)
         except StoreUnavailable:
-            return Health(store=False, schema=False, snapshots={})
+            return Status(self._clock(), reachable=False, schema_current=False)
         except AnalyticsError:
-            return Health(store=True, schema=False, snapshots={})
-        now = self.clock().timestamp()
-        families = dict.fromkeys([*self._every, *sorted(heads)])
-        return Health(True, current, {family: self._judge(family, heads.get(family), now) for family in families})
+            return Status(self._clock(), reachable=True, schema_current=False)
+        now = self._clock()
+        families = dict.fromkeys([*self._intervals, *sorted(heads)])
+        snapshots = tuple(self._snapshot(family, heads.get(family), now) for family in families)
+        return Status(now, reachable=True, schema_current=schema_current, snapshots=snapshots)
 
-    def _judge(self, family: str, head: Head | None, now: float) -> tuple[Head | None, bool]:
-        every = self._every.get(family)
-        return head, every is None or (head is not None and now - head.at <= _FRESH_INTERVALS * every)
+    def _snapshot(self, family: str, head: Head | None, now: datetime) -> SnapshotStatus:
+        interval = self._intervals.get(family)
+        if head is None:
+            return SnapshotStatus(family, newest=None, age_seconds=None, fresh=interval is None)
+        fresh = interval is None or now.timestamp() - head.at <= _FRESH_INTERVALS * interval
+        return SnapshotStatus(family, head.instant, int(now.timestamp()) - head.at, fresh)
 
 
-class Alive(Live):
+class _Operational(Live):
+    """A path whose answer is a record of this moment."""
+
+    shape: Shape
+
+    @abstractmethod
+    def record(self) -> Probe | Status:
+        """The record of this moment. NotReady if there is none."""
+
+    def body(self) -> bytes:
+        """The record in the path's shape."""
+        return success(self.shape.render(self.record(), Scope()))
+
+
+class Alive(_Operational):
     """Whether the process is up."""
 
     shape = ALIVE
 
-    def body(self) -> bytes:
+    def record(self) -> Probe:
         """Always the same."""
-        return success({"status": "up"})
+        return Probe("up")
 
 
-class Ready(Live):
+class Ready(_Operational):
     """Whether the store is reachable, its schema current and its snapshots fresh."""
 
     shape = READY
@@ -79,15 +79,15 @@ class Ready(Live):
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
 
-    def body(self) -> bytes:
-        """That requests can be answered from fresh data. NotReady says what is missing."""
-        faults = self._monitor.look().faults
+    def record(self) -> Probe:
+        """Requests can be answered from fresh data. NotReady says what is missing."""
+        faults = self._monitor.check().faults
         if faults:
             raise NotReady(f"Not ready: {'; '.join(faults)}.")
-        return success({"status": "ready"})
+        return Probe("ready")
 
 
-class Status(Live):
+class Health(_Operational):
     """How the service is, part by part."""
 
     shape = STATUS
@@ -95,27 +95,6 @@ class Status(Live):
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
 
-    def body(self) -> bytes:
-        """Never an error; `healthy` says whether /readyz would be 200."""
-        health = self._monitor.look()
-        now = self._monitor.clock()
-        return success(
-            {
-                "healthy": not health.faults,
-                "faults": health.faults,
-                "at": rfc3339(now),
-                "store": {"reachable": health.store, "schema_current": health.schema},
-                "snapshots": [
-                    _snapshot(family, head, fresh, now) for family, (head, fresh) in health.snapshots.items()
-                ],
-            }
-        )
-
-
-def _snapshot(family: str, head: Head | None, fresh: bool, now: datetime) -> dict[str, object]:
-    return {
-        "family": family,
-        "newest": rfc3339(head.instant) if head else None,
-        "age_seconds": int(now.timestamp()) - head.at if head else None,
-        "fresh": fresh,
-    }
+    def record(self) -> Status:
+        """Never an error; `healthy` says whether /readyz would answer 200."""
+        return self._monitor.check()

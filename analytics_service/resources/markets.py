@@ -1,4 +1,4 @@
-"""/api/v1/markets: lend, collateral and debt markets, one by one and together."""
+"""/api/v1/markets: lend, collateral and debt markets, separately and together."""
 
 from collections.abc import Mapping
 from operator import attrgetter
@@ -32,12 +32,12 @@ class MarketList(Current):
         self._part = attrgetter(part)
 
     def record(self, view: View, given: Mapping[str, Any]) -> list[Market]:
-        """The markets that have the part."""
+        """The markets of this kind."""
         return [market for market in view.markets.values() if self._part(market) is not None]
 
 
 class MarketLookup(Current):
-    """The market of one kind that an asset has."""
+    """An asset's market of one kind."""
 
     families = ("prices", "markets")
     query = (params.ASSET_ID, *_VALUED)
@@ -57,14 +57,14 @@ class MarketLookup(Current):
 
 
 class MergedList(Current):
-    """All markets of every asset, a part that an asset lacks being null."""
+    """All markets of every asset; a market that an asset lacks is null."""
 
     families = ("prices", "markets")
     query = _VALUED
     shape = Many(MERGED_MARKET)
 
     def record(self, view: View, given: Mapping[str, Any]) -> list[Market]:
-        """All of them."""
+        """The markets of every asset."""
         return list(view.markets.values())
 
 
@@ -88,24 +88,24 @@ class Borrow(Current):
     shape = BORROW_OVERVIEW
 
     def record(self, view: View, given: Mapping[str, Any]) -> Overview:
-        """Everything; the shape takes what it shows."""
+        """All markets; the shape shows only some of them."""
         return _overview(view, "older")
 
 
 class Markets(Current):
-    """All markets with their sums and rules."""
+    """All markets, with their sums and rules."""
 
     families = ("prices", "markets")
     query = (*_VALUED, params.SHAPE)
     shape = OVERVIEW
 
     def record(self, view: View, given: Mapping[str, Any]) -> Overview:
-        """Everything, in the shape asked for."""
+        """All markets, in the requested shape."""
         return _overview(view, given["shape"])
 
 
 class Config(Current):
-    """The rules of all borrowing."""
+    """The rules for all borrowing."""
 
     families = ("prices", "markets")
     query = (params.WITH_TEXT,)

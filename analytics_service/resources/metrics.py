@@ -1,4 +1,4 @@
-"""/metrics: what the service stands on, for Prometheus."""
+"""/metrics: the state of the store and its snapshots, for Prometheus."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from analytics_service.resources.health import Monitor
 
 
 class Metrics(Live):
-    """Gauges of the store and its snapshots, read when they are asked for: the same from every worker."""
+    """Gauges of the store and its snapshots. They are read on request, so all workers answer the same."""
 
     media = falcon.MEDIA_TEXT
     headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
@@ -21,32 +21,34 @@ class Metrics(Live):
         self._registry.register(_Gauges(monitor))
 
     def body(self) -> bytes:
-        """Prometheus's text format."""
+        """Prometheus' text format."""
         return generate_latest(self._registry)
 
 
 class _Gauges:
-    """Collects a monitor's findings."""
+    """A Prometheus collector of the monitor's status."""
 
     def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
 
     def describe(self) -> list[Metric]:
-        """Nothing ahead of time: the store need not be there when the service starts."""
+        """No metrics, because the store may be unreachable when the service starts."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges as of now."""
-        health, now = self._monitor.look(), self._monitor.clock().timestamp()
-        yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=health.store)
-        yield GaugeMetricFamily("analytics_schema_current", "Whether its schema is current.", value=health.schema)
+        """The gauges now."""
+        status = self._monitor.check()
+        yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
+        yield GaugeMetricFamily(
+            "analytics_schema_current", "Whether its schema is current.", value=status.schema_current
+        )
         age = GaugeMetricFamily(
             "analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", labels=["family"]
         )
         fresh = GaugeMetricFamily("analytics_snapshot_fresh", "Whether a family is on schedule.", labels=["family"])
-        for family, (head, is_fresh) in health.snapshots.items():
-            fresh.add_metric([family], is_fresh)
-            if head is not None:
-                age.add_metric([family], now - head.at)
+        for snapshot in status.snapshots:
+            fresh.add_metric([snapshot.family], snapshot.fresh)
+            if snapshot.newest is not None:
+                age.add_metric([snapshot.family], (status.at - snapshot.newest).total_seconds())
         yield age
         yield fresh

@@ -1,4 +1,4 @@
-"""/api/v1/ptoken and the distribution of its unlocks."""
+"""/api/v1/ptoken, and the distribution of the protocol token's unlocks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,22 +33,22 @@ class PtokenPart(Current):
 
 
 def params_of(shared: Shared) -> PtokenPart:
-    """The path of its parameters."""
+    """The path of the protocol token's parameters."""
     return PtokenPart(shared, PTOKEN_PARAMS, "The protocol token's parameters.")
 
 
 def state_of(shared: Shared) -> PtokenPart:
-    """The path of its state."""
+    """The path of the protocol token's state."""
     return PtokenPart(shared, PTOKEN_STATE, "How much of the protocol token there is, and where.")
 
 
 def staking_of(shared: Shared) -> PtokenPart:
-    """The path of its staking pools."""
+    """The path of the protocol token's staking pools."""
     return PtokenPart(shared, PTOKEN_STAKING, "The protocol token's staking pools.")
 
 
 class UnlockGroups(Current):
-    """Sums of unlock arrangements by class of members, as of the snapshot."""
+    """Sums of unlock arrangements by member class, at the snapshot's instant."""
 
     families = _FAMILIES
     query = (params.WITH_PERCENT, params.WITH_TEXT, params.WITH_VALUE)

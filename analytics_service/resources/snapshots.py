@@ -8,9 +8,9 @@ from typing import Any
 
 import falcon
 
-from analytics_service.http.answer import Answer, Label, names, send, tag_of
-from analytics_service.http.answers import Answers, Asked
-from analytics_service.http.coding import IDENTITY, chosen
+from analytics_service.http.answer import Answer, Validators, lists_tag, send, tag_of
+from analytics_service.http.answers import Answers, CacheKey
+from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.resources.view import State, View, Views
 
@@ -38,11 +38,11 @@ class Schedule:
         """The unix second of now."""
         return int(self._clock().timestamp())
 
-    def cache_control(self, label: Label) -> str:
+    def cache_control(self, validators: Validators) -> str:
         """An age that ends when the next snapshot is due; a second when none is or it is late."""
-        if label.closed:
+        if validators.closed:
             return _CLOSED
-        left = label.due - self._clock().timestamp()
+        left = validators.due - self._clock().timestamp()
         return f"public, max-age={int(left) if left > 0 else 1}"
 
 
@@ -65,12 +65,12 @@ class SnapshotPath(Resource):
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """The answer that is kept, unless there is a newer state."""
-        asked = Asked(req.path, req.query_string, chosen(req.get_header("Accept-Encoding")))
-        answer = self._shared.answers.find(asked)
-        if answer is None or answer.label.state != self._shared.views.newest().state(self.families):
+        key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")))
+        answer = self._shared.answers.find(key)
+        if answer is None or answer.validators.state != self._shared.views.newest().state(self.families):
             given = self.given(req, path)
-            answer = self._shared.views.of_newest(lambda view: self._new(req, asked, given, view))
-        send(req, resp, answer, self._shared.schedule.cache_control(answer.label))
+            answer = self._shared.views.of_newest(lambda view: self._new(req, key, given, view))
+        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators))
 
     @abstractmethod
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
@@ -80,22 +80,22 @@ class SnapshotPath(Resource):
         """Whether no later snapshot will change the answer."""
         return False
 
-    def _new(self, req: falcon.Request, asked: Asked, given: Mapping[str, Any], view: View) -> Answer:
+    def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         state = view.state(self.families)
-        label = Label(
+        validators = Validators(
             tag=tag_of((req.uri_template, *given.values(), state)),
             state=state,
             at=min(max(head.at for head in state), self._shared.schedule.now()),
             due=self._shared.schedule.due(state),
             closed=self.is_closed(view, given),
         )
-        if names(req.get_header("If-None-Match"), label.etag(asked.coding)):
-            return Answer(label, asked.coding)
-        return self._made(asked, label, lambda: self.body(view, given))
+        if lists_tag(req.get_header("If-None-Match"), validators.etag(key.coding)):
+            return Answer(validators, key.coding)
+        return self._made(key, validators, lambda: self.body(view, given))
 
-    def _made(self, asked: Asked, label: Label, render: Callable[[], bytes]) -> Answer:
+    def _made(self, key: CacheKey, validators: Validators, render: Callable[[], bytes]) -> Answer:
         def make() -> Answer:
-            body = render() if asked.coding == IDENTITY else self._made(asked.plain, label, render).body
-            return Answer(label, asked.coding, body)
+            body = render() if key.coding == IDENTITY else self._made(key.uncoded, validators, render).body
+            return Answer(validators, key.coding, body)
 
-        return self._shared.answers.get(asked, label.state, make)
+        return self._shared.answers.get(key, validators.state, make)

@@ -1,4 +1,4 @@
-"""/api/v1/swap: what denoms a swap contract can swap to what."""
+"""/api/v1/swap: which denoms a swap contract can swap."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ class AllRoutes(Current):
     shape = Many(SWAP_TARGETS)
 
     def record(self, view: View, given: Mapping[str, Any]) -> list[Route]:
-        """All of them, in the order of denoms."""
+        """All routes, in the order of source denoms."""
         return sorted(_contract(view, given["contract_address"]).routes.items())
 
 
@@ -34,7 +34,7 @@ class Routes(Current):
     shape = SWAP_TARGETS
 
     def record(self, view: View, given: Mapping[str, Any]) -> Route:
-        """The denom's targets."""
+        """The denom and its targets."""
         denom = given["source_denom"]
         routes = _contract(view, given["contract_address"]).routes
         if denom not in routes:

@@ -1,4 +1,4 @@
-"""/api/v1/users/{address}/user: everything of one address."""
+"""/api/v1/users/{address}/user: everything that an address has."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from analytics_service.resources.view import View
 
 
 class User(Current):
-    """The position of an address; one that has none is empty."""
+    """The position of an address; it is empty if the address has none."""
 
     families = ("prices", "markets", "ptoken", "positions")
     path = (params.ADDRESS,)
@@ -19,7 +19,7 @@ class User(Current):
     shape = USER_POSITION
 
     def record(self, view: View, given: Mapping[str, Any]) -> Portfolio:
-        """Reads the rows of this address only; what they are seen against is shared by all."""
-        owner = given["address"]
-        unlocking = view.arrangements_of(owner)
-        return portfolio(view.position(owner), unlocking, view.world, view.head("ptoken").instant)
+        """Everything that the address has. Only its own rows are read; the rest is shared by all addresses."""
+        address = given["address"]
+        arrangements = view.arrangements_of(address)
+        return portfolio(view.position(address), arrangements, view.market_context, view.head("ptoken").instant)

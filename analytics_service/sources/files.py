@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.market.assets import Asset
-from analytics_service.market.prices import PRICE_DECIMALS
+from analytics_service.market.values import DECIMALS
 from analytics_service.sources.tables import Form, Key, Table
 
 TimeUnit = Literal["s", "ms"]
@@ -18,7 +18,7 @@ _MILLISECONDS_FROM = 10**11
 # An observation cannot come from the future; a day allows for clocks and zones that are off.
 _AHEAD = 86_400
 _LAST_SECOND = 2**32 - 1
-_VALUE = pl.Decimal(38, PRICE_DECIMALS)
+_VALUE = pl.Decimal(38, DECIMALS)
 _FLAG = {"true": True, "false": False}
 _UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
     Key.ADDRESS: "no row gives it a symbol and a number of decimals"

@@ -6,17 +6,16 @@ Amounts have up to 256 bits, which Polars cannot hold: they travel as text, and 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
 
+from analytics_service.market.values import quantized_below
 from analytics_service.store.connection import Store
 
 AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
-_QUANTUM = Decimal(1).scaleb(-18)
-_CONTEXT = Context(prec=100, rounding=ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,11 @@ def amount_text(amount: int) -> str:
 
 
 def quantize_ratio(ratio: Decimal) -> Decimal:
-    """The number with 18 decimals, half to even. ValueError outside (-10^20, 10^20)."""
-    if not ratio.is_finite() or abs(ratio) >= RATIO_LIMIT:
+    """The number with 18 decimals, rounded half to even. ValueError outside (-10^20, 10^20)."""
+    stored = quantized_below(ratio, RATIO_LIMIT)
+    if stored is None:
         raise ValueError(f"{ratio} is not a number that can be stored: it must be finite and below 10^20")
-    return ratio.quantize(_QUANTUM, context=_CONTEXT)
+    return stored
 
 
 def whole_second(at: datetime) -> int:

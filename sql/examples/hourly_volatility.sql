@@ -1,4 +1,4 @@
--- How volatile was each asset over the last week, by the standard deviation of its hourly log returns?
+-- How volatile was each asset over the last week? Standard deviation of its hourly log returns.
 WITH hourly AS
 (
     SELECT asset_id, toStartOfHour(observed_at) AS hour, argMax(p.price, (p.observed_at, p.version)) AS price

@@ -1,4 +1,4 @@
--- Where do scheduled snapshots of prices lie more than five minutes apart?
+-- Where are scheduled snapshots of prices more than five minutes apart?
 SELECT previous, at, dateDiff('second', previous, at) AS seconds
 FROM
 (

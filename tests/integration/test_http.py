@@ -1,4 +1,4 @@
-"""What holds on every route: envelope, errors, methods, headers (decisions sections 3 and 7)."""
+"""What holds on every route: envelope, errors, methods and headers (rules 1.1, 3.1 to 3.3 and 7.1)."""
 
 import gzip
 import re
@@ -32,7 +32,7 @@ ASSET = "asset_id=native;uorb"
 CONTRACT = f"contract_address={SWAP_CONTRACT}"
 ONE_SERIES = "/api/v1/analytics/market/history/loans-originated"
 USER = f"/api/v1/users/{RICH_ADDRESS}/user"
-# Every path with a query it answers.
+# Every path with a valid query.
 ROUTES = {
     "/healthz": "",
     "/readyz": "",
@@ -68,10 +68,10 @@ ROUTES = {
     "/api/v1/swap/routes": f"{CONTRACT}&source_denom=uusdc",
     "/api/v1/swap/routes/all": CONTRACT,
 }
-# Paths that show no snapshot; all others do.
+# Paths that show no snapshots; all others do.
 OPERATIONAL = ("/healthz", "/readyz", "/metrics", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
-# What lets browsers of other origins read an answer.
-FOR_BROWSERS = ("access-control-allow-origin", "access-control-expose-headers")
+# Headers that let browsers read an answer from another origin.
+CROSS_ORIGIN_HEADERS = ("access-control-allow-origin", "access-control-expose-headers")
 SNAPSHOT_ROUTES = [path for path in ROUTES if path not in OPERATIONAL]
 DOCUMENTS = ("/docs", "/api/v1/openapi.json")
 JSON_ROUTES = [path for path in ROUTES if path not in ("/docs", "/metrics")]
@@ -92,13 +92,13 @@ def at(second: int) -> datetime:
 
 @pytest.fixture(scope="module")
 def protocol(simulated: Simulated) -> Client:
-    """The service with a whole simulated protocol as of half a minute ago."""
+    """The service with a complete snapshot of the simulated protocol, half a minute old."""
     return client_of(simulated.settings, simulated.store, simulated.noon + 30)
 
 
 @pytest.fixture(scope="module")
 def client(server: Settings) -> Iterator[Client]:
-    """The service with two assets and a snapshot of half a minute ago."""
+    """The service with the prices of two assets, half a minute old."""
     prices = [(NOON - 3600, Decimal("1.5")), (NOON, Decimal("1572.5"))]
     settings = replace(server, clickhouse_database="test_two_assets")
     with database(settings) as store:
@@ -115,7 +115,7 @@ def empty(server: Settings) -> Iterator[Client]:
 
 
 def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: str) -> str:
-    """The one error body; answers its message."""
+    """Check the error body and return its message."""
     body = answer.json
     message = body["error"]["message"]
     phrase = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 406: "Not Acceptable"}
@@ -134,21 +134,21 @@ def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: s
     return message
 
 
-def test_the_routes_of_this_table_are_all_there_are(protocol: Client) -> None:
+def test_the_table_lists_every_route(protocol: Client) -> None:
     listed = {path.replace(RICH_ADDRESS, "{address}") for path in ROUTES}
     assert listed == {route.path for route in inspect_routes(protocol.app)}
 
 
 @pytest.mark.parametrize("path", ENVELOPED)
-def test_a_good_request_has_the_envelope(protocol: Client, path: str) -> None:
+def test_a_200_has_the_envelope(protocol: Client, path: str) -> None:
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
     assert answer.status == "200 OK"
     assert answer.headers["content-type"] == "application/json"
     assert answer.json["error"] is None
     assert (answer.json["status"], answer.json["status_text"]) == (200, "OK")
     assert answer.json["data"] is not None
-    lists = isinstance(answer.json["data"], list)
-    assert answer.json.get("count") == (len(answer.json["data"]) if lists else None)
+    is_list = isinstance(answer.json["data"], list)
+    assert answer.json.get("count") == (len(answer.json["data"]) if is_list else None)
 
 
 @pytest.mark.parametrize("path", ROUTES)
@@ -162,7 +162,7 @@ def test_head_has_the_headers_of_get_and_no_body(protocol: Client, path: str, co
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_an_answer_comes_in_the_coding_asked_for_and_is_the_same_in_all(protocol: Client, path: str) -> None:
+def test_an_answer_is_the_same_in_every_requested_coding(protocol: Client, path: str) -> None:
     got = {
         coding: protocol.simulate_get(path, query_string=ROUTES[path], headers={"Accept-Encoding": coding})
         for coding in CODINGS
@@ -181,27 +181,27 @@ def test_an_answer_comes_in_the_coding_asked_for_and_is_the_same_in_all(protocol
 @pytest.mark.parametrize("path", ROUTES)
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_a_caller_that_has_the_answer_is_told_so_without_a_body(
+def test_a_caller_that_has_the_answer_gets_a_304_without_a_body(
     protocol: Client, path: str, coding: str, method: str
 ) -> None:
-    def ask(**known: str) -> falcon.testing.Result:
-        headers = {"Accept-Encoding": coding} | {name.replace("_", "-"): value for name, value in known.items()}
+    def request(if_none_match: str) -> falcon.testing.Result:
+        headers = {"Accept-Encoding": coding, "If-None-Match": if_none_match}
         return protocol.simulate_request(method, path, query_string=ROUTES[path], headers=headers)
 
-    fresh = ask(If_None_Match='"other"')
-    etag = fresh.headers["etag"]
+    full = request('"other"')
+    etag = full.headers["etag"]
     assert re.fullmatch(r'"[!-~]+"', etag)
-    for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
-        answer = ask(If_None_Match=known)
+    kept = {"etag", "cache-control", "vary", "last-modified", *CROSS_ORIGIN_HEADERS} & set(full.headers)
+    for if_none_match in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        answer = request(if_none_match)
         assert (answer.status_code, answer.content) == (304, b"")
-        told = {"etag", "cache-control", "vary", "last-modified", *FOR_BROWSERS} & set(fresh.headers)
-        assert dict(answer.headers) == {name: fresh.headers[name] for name in told}
-    assert ("last-modified" in told) == (path in SNAPSHOT_ROUTES)
+        assert dict(answer.headers) == {name: full.headers[name] for name in kept}
+    assert ("last-modified" in kept) == (path in SNAPSHOT_ROUTES)
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_how_long_an_answer_may_be_kept(protocol: Client, path: str) -> None:
-    """Prices, rates and markets are due in half a minute, most of the rest four minutes later."""
+def test_an_answer_may_be_cached_until_its_next_snapshot_is_due(protocol: Client, path: str) -> None:
+    """Prices, rates and markets are due in half a minute, most other families four minutes later."""
     later = {"/api/v1/swap/routes": 3570, "/api/v1/swap/routes/all": 3570}
     later |= {path: 270 for path in HISTORIES if "loans" in path}
     expected = f"public, max-age={later.get(path, 300 if path in DOCUMENTS else 30)}"
@@ -219,14 +219,14 @@ def test_other_methods_are_not_allowed(protocol: Client, path: str, method: str)
 
 
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
-def test_a_method_nobody_knows_is_not_allowed_either(client: Client) -> None:
+def test_an_unknown_method_is_not_allowed(client: Client) -> None:
     answer = client.simulate_request("BREW", "/api/v1/assets")
     expect_error(answer, 405, "method_not_allowed", "client")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_options_tells_the_methods_and_lets_browsers_in(protocol: Client, path: str) -> None:
+def test_options_lists_methods_and_allows_preflight_requests(protocol: Client, path: str) -> None:
     plain = protocol.simulate_options(path)
     assert (plain.status_code, plain.headers["allow"]) == (200, "GET, HEAD, OPTIONS")
     preflight = protocol.simulate_options(
@@ -236,53 +236,53 @@ def test_options_tells_the_methods_and_lets_browsers_in(protocol: Client, path: 
     assert preflight.headers["access-control-allow-methods"] == "GET, HEAD, OPTIONS"
 
 
-def test_browsers_may_see_what_answers_are_kept_by(client: Client) -> None:
+def test_browsers_may_read_the_etag(client: Client) -> None:
     answer = client.simulate_get("/healthz", headers={"Origin": "https://dash.example"})
     assert "ETag" in answer.headers["access-control-expose-headers"].split(", ")
 
 
-def test_browsers_see_errors_of_other_origins_too(client: Client) -> None:
+def test_browsers_may_read_errors_from_another_origin(client: Client) -> None:
     answer = client.simulate_get("/nowhere", headers={"Origin": "https://dash.example"})
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
-def test_caches_may_give_browsers_what_others_were_told(client: Client) -> None:
-    """Nothing says that answers vary by origin, so those to callers without one must let browsers in too."""
-    told = (*FOR_BROWSERS, "vary")
-    without, within = (
+def test_an_answer_cached_for_a_caller_without_an_origin_is_readable_in_browsers(client: Client) -> None:
+    """Answers do not vary by origin, so they need the same headers with and without one."""
+    names = (*CROSS_ORIGIN_HEADERS, "vary")
+    without, with_origin = (
         client.simulate_get("/healthz", headers=headers) for headers in ({}, {"Origin": "https://a.example"})
     )
-    assert [without.headers.get(name) for name in told] == [within.headers[name] for name in told]
+    assert [without.headers.get(name) for name in names] == [with_origin.headers[name] for name in names]
 
 
-def test_only_origins_of_the_setting_are_let_in_when_it_names_some(settings: Settings, store: Store) -> None:
+def test_only_the_origins_in_the_setting_are_allowed(settings: Settings, store: Store) -> None:
     client = client_of(replace(settings, cors_origins="https://a.example, https://b.example"), store)
-    inside = client.simulate_get("/healthz", headers={"Origin": "https://b.example"})
-    outside = client.simulate_get("/healthz", headers={"Origin": "https://c.example"})
-    assert inside.headers["access-control-allow-origin"] == "https://b.example"
-    assert inside.headers["vary"] == "Accept-Encoding, Origin"
-    assert "access-control-allow-origin" not in outside.headers
+    allowed = client.simulate_get("/healthz", headers={"Origin": "https://b.example"})
+    refused = client.simulate_get("/healthz", headers={"Origin": "https://c.example"})
+    assert allowed.headers["access-control-allow-origin"] == "https://b.example"
+    assert allowed.headers["vary"] == "Accept-Encoding, Origin"
+    assert "access-control-allow-origin" not in refused.headers
 
 
 @pytest.mark.parametrize("path", ["/", "/nowhere", "/api/v1", "/api/v1/assets/", "/api/v2/assets", "/healthz/"])
-def test_an_unknown_path(client: Client, path: str) -> None:
+def test_an_unknown_path_is_a_404_that_names_it(client: Client, path: str) -> None:
     assert path in expect_error(client.simulate_get(path), 404, "path_unknown", "client")
 
 
 @pytest.mark.parametrize("path", JSON_ROUTES)
 @pytest.mark.parametrize("accept", ["text/xml", "text/html, image/*", "application/json;q=0"])
-def test_an_accept_header_that_rules_json_out(protocol: Client, path: str, accept: str) -> None:
+def test_an_accept_header_that_rules_out_json_is_refused(protocol: Client, path: str, accept: str) -> None:
     answer = protocol.simulate_get(path, query_string=ROUTES[path], headers={"Accept": accept})
     assert accept in expect_error(answer, 406, "content_type_unsupported", "client")
 
 
 @pytest.mark.parametrize("accept", ["*/*", "application/*", "text/html, */*;q=0.1", "application/json"])
-def test_an_accept_header_that_lets_json_in(client: Client, accept: str) -> None:
+def test_an_accept_header_that_includes_json_is_accepted(client: Client, accept: str) -> None:
     assert client.simulate_get("/api/v1/assets", headers={"Accept": accept}).status_code == 200
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_a_parameter_the_path_does_not_know(protocol: Client, path: str) -> None:
+def test_an_unknown_parameter_is_refused(protocol: Client, path: str) -> None:
     answer = protocol.simulate_get(path, query_string=ROUTES[path] + "&with_texts=true")
     assert "with_texts" in expect_error(answer, 400, "query_parameter_unknown", "client")
 
@@ -295,7 +295,7 @@ REQUIRED += [("/api/v1/swap/routes", "source_denom")]
 
 @pytest.mark.parametrize(("path", "name"), REQUIRED)
 @pytest.mark.parametrize("empty", [True, False])
-def test_a_required_parameter_that_is_missing_or_empty(protocol: Client, path: str, name: str, empty: bool) -> None:
+def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path: str, name: str, empty: bool) -> None:
     rest = [part for part in ROUTES[path].split("&") if not part.startswith(f"{name}=")]
     query = "&".join([*rest, f"{name}="] if empty else rest)
     answer = protocol.simulate_get(path, query_string=query)
@@ -303,7 +303,7 @@ def test_a_required_parameter_that_is_missing_or_empty(protocol: Client, path: s
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("query", "expected"),
     [
         ("start=1.5&end=2&period=h", ["start='1.5'", "decimal digits"]),
         ("start=-1&end=2&period=h", ["start='-1'", "from 0 to 253402300799"]),
@@ -333,11 +333,11 @@ def test_a_required_parameter_that_is_missing_or_empty(protocol: Client, path: s
     ],
 )
 def test_a_malformed_parameter_is_named_with_its_value_and_what_is_allowed(
-    client: Client, given: str, told: list[str]
+    client: Client, query: str, expected: list[str]
 ) -> None:
-    answer = client.simulate_get("/api/v1/assets/price-history", query_string=given)
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=query)
     message = expect_error(answer, 400, "query_parameter_invalid", "client")
-    assert all(part in message for part in told), message
+    assert all(part in message for part in expected), message
     assert len(message) < 300
 
 
@@ -347,7 +347,7 @@ def test_a_boolean_is_true_or_false_and_nothing_else(client: Client, value: str)
     assert "true or false" in expect_error(answer, 400, "query_parameter_invalid", "client")
 
 
-def test_of_several_faults_the_first_of_unknown_missing_invalid_is_told(client: Client) -> None:
+def test_of_several_faults_unknown_is_reported_before_missing_before_invalid(client: Client) -> None:
     path = "/api/v1/assets/price-history"
     answers = [client.simulate_get(path, query_string=q) for q in ("start=x&extra=1", "start=x", HISTORY + "&limit=x")]
     kinds = [answer.json["error"]["kind"] for answer in answers]
@@ -355,20 +355,24 @@ def test_of_several_faults_the_first_of_unknown_missing_invalid_is_told(client: 
 
 
 @pytest.mark.parametrize(
-    ("path", "query", "told"),
+    ("path", "query", "named"),
     [
         *((path, HISTORY + "&asset_ids=native;nothing", "native;nothing") for path in HISTORIES if path != ONE_SERIES),
         *((path, "asset_id=native;nothing", "native;nothing") for path in ROUTES if ROUTES[path] == ASSET),
-        # Assets that are there, but have no such market.
+        # Existing assets that lack the market.
         ("/api/v1/markets/lend/lookup", "asset_id=native;uptk", "native;uptk"),
         ("/api/v1/markets/lend/rate-history", HISTORY + "&asset_ids=native;uptk", "native;uptk"),
+        # Only the unknown one of several ids is named.
+        ("/api/v1/assets/price-history", HISTORY + "&asset_ids=native;uorb,native;nothing", "'native;nothing'"),
         ("/api/v1/swap/routes/all", "contract_address=0x" + "0" * 40, "0x" + "0" * 40),
         ("/api/v1/swap/routes", f"{CONTRACT}&source_denom=unothing", "unothing"),
     ],
 )
-def test_what_is_well_formed_but_names_nothing_is_named(protocol: Client, path: str, query: str, told: str) -> None:
+def test_a_well_formed_id_that_names_nothing_is_a_404_that_names_it(
+    protocol: Client, path: str, query: str, named: str
+) -> None:
     answer = protocol.simulate_get(path, query_string=query)
-    assert told in expect_error(answer, 404, "entity_not_found", "user")
+    assert named in expect_error(answer, 404, "entity_not_found", "user")
 
 
 @pytest.mark.parametrize(
@@ -377,25 +381,25 @@ def test_what_is_well_formed_but_names_nothing_is_named(protocol: Client, path: 
         "x",
         "0x12",
         "0x" + "g" * 40,
-        # The last letter of the checksum is another one.
+        # The last letter of the checksum is wrong.
         RICH_ADDRESS[:-1] + ("q" if RICH_ADDRESS[-1] != "q" else "p"),
         RICH_ADDRESS[:-1] + RICH_ADDRESS[-1].upper(),
         "%20",
     ],
 )
-def test_an_address_that_is_none_is_malformed(protocol: Client, address: str) -> None:
+def test_a_malformed_address_in_the_path_is_refused(protocol: Client, address: str) -> None:
     answer = protocol.simulate_get(f"/api/v1/users/{address}/user")
     assert "checksum" in expect_error(answer, 400, "path_parameter_invalid", "client")
 
 
 @pytest.mark.parametrize("source_denom", ["native;uusdc", "token;0x" + "0" * 40, "a b", "a" * 201])
-def test_a_source_denom_is_no_asset_id(protocol: Client, source_denom: str) -> None:
+def test_a_source_denom_must_be_a_plain_denom(protocol: Client, source_denom: str) -> None:
     params = {"contract_address": SWAP_CONTRACT, "source_denom": source_denom}
     answer = protocol.simulate_get("/api/v1/swap/routes", params=params)
     assert "source_denom" in expect_error(answer, 400, "query_parameter_invalid", "client")
 
 
-def test_a_contract_address_has_a_checksum(protocol: Client) -> None:
+def test_a_contract_address_needs_a_valid_checksum(protocol: Client) -> None:
     answer = protocol.simulate_get("/api/v1/swap/routes/all", query_string="contract_address=" + SWAP_CONTRACT[:-1])
     assert "checksum" in expect_error(answer, 400, "query_parameter_invalid", "client")
 
@@ -411,17 +415,12 @@ def test_an_address_without_a_position_has_an_empty_one(protocol: Client) -> Non
     assert data["ptoken"]["unlocks"]["totals"]["amount"] == "0"
 
 
-def test_hex_addresses_are_the_same_in_any_case(protocol: Client) -> None:
+def test_hex_addresses_are_case_insensitive(protocol: Client) -> None:
     lower, upper = (protocol.simulate_get(f"/api/v1/users/0x{byte * 20}/user") for byte in ("ab", "AB"))
     assert (lower.status_code, lower.json) == (200, upper.json)
 
 
-def test_an_id_that_names_nothing_is_named(client: Client) -> None:
-    answer = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&asset_ids=token;a,token;zz")
-    assert "token;zz" in expect_error(answer, 404, "entity_not_found", "user")
-
-
-def test_too_many_points_on_a_page_are_refused_with_how_many_would_fit(settings: Settings, store: Store) -> None:
+def test_too_many_points_on_a_page_are_refused_with_the_number_that_fits(settings: Settings, store: Store) -> None:
     commit(store, {f"token;{n}": [(NOON, Decimal(n))] for n in range(60)})
     query = f"start={NOON - 10_000 * 3600}&end={NOON}&period=h&limit="
     client = client_of(settings, store)
@@ -432,13 +431,13 @@ def test_too_many_points_on_a_page_are_refused_with_how_many_would_fit(settings:
     assert len(client.simulate_get(path, query_string=query + "8333").json["data"]["series"][0]["points"]) == 8333
 
 
-def test_series_come_in_the_order_asked_for_without_repeats_however_ids_are_written(client: Client) -> None:
+def test_series_are_in_the_requested_order_without_repeats_percent_encoded_or_not(client: Client) -> None:
     for ids in ("token;b,token;a,token;b", "token%3Bb%2Ctoken%3Ba"):
         answer = client.simulate_get("/api/v1/assets/price-history", query_string=f"{HISTORY}&asset_ids={ids}")
         assert [series["asset"]["id"] for series in answer.json["data"]["series"]] == ["token;b", "token;a"]
 
 
-def test_the_zone_of_the_setting_is_meant_where_none_is_named(settings: Settings, store: Store) -> None:
+def test_the_zone_of_the_setting_is_the_default(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON, Decimal(1))]})
     path, query = "/api/v1/assets/price-history", f"start={NOON - 86_400}&end={NOON}&period=d"
     utc, york = (client_of(replace(settings, tz=zone), store) for zone in ("UTC", "America/New_York"))
@@ -450,7 +449,7 @@ def test_the_zone_of_the_setting_is_meant_where_none_is_named(settings: Settings
 
 
 @pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
-def test_last_modified_is_the_newest_snapshots_instant(protocol: Client, path: str) -> None:
+def test_last_modified_is_the_instant_of_the_newest_snapshot(protocol: Client, path: str) -> None:
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
     assert answer.headers["last-modified"] == "Sun, 01 Mar 2026 12:00:00 GMT"
 
@@ -487,7 +486,7 @@ def test_the_asset_list_is_the_price_list_without_prices(client: Client) -> None
 
 
 @pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
-def test_without_a_snapshot_the_service_is_unavailable_for_now(empty: Client, path: str) -> None:
+def test_the_service_is_unavailable_without_a_snapshot(empty: Client, path: str) -> None:
     answer = empty.simulate_get(path, query_string=ROUTES[path])
     assert "snapshot" in expect_error(answer, 503, "unavailable", "server")
     assert int(answer.headers["retry-after"]) > 0
@@ -495,7 +494,7 @@ def test_without_a_snapshot_the_service_is_unavailable_for_now(empty: Client, pa
 
 @pytest.mark.parametrize("path", SNAPSHOT_ROUTES)
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", None])
-def test_without_a_store_the_service_is_unavailable_and_tells_nothing_internal(path: str, url: str | None) -> None:
+def test_the_service_is_unavailable_without_a_store_and_reveals_nothing_internal(path: str, url: str | None) -> None:
     answer = client_of(Settings(clickhouse_url=url)).simulate_get(path, query_string=ROUTES[path])
     message = expect_error(answer, 503, "unavailable", "server")
     assert "127.0.0.1" not in message
@@ -503,58 +502,61 @@ def test_without_a_store_the_service_is_unavailable_and_tells_nothing_internal(p
     assert int(answer.headers["retry-after"]) > 0
 
 
-def test_without_tables_the_service_is_unavailable(settings: Settings) -> None:
+def test_the_service_is_unavailable_without_tables(settings: Settings) -> None:
     answer = client_of(settings).simulate_get("/api/v1/assets")
     expect_error(answer, 503, "unavailable", "server")
 
 
-class Broken(Store):
-    """A store with a programming error in it."""
+class BrokenStore(Store):
+    """A store with a programming error."""
 
     def frame(self, query: str, parts: object = (), **parameters: object) -> Iterator[None]:  # type: ignore[override]
         raise RuntimeError("SELECT secret FROM /etc/passwd")
 
 
-def test_an_unexpected_failure_tells_nothing_internal(settings: Settings) -> None:
-    answer = client_of(settings, Broken(settings)).simulate_get("/api/v1/assets")
+def test_an_unexpected_error_reveals_nothing_internal(settings: Settings) -> None:
+    answer = client_of(settings, BrokenStore(settings)).simulate_get("/api/v1/assets")
     message = expect_error(answer, 500, "internal", "server")
     assert "secret" not in message
 
 
-def test_what_is_rendered_is_served_for_five_minutes_without_the_store(settings: Settings, store: Store) -> None:
-    """Its Last-Modified tells its age; what nobody has asked for yet is unavailable at once."""
+def test_rendered_answers_are_served_while_the_store_is_unreachable(settings: Settings, store: Store) -> None:
+    """Their Last-Modified tells their age. Answers that are not rendered yet are unavailable.
+
+    Without memory for history no thread loads more of it meanwhile, which would make further pages available.
+    """
     commit(store, {"token;a": [(NOON, Decimal(1))]})
     own = Store(settings)
-    client = client_of(settings, own)
-    asked = {"/api/v1/assets/prices": "", "/api/v1/assets/price-history": HISTORY}
-    before = [client.simulate_get(path, query_string=query) for path, query in asked.items()]
+    client = client_of(replace(settings, history_memory=0), own)
+    rendered = {"/api/v1/assets/prices": "", "/api/v1/assets/price-history": HISTORY}
+    before = [client.simulate_get(path, query_string=query) for path, query in rendered.items()]
     own.close()
     own._settings = replace(settings, clickhouse_url="http://127.0.0.1:1")
-    after = [client.simulate_get(path, query_string=query) for path, query in asked.items()]
+    after = [client.simulate_get(path, query_string=query) for path, query in rendered.items()]
     assert [answer.status_code for answer in before] == [200, 200]
     assert [(answer.json, dict(answer.headers)) for answer in after] == [
         (answer.json, dict(answer.headers)) for answer in before
     ]
-    unasked = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&limit=7")
-    expect_error(unasked, 503, "unavailable", "server")
+    other = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&limit=7")
+    expect_error(other, 503, "unavailable", "server")
 
 
 def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Settings, store: Store) -> None:
-    def told(client: Client) -> str:
+    def missing(client: Client) -> str:
         return expect_error(client.simulate_get("/readyz"), 503, "unavailable", "server")
 
-    assert "store" in told(client_of(Settings(clickhouse_url="http://127.0.0.1:1")))
-    assert "schema" in told(client_of(replace(settings, clickhouse_database="nothing_here")))
-    assert "prices" in told(client_of(settings, store))
+    assert "store" in missing(client_of(Settings(clickhouse_url="http://127.0.0.1:1")))
+    assert "schema" in missing(client_of(replace(settings, clickhouse_database="nothing_here")))
+    assert "prices" in missing(client_of(settings, store))
     complete(store, [Run(job.family, NOON, "job", NOON, NOON, 0, "test", 1) for job in JOBS.values()])
     assert client_of(settings, store, NOON + 5 * 60).simulate_get("/readyz").status_code == 200
-    assert "prices" in told(client_of(settings, store, NOON + 5 * 60 + 1))
+    assert "prices" in missing(client_of(settings, store, NOON + 5 * 60 + 1))
     # Without a source nothing is scheduled, so nothing can be late.
     idle = replace(settings, source="none")
     assert client_of(idle, store, NOON + 10**6).simulate_get("/readyz").status_code == 200
 
 
-def test_health_tells_part_by_part(settings: Settings, store: Store) -> None:
+def test_health_shows_the_store_and_every_family(settings: Settings, store: Store) -> None:
     complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
     data = client_of(settings, store, NOON + 400).simulate_get("/api/v1/status/health").json["data"]
     snapshots = {one.pop("family"): one for one in data.pop("snapshots")}
@@ -567,11 +569,11 @@ def test_health_tells_part_by_part(settings: Settings, store: Store) -> None:
         "at": "2026-03-01T12:06:40Z",
         "store": {"reachable": True, "schema_current": True},
     }
-    away = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/api/v1/status/health")
-    assert (away.status_code, away.json["data"]["store"]["reachable"]) == (200, False)
+    unreachable = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/api/v1/status/health")
+    assert (unreachable.status_code, unreachable.json["data"]["store"]["reachable"]) == (200, False)
 
 
-def test_metrics_tell_how_old_snapshots_are(settings: Settings, store: Store) -> None:
+def test_metrics_show_the_store_and_the_age_of_snapshots(settings: Settings, store: Store) -> None:
     complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
     answer = client_of(settings, store, NOON + 400).simulate_get("/metrics")
     lines = answer.text.splitlines()
@@ -579,5 +581,5 @@ def test_metrics_tell_how_old_snapshots_are(settings: Settings, store: Store) ->
     assert "analytics_store_up 1.0" in lines
     assert 'analytics_snapshot_age_seconds{family="prices"} 400.0' in lines
     assert 'analytics_snapshot_fresh{family="prices"} 0.0' in lines
-    away = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/metrics").text
-    assert "analytics_store_up 0.0" in away.splitlines()
+    unreachable = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/metrics").text
+    assert "analytics_store_up 0.0" in unreachable.splitlines()

@@ -1,4 +1,4 @@
-"""Sums, values and variants of the simulated protocol, worked out again from the raw tables with plain Decimals."""
+"""Sums, values and variants of the simulated protocol, recomputed from the raw tables with plain Decimals."""
 
 import itertools
 from collections import defaultdict
@@ -29,7 +29,7 @@ def client(simulated: Simulated) -> falcon.testing.TestClient:
 
 @pytest.fixture(scope="module")
 def raw(simulated: Simulated) -> dict[str, Any]:
-    """Tables of the noon's snapshot by asset id, and a price for every asset, receipt tokens included."""
+    """Tables of the snapshot at noon by asset id, and a price for every asset, including receipt tokens."""
     assets = {row["id"]: row for row in simulated.rows("SELECT * FROM asset FINAL")}
     prices = simulated.rows(f"SELECT asset_id, price FROM price FINAL WHERE observed_at = {NOON}")
     tables = {
@@ -99,7 +99,7 @@ def test_values_of_every_merged_market(client: falcon.testing.TestClient, raw: d
             assert Decimal(state["extra"]["value"]["price"]) == raw["usd"][asset_id]
 
 
-def test_market_shares_are_what_accounts_hold(simulated: Simulated, raw: dict[str, Any]) -> None:
+def test_market_shares_are_the_sums_over_accounts(simulated: Simulated, raw: dict[str, Any]) -> None:
     held = simulated.rows(
         f"SELECT kind, asset_id, sum(amount) AS shares FROM position FINAL "
         f"WHERE observed_at <= {NOON} AND NOT closed AND kind IN ('collateral', 'debt') GROUP BY kind, asset_id"
@@ -124,7 +124,7 @@ def test_loans_are_the_sums_of_events(client: falcon.testing.TestClient, simulat
     assert history["points"] == [{"t": Simulated.noon, "v": state["loans_originated"]["total_value"]}]
 
 
-def test_a_rich_account_is_worth_its_shares_of_the_markets(
+def test_the_claims_of_a_rich_address_are_its_shares_of_the_markets(
     client: falcon.testing.TestClient, raw: dict[str, Any]
 ) -> None:
     path = f"/api/v1/users/{RICH_ADDRESS}/user"
@@ -147,8 +147,29 @@ def test_a_rich_account_is_worth_its_shares_of_the_markets(
         assert Decimal(user["wallets"]["total_value"]) == worth
 
 
+def test_net_rates_of_a_rich_address_are_weighted_by_value(
+    client: falcon.testing.TestClient, raw: dict[str, Any]
+) -> None:
+    markets = get(client, f"/api/v1/users/{RICH_ADDRESS}/user")["markets"]
+
+    def net_rate(parts: list[tuple[dict[str, Any], str]], table: str) -> Decimal:
+        ids = [item["asset_info"]["asset"]["id"] for item, _ in parts]
+        with localcontext(prec=120):
+            weights = [value(raw, asset_id, int(amount)) for asset_id, (_, amount) in zip(ids, parts, strict=True)]
+            rates = [raw[table][asset_id]["apr"] for asset_id in ids]
+            interest = sum(weight * rate for weight, rate in zip(weights, rates, strict=True))
+            return rounded(interest / sum(weights))
+
+    lends = [(pool, pool["origin_equivalent"]["total"]) for pool in markets["lend"]["asset_pools"]]
+    assert len(lends) > 1
+    assert Decimal(markets["lend"]["net_rate"]["apr"]) == net_rate(lends, "market_lend")
+    debts = [(debt, debt["principal"]) for debt in markets["borrow"]["totals"]["debts"]]
+    assert len(debts) > 1
+    assert Decimal(markets["borrow"]["totals"]["debts_net_rate"]["apr"]) == net_rate(debts, "market_debt")
+
+
 FLAGS = ("with_text", "with_value", "with_percent")
-# Paths whose objects carry variants, with the flags each takes.
+# Paths whose objects have variants, with the flags that each path takes.
 VARIED = {
     "/api/v1/assets/prices": FLAGS[:1],
     "/api/v1/markets": FLAGS[:2],
@@ -168,7 +189,7 @@ VARIED = {
 
 
 def extras(data: Any) -> Iterator[dict[str, Any]]:
-    """Every `extra` in an answer but those inside of variants."""
+    """Every `extra` in an answer, except those inside variants."""
     if isinstance(data, list):
         for one in data:
             yield from extras(one)
@@ -181,21 +202,19 @@ def extras(data: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", VARIED)
-def test_variants_are_null_unless_asked_for_whatever_the_combination(
-    client: falcon.testing.TestClient, path: str
-) -> None:
+def test_variants_are_null_unless_requested_in_any_combination(client: falcon.testing.TestClient, path: str) -> None:
     seen = set()
-    for chosen in itertools.product((False, True), repeat=len(VARIED[path])):
-        asked = dict(zip(VARIED[path], chosen, strict=True))
-        data = get(client, path, **{flag: "true" if on else "false" for flag, on in asked.items()})
-        text = asked.get("with_text", False)
+    for values in itertools.product((False, True), repeat=len(VARIED[path])):
+        requested = dict(zip(VARIED[path], values, strict=True))
+        data = get(client, path, **{flag: "true" if on else "false" for flag, on in requested.items()})
+        text = requested.get("with_text", False)
         for extra in extras(data):
             seen |= set(extra)
             assert (extra["text"] is not None) == text
             for name, flag in (("value", "with_value"), ("percent", "with_percent")):
                 if name not in extra:
                     continue
-                assert (extra[name] is not None) == asked.get(flag, False), (name, asked)
+                assert (extra[name] is not None) == requested.get(flag, False), (name, requested)
                 if extra[name] is not None:
                     assert (extra[name]["extra"]["text"] is not None) == text
     flags = {"with_text": "text", "with_value": "value", "with_percent": "percent"}

@@ -1,4 +1,4 @@
-"""What caches are told of an answer, and when 304 says it all."""
+"""Headers of answers, and when a 304 is sent."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import falcon
 import falcon.testing
 import pytest
 
-from analytics_service.http.answer import Answer, Label, names, send, tag_of, tag_of_body
+from analytics_service.http.answer import Answer, Validators, lists_tag, send, tag_of, tag_of_body
 from analytics_service.http.coding import IDENTITY, Coding
 
 GZIP = Coding("gzip")
@@ -20,7 +20,7 @@ NOON = 1772366400
 
 
 @pytest.mark.parametrize(
-    ("header", "named"),
+    ("header", "listed"),
     [
         ('"abc"', True),
         ('W/"abc"', True),
@@ -34,14 +34,20 @@ NOON = 1772366400
         ('"x, abc"', False),
         ('"xabc"', False),
         ("*", False),
+        ('"*"', False),
+        # Malformed lists still list what is between quotes.
+        ('w/"abc"', True),
+        ('"x" "abc"', True),
+        (',, "abc",', True),
+        ("'abc'", False),
     ],
 )
-def test_tags_are_compared_by_what_is_between_the_quotes(header: str | None, named: bool) -> None:
-    assert names(header, '"abc"') is named
+def test_a_header_lists_the_tags_between_its_quotes(header: str | None, listed: bool) -> None:
+    assert lists_tag(header, '"abc"') is listed
 
 
 def sent(answer: Answer, **headers: str) -> falcon.testing.Result:
-    """The answer as a caller gets it."""
+    """The response to a request with these headers."""
 
     class Path:
         def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -54,8 +60,8 @@ def sent(answer: Answer, **headers: str) -> falcon.testing.Result:
     )
 
 
-def test_an_answer_has_all_that_caches_go_by() -> None:
-    got = sent(Answer(Label("abc", at=NOON), GZIP, BODY, (("X-More", "1"),)))
+def test_a_200_has_the_validators_and_caching_headers() -> None:
+    got = sent(Answer(Validators("abc", at=NOON), GZIP, BODY, (("X-More", "1"),)))
     assert got.status_code == 200
     assert got.content == GZIP.encode(BODY)
     assert dict(got.headers) == {
@@ -70,14 +76,14 @@ def test_an_answer_has_all_that_caches_go_by() -> None:
     }
 
 
-def test_a_body_that_stays_as_it_is_has_no_content_encoding() -> None:
-    for answer in (Answer(Label("abc"), IDENTITY, BODY), Answer(Label("abc"), GZIP, b"short")):
+def test_a_body_that_is_not_encoded_has_no_content_encoding() -> None:
+    for answer in (Answer(Validators("abc"), IDENTITY, BODY), Answer(Validators("abc"), GZIP, b"short")):
         assert "content-encoding" not in sent(answer).headers
 
 
 @pytest.mark.parametrize("known", ['"abc-gzip"', 'W/"abc-gzip"', '"x", "abc-gzip"', "*", " * "])
-def test_a_caller_that_has_it_gets_304_with_what_caches_go_by_and_no_body(known: str) -> None:
-    got = sent(Answer(Label("abc", at=NOON), GZIP, BODY, (("X-More", "1"),)), If_None_Match=known)
+def test_a_304_has_the_validators_and_caching_headers_and_no_body(known: str) -> None:
+    got = sent(Answer(Validators("abc", at=NOON), GZIP, BODY, (("X-More", "1"),)), If_None_Match=known)
     assert (got.status_code, got.content) == (304, b"")
     assert dict(got.headers) == {
         "etag": '"abc-gzip"',
@@ -87,13 +93,13 @@ def test_a_caller_that_has_it_gets_304_with_what_caches_go_by_and_no_body(known:
     }
 
 
-@pytest.mark.parametrize("known", ['"abc"', '"abc-zstd"', '"other"', ""])
-def test_a_caller_that_has_another_form_or_another_answer_gets_it(known: str) -> None:
-    got = sent(Answer(Label("abc"), GZIP, BODY), If_None_Match=known)
+@pytest.mark.parametrize("known", ['"abc"', '"abc-zstd"', '"other"', "", "abc-gzip", '"*"'])
+def test_the_tag_of_another_answer_or_coding_gets_a_200(known: str) -> None:
+    got = sent(Answer(Validators("abc"), GZIP, BODY), If_None_Match=known)
     assert (got.status_code, got.content) == (200, GZIP.encode(BODY))
 
 
-def test_a_tag_changes_with_each_part_and_with_nothing_else() -> None:
+def test_a_tag_changes_with_each_part_only() -> None:
     parts: list[tuple[object, ...]] = [
         ("/a", 1, None),
         ("/b", 1, None),
@@ -107,13 +113,13 @@ def test_a_tag_changes_with_each_part_and_with_nothing_else() -> None:
 
 
 def test_a_tag_changes_with_the_code_that_renders(tmp_path: Path) -> None:
-    """Two copies of the service in processes of their own; one has a comment more."""
+    """Copies of the service run in their own processes; in some of them a file has one more comment."""
 
-    def tag(**more: str) -> str:
-        root = tmp_path / "-".join(["copy", *more])
+    def tag(**changed: str) -> str:
+        root = tmp_path / "-".join(["copy", *changed])
         for part in ("analytics_service", "sql"):
             shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-        for name, suffix in more.items():
+        for name, suffix in changed.items():
             with next((root / name).rglob(f"*.{suffix}")).open("a") as file:
                 file.write("\n-- more\n" if suffix == "sql" else "\n# more\n")
         code = "from analytics_service.http.answer import tag_of; print(tag_of(['x']))"
@@ -124,5 +130,5 @@ def test_a_tag_changes_with_the_code_that_renders(tmp_path: Path) -> None:
     assert len(set(tags)) == len(tags)
 
 
-def test_the_tag_of_a_body_changes_with_it() -> None:
+def test_the_tag_of_a_body_changes_with_the_body() -> None:
     assert tag_of_body(b"a") == tag_of_body(b"a") != tag_of_body(b"b")

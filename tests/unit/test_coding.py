@@ -1,11 +1,11 @@
-"""Which content coding a caller gets, and what bodies become in it."""
+"""Negotiation of content codings, and encoding of bodies."""
 
 import gzip
 import sys
 
 import pytest
 
-from analytics_service.http.coding import IDENTITY, Coding, chosen
+from analytics_service.http.coding import IDENTITY, Coding, negotiate
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -31,7 +31,7 @@ ZSTD, GZIP = Coding("zstd"), Coding("gzip")
         ("zstd;q=0.9, gzip", GZIP),
         ("gzip;q=0.8,zstd ; q=0.8", ZSTD),
         ("gzip;q=1.000, zstd;q=0.999", GZIP),
-        # A coding that is named goes before what is merely not ruled out, whatever its q.
+        # A named coding is preferred to one that is merely not ruled out, whatever its q.
         ("gzip;q=0.001", GZIP),
         ("gzip;q=0.5, identity", IDENTITY),
         ("gzip;q=0.5, identity;q=0.5", GZIP),
@@ -45,11 +45,11 @@ ZSTD, GZIP = Coding("zstd"), Coding("gzip")
         ("identity;q=0, gzip", Coding("gzip", only=True)),
         ("*;q=0, gzip", Coding("gzip", only=True)),
         ("identity;q=0, *", Coding("zstd", only=True)),
-        # Nothing is left that could be sent; a body as it is beats an error.
+        # Every coding is ruled out; an uncoded body is better than an error.
         ("identity;q=0", IDENTITY),
         ("*;q=0", IDENTITY),
         ("identity;q=0, br", IDENTITY),
-        # What cannot be read is not wanted.
+        # A malformed q counts as 0.
         ("gzip;q=x", IDENTITY),
         ("gzip;q=2", IDENTITY),
         ("gzip;level=1", IDENTITY),
@@ -57,33 +57,33 @@ ZSTD, GZIP = Coding("zstd"), Coding("gzip")
     ],
 )
 def test_the_coding_of_an_accept_encoding_header(accept: str | None, coding: Coding) -> None:
-    assert chosen(accept) == coding
+    assert negotiate(accept) == coding
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_body_in_a_coding_is_smaller_and_decodes_to_itself(name: str) -> None:
+def test_an_encoded_body_is_smaller_and_decodes_to_the_original(name: str) -> None:
     encoded = Coding(name).encode(LONG)
     assert len(encoded) < len(LONG) / 5
     assert DECODERS[name](encoded) == LONG
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_short_body_stays_as_it_is_unless_that_is_ruled_out(name: str) -> None:
+def test_a_short_body_is_not_encoded_unless_uncoded_bodies_are_ruled_out(name: str) -> None:
     assert Coding(name).encode(SHORT) is SHORT
     assert DECODERS[name](Coding(name, only=True).encode(SHORT)) == SHORT
 
 
 @pytest.mark.parametrize(("size", "same"), [(1023, True), (1024, False)])
-def test_from_a_kilobyte_on_bodies_are_compressed(size: int, same: bool) -> None:
+def test_bodies_of_at_least_a_kilobyte_are_compressed(size: int, same: bool) -> None:
     body = b"a" * size
     assert (GZIP.encode(body) is body) is same
 
 
-def test_identity_leaves_bodies_alone() -> None:
+def test_identity_does_not_change_bodies() -> None:
     assert IDENTITY.encode(LONG) is LONG
 
 
-def test_each_form_has_a_suffix_of_its_own() -> None:
-    forms = [IDENTITY, GZIP, ZSTD, Coding("gzip", only=True), Coding("zstd", only=True)]
+def test_each_coding_has_its_own_suffix() -> None:
+    codings = [IDENTITY, GZIP, ZSTD, Coding("gzip", only=True), Coding("zstd", only=True)]
     assert IDENTITY.suffix == ""
-    assert len({form.suffix for form in forms}) == len(forms)
+    assert len({coding.suffix for coding in codings}) == len(codings)

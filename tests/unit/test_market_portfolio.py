@@ -1,61 +1,102 @@
-"""Everything of one address, worked out by hand on round numbers."""
+"""Portfolios of an address, with the round numbers of the small protocol worked out by hand."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from analytics_service.market.portfolio import BorrowTotals, Debt, Receipts, WalletBalance, portfolio
+from analytics_service.market.portfolio import (
+    BorrowTotals,
+    Debt,
+    SplitAmount,
+    WalletBalance,
+    portfolio,
+)
 from analytics_service.market.positions import Account, Holding, Position, Stake
 from analytics_service.market.rates import MarketRate
 from analytics_service.market.shares import Claim
 from analytics_service.market.unlocks import UnlockAmounts
-from tests.unit.world import AT, ORB, POSITION, PTK, USDT, WORLD, arrangement
+from tests.unit.small_protocol import AT, CONTEXT, HEL, ORB, POSITION, PTK, USDT, arrangement
 
 D = Decimal
 
-PORTFOLIO = portfolio(POSITION, [arrangement()], WORLD, AT)
+PORTFOLIO = portfolio(POSITION, [arrangement()], CONTEXT, AT)
+# 100 of 800 million shares of 880 USDT; 0.03 * 10^18 of 20 * 10^18 shares of 30 HEL.
+USDT_DEBT = Debt(USDT, 110_000_000, 100_000_000, MarketRate(D("0.1")))
+HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, MarketRate(D("0.3")))
 
 
-def test_shares_stand_for_their_part_of_the_balance() -> None:
-    own = PORTFOLIO.accounts[0].own
-    # 40 of 400 million shares of 500 ORB; 100 of 800 million shares of 880 USDT.
-    assert own.collaterals == (Claim(ORB, 50_000_000, 40_000_000),)
-    assert own.debts == (Debt(USDT, 110_000_000, 100_000_000, MarketRate(D("0.1"))),)
-    assert own.debts_net_rate == MarketRate(D("0.1"))
+def test_shares_represent_their_part_of_the_balance() -> None:
+    totals = PORTFOLIO.accounts[0].totals
+    # 40 of 400 million shares of 500 ORB.
+    assert totals.collaterals == (Claim(ORB, 50_000_000, 40_000_000),)
+    assert totals.debts == (USDT_DEBT,)
+    assert totals.debts_net_rate == MarketRate(D("0.1"))
 
 
-def test_health_is_secured_value_over_debt_and_a_boost_for_staking() -> None:
+def test_the_net_rate_of_debts_is_weighted_by_the_value_of_what_is_owed() -> None:
+    """110 USD at 10 % and 90 USD at 30 % cost 11 + 27 = 38 USD a year on 200. Weighted by shares it would be 0.175."""
+    totals = PORTFOLIO.accounts[2].totals
+    assert totals.debts == (HEL_DEBT, USDT_DEBT)
+    assert totals.debts_net_rate == MarketRate(D("0.19"))
+
+
+def test_totals_sum_claims_and_debts_by_asset_over_all_accounts() -> None:
+    """220 USD at 10 % and 90 USD at 30 % cost 22 + 27 = 49 USD a year on 310."""
+    totals = PORTFOLIO.totals
+    assert totals.collaterals == (Claim(ORB, 70_000_000, 56_000_000),)
+    assert totals.debts == (HEL_DEBT, Debt(USDT, 220_000_000, 200_000_000, MarketRate(D("0.1"))))
+    assert totals.debts_net_rate == MarketRate(D("0.158064516129032258"))
+
+
+def test_health_is_secured_value_over_debt_plus_a_boost_for_staking() -> None:
     health = PORTFOLIO.accounts[0].health
-    # 50 ORB at 8 USD and 75% secure 300 USD of a debt of 110 USD.
+    # 50 ORB at 8 USD and 75 % secure 300 USD of a debt of 110 USD.
     assert health.base == D("2.727272727272727273")
-    # 100 PTK at 0.42 USD weigh double: 84 of the 200 USD that half the collateral asks for, of at most 0.2.
+    # 100 PTK at 0.42 USD count double: 84 of the 200 USD (half the collateral) that earn the full boost of 0.2.
     assert health.boost == D("0.084")
     assert health.result == D("2.811272727272727273")
 
 
-def test_an_account_without_debt_has_infinite_health() -> None:
-    health = PORTFOLIO.accounts[1].health
-    assert (str(health.base), health.boost, str(health.result)) == ("Infinity", D(0), "Infinity")
+def test_health_counts_all_debts_of_the_account() -> None:
+    """20 ORB at 8 USD and 75 % secure 120 USD of debts of 90 and 110 USD."""
+    assert PORTFOLIO.accounts[2].health.result == D("0.6")
 
 
-def test_totals_sum_over_accounts_by_asset() -> None:
-    accounts = (
-        Account(0, (Holding(ORB, 40_000_000),), (Holding(USDT, 100_000_000),)),
-        Account(1, (Holding(ORB, 8_000_000),), (Holding(USDT, 200_000_000),)),
-    )
-    totals = portfolio(Position("a", accounts), [], WORLD, AT).totals
-    assert totals.collaterals == (Claim(ORB, 60_000_000, 48_000_000),)
-    assert totals.debts == (Debt(USDT, 330_000_000, 300_000_000, MarketRate(D("0.1"))),)
+def test_a_stake_boosts_only_the_account_that_it_is_staked_for() -> None:
+    accounts = (Account(0, (Holding(ORB, 40_000_000),), (Holding(USDT, 100_000_000),)),)
+    stakes = (Stake(1, 5, 100_000_000, False, None, D(0)),)
+    assert portfolio(Position("a", accounts, stakes=stakes), [], CONTEXT, AT).accounts[0].health.boost == 0
 
 
-def test_lent_assets_are_what_their_receipts_redeem() -> None:
-    (lent,) = PORTFOLIO.lends
-    assert lent.receipt_amounts == Receipts(10_000_000, 5_000_000)
-    assert lent.origin_equivalent == Receipts(12_000_000, 6_000_000)
-    assert lent.origin_equivalent.total == 18_000_000
-    assert lent.market_rate == PORTFOLIO.lend_net_rate == MarketRate(D("0.05"))
+def test_receipts_are_converted_to_the_lent_asset_at_its_own_redemption_ratio() -> None:
+    """1.2 USDT and 2.5 HEL for each receipt."""
+    helion, tether = PORTFOLIO.lends
+    assert (helion.asset_id, tether.asset_id) == (HEL, USDT)
+    assert tether.receipt_amounts == SplitAmount(10_000_000, 5_000_000)
+    assert tether.origin_equivalent == SplitAmount(12_000_000, 6_000_000)
+    assert tether.origin_equivalent.total == 18_000_000
+    assert tether.market_rate == MarketRate(D("0.05"))
+    assert helion.receipt_amounts == SplitAmount(6 * 10**15, 24 * 10**14)
+    assert helion.origin_equivalent == SplitAmount(15 * 10**15, 6 * 10**15)
+    assert helion.market_rate == MarketRate(D("0.02"))
 
 
-def test_a_wallet_is_worth_what_its_known_balances_are() -> None:
+def test_the_net_rate_of_lends_is_weighted_by_the_value_of_the_lent_assets() -> None:
+    """18 USD at 5 % and 42 USD at 2 % earn 0.90 + 0.84 = 1.74 USD a year on 60.
+
+    Receipts counted as if they were the asset would weigh 15 and 16.80 USD: 0.034.
+    """
+    assert PORTFOLIO.lend_net_rate == MarketRate(D("0.029"))
+
+
+def test_an_asset_without_a_price_does_not_count_in_a_net_rate() -> None:
+    unpriced = {asset_id: price for asset_id, price in CONTEXT.prices.items() if asset_id != HEL}
+    context = replace(CONTEXT, prices=unpriced)
+    found = portfolio(POSITION, [], context, AT)
+    assert (found.lend_net_rate, found.totals.debts_net_rate) == (MarketRate(D("0.05")), MarketRate(D("0.1")))
+
+
+def test_a_wallet_is_worth_the_balances_of_known_assets() -> None:
     assert PORTFOLIO.wallet == (
         WalletBalance(USDT, 1_234_500_000, "known"),
         WalletBalance("native;mystery", 7, "unknown"),
@@ -63,19 +104,13 @@ def test_a_wallet_is_worth_what_its_known_balances_are() -> None:
     assert PORTFOLIO.wallet_value == D("1234.5")
 
 
-def test_staking_lists_pools_with_a_stake() -> None:
+def test_staking_lists_only_pools_with_a_stake() -> None:
     staking = PORTFOLIO.staking
     assert (staking.asset_id, staking.bonding_sum, staking.unbonding_sum) == (PTK, 100_000_000, 2_000_000)
     assert [(pool.pool.index, pool.amount_sum) for pool in staking.pools] == [(1, 100_000_000)]
 
 
-def test_stakes_for_another_account_do_not_boost() -> None:
-    accounts = (Account(0, (Holding(ORB, 40_000_000),), (Holding(USDT, 100_000_000),)),)
-    stakes = (Stake(1, 5, 100_000_000, False, None, D(0)),)
-    assert portfolio(Position("a", accounts, stakes=stakes), [], WORLD, AT).accounts[0].health.boost == 0
-
-
-def test_unlocks_are_as_of_the_instant_asked_for() -> None:
+def test_unlock_amounts_are_those_at_the_given_instant() -> None:
     unlocks = PORTFOLIO.unlocks
     expected = UnlockAmounts(
         amount=1_000_000_000,
@@ -87,16 +122,16 @@ def test_unlocks_are_as_of_the_instant_asked_for() -> None:
     assert (unlocks.arrangements[0].amounts, unlocks.totals) == (expected, expected)
 
 
-def test_the_last_claim_is_the_newest_of_all_arrangements() -> None:
+def test_the_last_claim_is_the_latest_over_all_arrangements() -> None:
     earlier = arrangement(last_claimed_at=AT - timedelta(days=1))
     never = arrangement(last_claimed_at=None)
-    assert portfolio(POSITION, [earlier, arrangement(), never], WORLD, AT).unlocks.last_claimed_at == AT
-    assert portfolio(POSITION, [never], WORLD, AT).unlocks.last_claimed_at is None
+    assert portfolio(POSITION, [earlier, arrangement(), never], CONTEXT, AT).unlocks.last_claimed_at == AT
+    assert portfolio(POSITION, [never], CONTEXT, AT).unlocks.last_claimed_at is None
 
 
-def test_an_address_without_a_position_has_nothing() -> None:
-    nothing = portfolio(Position("a"), [], WORLD, datetime(2026, 1, 1, tzinfo=UTC))
-    assert (nothing.accounts, nothing.lends, nothing.wallet, nothing.wallet_value) == ((), (), (), D(0))
-    assert nothing.totals == BorrowTotals((), (), MarketRate(D(0)))
-    assert (nothing.staking.pools, nothing.staking.bonding_sum) == ((), 0)
-    assert (nothing.unlocks.arrangements, nothing.unlocks.totals) == ((), UnlockAmounts())
+def test_an_address_without_a_position_has_an_empty_portfolio() -> None:
+    empty = portfolio(Position("a"), [], CONTEXT, datetime(2026, 1, 1, tzinfo=UTC))
+    assert (empty.accounts, empty.lends, empty.wallet, empty.wallet_value) == ((), (), (), D(0))
+    assert empty.totals == BorrowTotals((), (), MarketRate(D(0)))
+    assert (empty.staking.pools, empty.staking.bonding_sum) == ((), 0)
+    assert (empty.unlocks.arrangements, empty.unlocks.totals) == ((), UnlockAmounts())

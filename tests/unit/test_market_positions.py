@@ -1,4 +1,4 @@
-"""What shares stand for, how safe accounts are, what stakes weigh, who is active, what an address is."""
+"""Claims behind shares, health of accounts, weights of stakes, activity, and addresses."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ from analytics_service.market.shares import (
     debt_claims,
     principal_of,
 )
-from analytics_service.market.staking import health_weighted_value, staked_in_pool
+from analytics_service.market.staking import health_weighted_value
 
 D = Decimal
 HALF = D("0.5")
@@ -63,12 +63,12 @@ def pool(index: int, health_weight: str) -> StakingPool:
     return StakingPool(index, 86_400, D(1), D(1), D(health_weight), D(1), 0)
 
 
-def test_shares_stand_for_their_part_of_the_balance_rounded_down() -> None:
-    """Of a balance of 10 and 3 shares, each share is 3.33 and two are 6.67."""
+def test_shares_represent_their_part_of_the_balance_rounded_down() -> None:
+    """With a balance of 10 and 3 shares, one share is 3.33 and two are 6.67."""
     assert [principal_of(shares, debt_market(10, 3)) for shares in (0, 1, 2, 3)] == [0, 3, 6, 10]
 
 
-def test_shares_of_a_market_that_is_empty_or_missing_stand_for_nothing() -> None:
+def test_shares_of_an_empty_or_missing_market_represent_nothing() -> None:
     assert principal_of(5, debt_market(0, 0)) == 0
     assert principal_of(5, None) == 0
 
@@ -77,27 +77,27 @@ def test_shares_of_a_market_that_is_empty_or_missing_stand_for_nothing() -> None
     st.lists(st.integers(0, 2**128), min_size=1),
     st.integers(0, 2**256),
 )
-def test_what_all_accounts_owe_is_never_more_than_the_balance(shares: list[int], balance: int) -> None:
+def test_all_accounts_together_never_owe_more_than_the_balance(shares: list[int], balance: int) -> None:
     market = debt_market(balance, sum(shares))
     owed = sum(principal_of(one, market) for one in shares)
     assert owed <= balance
     assert market.shares == 0 or owed > balance - len(shares)
 
 
-def test_claims_come_from_the_market_of_their_side() -> None:
+def test_collateral_and_debt_claims_come_from_their_own_market() -> None:
     market = Market("a", None, CollateralMarket(COLLATERAL, 40, 40), debt_market(30, 20))
     holdings = (Holding("a", 10), Holding("gone", 7))
     assert collateral_claims(holdings, {"a": market}) == (Claim("a", 10, 10), Claim("gone", 0, 7))
     assert debt_claims(holdings, {"a": market}) == (Claim("a", 15, 10), Claim("gone", 0, 7))
 
 
-def test_claim_totals_add_up_by_asset_in_order_of_id() -> None:
+def test_claim_totals_are_sums_by_asset_in_order_of_id() -> None:
     claims = [Claim("b", 1, 2), Claim("a", 10, 20), Claim("b", 100, 200)]
     assert claim_totals(claims) == (Claim("a", 10, 20), Claim("b", 101, 202))
 
 
 def test_health_is_secured_value_over_debt_plus_the_boost_of_the_stake() -> None:
-    """(1000 * 0.8 + 500 * 0.6) / 400 = 2.75. A full boost of 0.1 takes 5 % of 1500 = 75 USD; 30 USD are 0.4 of it."""
+    """(1000 * 0.8 + 500 * 0.6) / 400 = 2.75. The full boost of 0.1 takes 5 % of 1500 = 75 USD; 30 USD are 0.4 of it."""
     collaterals = [(D(1000), D("0.8")), (D(500), D("0.6"))]
     health = account_health(collaterals, D(400), D(30), CONFIG)
     assert health == Health(D("2.75"), D("0.04"))
@@ -105,36 +105,35 @@ def test_health_is_secured_value_over_debt_plus_the_boost_of_the_stake() -> None
 
 
 @pytest.mark.parametrize(("staked", "boost"), [("0", "0"), ("5", "0.1"), ("5.01", "0.1"), ("1000", "0.1")])
-def test_the_boost_ends_at_the_modifier(staked: str, boost: str) -> None:
-    """A full boost takes 5 % of 100 USD."""
+def test_the_boost_never_exceeds_the_modifier(staked: str, boost: str) -> None:
+    """The full boost takes 5 % of 100 USD."""
     assert account_health([(D(100), HALF)], D(60), D(staked), CONFIG).boost == D(boost)
 
 
-def test_the_boost_is_full_where_no_stake_is_required() -> None:
+def test_the_boost_is_full_if_no_stake_is_required() -> None:
     free = replace(CONFIG, stake_collateral_ratio=D(0))
     assert account_health([(D(100), HALF)], D(60), D(0), free).boost == D("0.1")
 
 
-def test_an_account_without_debt_is_infinitely_healthy() -> None:
+def test_health_is_infinite_without_debt() -> None:
     health = account_health([(D(100), HALF)], D(0), D(50), CONFIG)
     assert (health.base, health.boost, health.result) == (INFINITE, D(0), INFINITE)
     assert str(health.result) == "Infinity"
 
 
-def test_debt_without_collateral_has_no_health_and_no_boost() -> None:
+def test_health_and_boost_are_zero_without_collateral() -> None:
     assert account_health([], D(10), D(50), CONFIG) == Health(D(0), D(0))
 
 
-def test_stakes_weigh_by_pool_for_their_own_account_only() -> None:
-    """2 tokens at weight 0.5 and 3 at weight 1.25 are 4.75 tokens of 2 USD."""
+def test_stakes_count_for_their_own_account_with_the_weight_of_their_pool() -> None:
+    """2 tokens with weight 0.5 and 3 with weight 1.25 count as 4.75 tokens of 2 USD."""
     stakes = [stake(0, 1, 2_000_000), stake(1, 1, 3_000_000), stake(1, 2, 9_000_000), stake(7, 1, 9_000_000)]
     pools = {0: pool(0, "0.5"), 1: pool(1, "1.25")}
     assert health_weighted_value(stakes, 1, pools, 6, D(2)) == D("9.5")
     assert health_weighted_value(stakes, 3, pools, 6, D(2)) == 0
-    assert staked_in_pool(stakes, 1) == 12_000_000
 
 
-def test_activity_counts_who_owes_and_who_lends() -> None:
+def test_activity_counts_borrowers_borrow_accounts_and_lenders() -> None:
     owing, idle = Account(0, debts=(Holding("a", 1),)), Account(1, debts=(Holding("a", 0),))
     positions = [
         Position("x", accounts=(owing, idle, owing), lends=(LendPosition("a", 0, 1),)),
@@ -145,7 +144,7 @@ def test_activity_counts_who_owes_and_who_lends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"),
+    ("given", "stored"),
     [
         ("A12UEL5L", "a12uel5l"),
         ("abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw", "abcdef1qpzry9x8gf2tvdw0s3jn54khce6mua7lmqqqxw"),
@@ -156,9 +155,9 @@ def test_activity_counts_who_owes_and_who_lends() -> None:
         ("0x" + "Ab" * 20, "0x" + "ab" * 20),
     ],
 )
-def test_addresses_are_bech32_or_hex_and_are_known_in_lower_case(given: str, meant: str) -> None:
-    """The bech32 strings are the valid ones of BIP 173."""
-    assert parse_address(given) == meant
+def test_bech32_and_hex_addresses_are_stored_in_lower_case(given: str, stored: str) -> None:
+    """The bech32 strings are valid examples of BIP 173."""
+    assert parse_address(given) == stored
 
 
 @pytest.mark.parametrize(
@@ -182,14 +181,14 @@ def test_addresses_are_bech32_or_hex_and_are_known_in_lower_case(given: str, mea
         "ä12uel5l",
     ],
 )
-def test_anything_else_is_no_address(text: str) -> None:
-    """Among them the invalid strings of BIP 173."""
+def test_anything_else_is_not_an_address(text: str) -> None:
+    """The examples include the invalid ones of BIP 173."""
     with pytest.raises(ValueError, match="must be bech32 with a valid checksum, or 0x and 40 hex digits"):
         parse_address(text)
 
 
 @given(st.binary(min_size=1, max_size=40))
-def test_an_encoded_address_is_one_and_one_wrong_character_is_noticed(payload: bytes) -> None:
+def test_an_encoded_address_is_valid_and_a_wrong_character_is_detected(payload: bytes) -> None:
     address = bech32_address("ptcl", payload)
     assert parse_address(address) == parse_address(address.upper()) == address
     wrong = "q" if address[-1] != "q" else "p"
@@ -203,6 +202,6 @@ def test_an_address_is_encoded_as_bip_173_does() -> None:
     assert bech32_address("bc", payload)[3:-6] == "w508d6qejxtdg4y5r3zarvary0c5xw7k"
 
 
-def test_a_payload_too_long_for_an_address_is_refused() -> None:
+def test_a_payload_that_is_too_long_for_an_address_is_refused() -> None:
     with pytest.raises(ValueError, match="60 bytes do not fit"):
         bech32_address("ptcl", bytes(60))

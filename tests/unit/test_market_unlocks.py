@@ -1,4 +1,4 @@
-"""Unlock arrangements, at, before and after each of their instants."""
+"""Unlock arrangements before, at and after each of their instants."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from analytics_service.market.unlocks import (
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
-# 1000 over 10 days, 100 a day; 150 have been claimed.
+# 1000 over 10 days, 100 per day; 150 are claimed.
 LINEAR = Arrangement(
     address="0x1",
     index=0,
@@ -53,24 +53,24 @@ LUMP = replace(LINEAR, kind=ScheduleKind.LUMP_SUM, ends_at=None)
         (99 * DAY, 1000),
     ],
 )
-def test_a_linear_schedule_unlocks_in_proportion_rounded_down(after: timedelta, unlocked: int) -> None:
+def test_a_linear_schedule_unlocks_in_proportion_to_time_rounded_down(after: timedelta, unlocked: int) -> None:
     """A hundredth of ten days is 2 h 24 min."""
     amounts = unlock_amounts(LINEAR, BEGIN + after)
     assert (amounts.unlocked, amounts.locked) == (unlocked, 1000 - unlocked)
 
 
 @pytest.mark.parametrize(("after", "unlocked"), [(-SECOND, 0), (0 * DAY, 1000), (DAY, 1000)])
-def test_a_lump_sum_unlocks_whole_when_it_begins(after: timedelta, unlocked: int) -> None:
+def test_a_lump_sum_unlocks_all_when_it_begins(after: timedelta, unlocked: int) -> None:
     assert unlocked_at(LUMP, BEGIN + after) == unlocked
 
 
-def test_a_linear_schedule_without_length_unlocks_whole_when_it_begins() -> None:
+def test_a_linear_schedule_of_zero_length_unlocks_all_when_it_begins() -> None:
     instant = replace(LINEAR, ends_at=BEGIN)
     assert [unlocked_at(instant, BEGIN + after) for after in (-SECOND, 0 * DAY)] == [0, 1000]
 
 
 @pytest.mark.parametrize(("days", "claimable"), [(0, 0), (1, 0), (2, 50), (10, 850), (99, 850)])
-def test_what_is_unlocked_and_not_claimed_is_claimable(days: int, claimable: int) -> None:
+def test_unlocked_amounts_are_claimable_until_claimed(days: int, claimable: int) -> None:
     assert unlock_amounts(LINEAR, BEGIN + days * DAY).claimable == claimable
 
 
@@ -82,7 +82,7 @@ def test_what_is_unlocked_and_not_claimed_is_claimable(days: int, claimable: int
         (20 * DAY, UnlockAmounts(1000, 150, 0, 1000, 0, 0, 850)),
     ],
 )
-def test_all_that_is_unclaimed_expires_at_once_while_the_schedule_goes_on(
+def test_all_unclaimed_amounts_expire_at_once_while_the_schedule_goes_on(
     after: timedelta, expected: UnlockAmounts
 ) -> None:
     assert unlock_amounts(replace(LINEAR, expires_at=BEGIN + 6 * DAY), BEGIN + after) == expected
@@ -97,30 +97,30 @@ def test_all_that_is_unclaimed_expires_at_once_while_the_schedule_goes_on(
         (20 * DAY, UnlockAmounts(1000, 150, 250, 1000, 0, 600, 0)),
     ],
 )
-def test_reclamation_takes_what_is_locked_then_and_leaves_the_rest_claimable(
+def test_reclamation_takes_the_locked_amount_and_leaves_the_rest_claimable(
     after: timedelta, expected: UnlockAmounts
 ) -> None:
     assert unlock_amounts(replace(LINEAR, reclaimed_at=BEGIN + 4 * DAY), BEGIN + after) == expected
 
 
-def test_what_is_reclaimed_before_it_expires_never_expires() -> None:
+def test_an_arrangement_reclaimed_before_it_expires_never_expires() -> None:
     both = replace(LINEAR, reclaimed_at=BEGIN + 4 * DAY, expires_at=BEGIN + 6 * DAY)
     assert unlock_amounts(both, BEGIN + 7 * DAY) == UnlockAmounts(1000, 150, 250, 700, 300, 600, 0)
 
 
 @pytest.mark.parametrize("days", [6, 8])
-def test_reclamation_finds_nothing_left_once_it_expired(days: int) -> None:
+def test_reclamation_of_an_expired_arrangement_takes_nothing(days: int) -> None:
     both = replace(LINEAR, reclaimed_at=BEGIN + days * DAY, expires_at=BEGIN + 6 * DAY)
     assert unlock_amounts(both, BEGIN + 9 * DAY) == UnlockAmounts(1000, 150, 0, 900, 100, 0, 850)
 
 
-def test_what_was_claimed_ahead_of_the_schedule_is_not_reclaimed() -> None:
-    """150 are claimed when 100 have unlocked."""
+def test_amounts_claimed_ahead_of_the_schedule_are_not_reclaimed() -> None:
+    """150 are claimed when 100 are unlocked."""
     early = replace(LINEAR, reclaimed_at=BEGIN + DAY)
     assert unlock_amounts(early, BEGIN + 2 * DAY) == UnlockAmounts(1000, 150, 0, 200, 800, 850, 0)
 
 
-def test_a_lump_sum_reclaimed_before_it_begins_is_lost_whole() -> None:
+def test_a_lump_sum_reclaimed_before_it_begins_is_reclaimed_entirely() -> None:
     lost = replace(LUMP, claimed=0, reclaimed_at=BEGIN - DAY)
     assert unlock_amounts(lost, BEGIN) == UnlockAmounts(1000, 0, 0, 1000, 0, 1000, 0)
 
@@ -136,7 +136,7 @@ instants = st.integers(-5, 25).map(lambda days: BEGIN + days * DAY)
     instants,
     st.fractions(0, 1),
 )
-def test_every_unit_is_accounted_for_once(
+def test_every_unit_is_accounted_for_exactly_once(
     amount: int,
     ends: datetime | None,
     expires: datetime | None,
@@ -144,7 +144,7 @@ def test_every_unit_is_accounted_for_once(
     at: datetime,
     part: Fraction,
 ) -> None:
-    """Claimed, claimable, reclaimed, expired, or locked and still to come."""
+    """Each is claimed, claimable, reclaimed, expired, or locked and still to unlock."""
     bare = replace(LINEAR, amount=amount, claimed=0, ends_at=ends, expires_at=expires, reclaimed_at=reclaimed)
     one = replace(bare, claimed=int(unlock_amounts(bare, at).claimable * part))
     amounts = unlock_amounts(one, at)
@@ -154,21 +154,27 @@ def test_every_unit_is_accounted_for_once(
     assert accounted == amount if gone else accounted + amounts.locked == amount
 
 
-def test_totals_add_up_each_amount() -> None:
+def test_totals_sum_each_amount() -> None:
     amounts = [UnlockAmounts(1, 2, 3, 4, 5, 6, 7), UnlockAmounts(10, 20, 30, 40, 50, 60, 70)]
     assert unlock_totals(amounts) == UnlockAmounts(11, 22, 33, 44, 55, 66, 77)
     assert unlock_totals([]) == UnlockAmounts()
 
 
-def test_groups_add_up_arrangements_but_count_what_a_member_stakes_and_holds_once() -> None:
+def test_groups_sum_arrangements_but_count_each_members_stake_and_holding_once() -> None:
     second = replace(LINEAR, index=1, amount=500, claimed=0, reclaimed_at=BEGIN)
     other = replace(LUMP, address="0x2", staked=100, held=1)
     investor = replace(LINEAR, member_class=MemberClass.INVESTOR, expires_at=BEGIN)
     team, advisors, investors = unlock_groups([LINEAR, second, other, investor], BEGIN + 5 * DAY)
     assert team.member_class is MemberClass.TEAM
-    assert (team.amount, team.amount_claimed, team.amount_claimable) == (2500, 300, 350 + 0 + 850)
-    assert (team.amount_unlocked, team.amount_locked) == (500 + 250 + 1000, 500 + 250)
-    assert (team.amount_reclaimed, team.amount_expired) == (500, 0)
-    assert (team.amount_staked, team.amount_held) == (107, 4)
-    assert (advisors.member_class, advisors.amount, advisors.amount_held) == (MemberClass.ADVISOR, 0, 0)
-    assert (investors.amount, investors.amount_expired) == (1000, 850)
+    assert team.amounts == UnlockAmounts(
+        amount=2500,
+        claimed=300,
+        claimable=350 + 0 + 850,
+        unlocked=500 + 250 + 1000,
+        locked=500 + 250,
+        reclaimed=500,
+        expired=0,
+    )
+    assert (team.staked, team.held) == (107, 4)
+    assert (advisors.member_class, advisors.amounts, advisors.held) == (MemberClass.ADVISOR, UnlockAmounts(), 0)
+    assert (investors.amounts.amount, investors.amounts.expired) == (1000, 850)

@@ -17,6 +17,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
+from analytics_service.market.prices import Price, quantize_price
 from analytics_service.market.rates import MarketRate, apy, net_rate, quantize_rate
 from analytics_service.market.supply import SupplyPool, Tvl, market_supply
 from analytics_service.market.values import (
@@ -27,6 +28,8 @@ from analytics_service.market.values import (
     usd_value,
     with_receipt_prices,
 )
+from analytics_service.store.columns import quantize_ratio
+from analytics_service.store.prices import price_frame
 
 D = Decimal
 RATIO = D("0.5")
@@ -57,7 +60,7 @@ def asset(key: str, decimals: int, kind: AssetKind = AssetKind.REGULAR, receipt:
         (7, 0, "0.1", "0.7"),
     ],
 )
-def test_a_value_is_the_amount_in_standard_units_times_the_price_with_ties_to_even(
+def test_a_value_is_the_amount_in_standard_units_times_the_price_rounded_half_to_even(
     amount: int, decimals: int, price: str, usd: str
 ) -> None:
     """1.5, 0.5 and 2.5 units of the 18th decimal become 2, 0 and 2."""
@@ -76,26 +79,26 @@ def test_values_drop_trailing_zeros() -> None:
 
 
 @given(amounts, amounts)
-def test_fractions_have_18_decimals_half_to_even_and_nothing_of_nothing_is_nothing(part: int, whole: int) -> None:
+def test_fractions_are_rounded_half_to_even_to_18_decimals_and_are_0_of_0(part: int, whole: int) -> None:
     expected = Fraction(round(Fraction(part, whole) * 10**18), 10**18) if whole else 0
     assert Fraction(fraction(part, whole)) == expected
 
 
 def test_a_receipt_token_redeems_its_part_of_the_principal_rounded_down() -> None:
-    """7 receipts share a principal of 10: each redeems 1.428571 of it, 5 redeem 7.14."""
+    """7 receipts share a principal of 10: one redeems 1.428571 of it, and 5 redeem 7.14."""
     market = lend(10, 7)
     assert redemption_ratio(market) == D("1.428571428571428571")
     assert origin_equivalent(5, market) == 7
     assert origin_equivalent(7, market) == 10
 
 
-def test_a_receipt_token_stands_for_one_of_its_origin_while_there_are_none() -> None:
+def test_the_redemption_ratio_is_1_while_there_are_no_receipts() -> None:
     assert redemption_ratio(lend(0, 0)) == 1
     assert origin_equivalent(5, lend(0, 0)) == 5
     assert redemption_ratio(lend(0, 3)) == 0
 
 
-def test_a_receipt_token_without_an_oracle_price_is_worth_its_origin_times_the_ratio() -> None:
+def test_the_price_of_a_receipt_token_without_an_oracle_price_is_that_of_its_origin_times_the_ratio() -> None:
     assets = {one.id: one for one in (asset("a", 6, receipt="native;ra"), asset("b", 6, receipt="native;rb"))}
     markets = [
         Market("native;a", lend(110, 100), None, None),
@@ -112,7 +115,7 @@ def debt(balance: int, shares: int) -> DebtMarket:
     return DebtMarket(DEBT, D(0), balance, shares, datetime(2025, 1, 1, tzinfo=UTC), D(0))
 
 
-def test_supplies_are_sums_over_the_markets_with_receipts_apart() -> None:
+def test_supply_sums_markets_and_separates_receipt_tokens() -> None:
     """a at 2 USD: 7 lent, 3 posted with 4 shares, 1 owed with 3. Its receipt at 2.5 USD: 2 posted. b has no price."""
     assets = {
         one.id: one for one in (asset("a", 0, receipt="native;ra"), asset("ra", 0, AssetKind.RECEIPT), asset("b", 0))
@@ -134,7 +137,7 @@ def test_supplies_are_sums_over_the_markets_with_receipts_apart() -> None:
 
 @given(st.lists(st.tuples(amounts, amounts, amounts, prices), max_size=4))
 def test_supply_identities_are_exact(drawn: list[tuple[int, int, int, Decimal]]) -> None:
-    """Also where the sums have more digits than the usual 28."""
+    """Even if the sums have more digits than the default decimal context."""
     assets = [asset(f"a{i}", i, AssetKind.RECEIPT if i % 2 else AssetKind.REGULAR) for i in range(4)]
     markets = [
         Market(one.id, lend(a, 1), CollateralMarket(COLLATERAL, b, b), debt(c, c))
@@ -152,7 +155,7 @@ def test_supply_identities_are_exact(drawn: list[tuple[int, int, int, Decimal]])
 
 @pytest.mark.parametrize("apr", ["0", "0.000000000000000001", "0.0432", "0.3", "1", "12.5", "100"])
 def test_the_apy_compounds_the_apr_every_second_of_a_365_day_year(apr: str) -> None:
-    """The oracle is e to the power of n * ln(1 + apr/n), with 200 digits."""
+    """The expected value is e to the power of n * ln(1 + apr/n), with 200 digits."""
     with localcontext(prec=200):
         grown = (31_536_000 * (1 + D(apr) / 31_536_000).ln()).exp() - 1
         expected = grown.quantize(D("1e-18"))
@@ -160,27 +163,76 @@ def test_the_apy_compounds_the_apr_every_second_of_a_365_day_year(apr: str) -> N
 
 
 def test_ten_percent_compounds_to_just_less_than_e_to_a_tenth() -> None:
-    """e^0.1 = 1.1051709180756476; compounding n times a year falls short by 0.1^2/(2n) = 1.58549e-10 of it."""
+    """e^0.1 = 1.1051709180756476; compounding n times a year is less by a fraction of 0.1^2/(2n) = 1.58549e-10."""
     assert abs(apy(D("0.1")) - D("0.10517091790042393")) < D("1e-16")
 
 
 @pytest.mark.parametrize("apr", ["-0.01", "100.01", "NaN", "Infinity"])
-def test_what_is_no_apr_is_refused(apr: str) -> None:
+def test_an_apr_outside_its_range_is_refused(apr: str) -> None:
     with pytest.raises(ValueError, match="must be a fraction from 0 to 100"):
         apy(D(apr))
 
 
-def test_rates_keep_18_decimals_half_to_even() -> None:
+def test_rates_are_rounded_half_to_even_to_18_decimals() -> None:
     assert quantize_rate(D("0.0432000000000000005")) == D("0.043200000000000000")
     assert quantize_rate(D("0.0432000000000000015")) == D("0.043200000000000002")
 
 
 def test_a_net_rate_is_weighted_by_value() -> None:
-    """300 USD at 2 % and 100 USD at 10 % earn 16 USD a year on 400."""
+    """300 USD at 2 % and 100 USD at 10 % earn 16 USD per year on 400."""
     assert net_rate([(D(300), D("0.02")), (D(100), D("0.1"))]) == MarketRate(D("0.04"))
 
 
 @pytest.mark.parametrize("parts", [[], [(D(0), D("0.1"))]])
-def test_a_net_rate_of_nothing_is_nothing(parts: list[tuple[Decimal, Decimal]]) -> None:
+def test_a_net_rate_without_any_value_is_0(parts: list[tuple[Decimal, Decimal]]) -> None:
     assert net_rate(parts) == MarketRate(D(0))
     assert net_rate(parts).apy == 0
+
+
+# Just below 10^20, and half a unit of the 18th decimal closer, which rounds up to it.
+BELOW_LIMIT = "99999999999999999999.999999999999999999"
+ROUNDS_TO_LIMIT = "99999999999999999999.9999999999999999995"
+
+
+@pytest.mark.parametrize(
+    ("usd", "kept"),
+    [
+        ("0", "0.000000000000000000"),
+        ("1572.5", "1572.500000000000000000"),
+        ("0.0000000000000000005", "0.000000000000000000"),
+        ("0.0000000000000000015", "0.000000000000000002"),
+        (BELOW_LIMIT, BELOW_LIMIT),
+        ("99999999999999999999.9999999999999999994", BELOW_LIMIT),
+    ],
+)
+def test_prices_are_rounded_half_to_even_to_18_decimals(usd: str, kept: str) -> None:
+    assert quantize_price(D(usd)).as_tuple() == D(kept).as_tuple()
+
+
+NOT_PRICES = ["1E+20", ROUNDS_TO_LIMIT, "1E+60", "1E+400", "-1E-18", "-1E+400", "Infinity", "-Infinity", "NaN", "sNaN"]
+
+
+@pytest.mark.parametrize("usd", NOT_PRICES)
+def test_a_price_that_the_store_cannot_hold_is_refused_as_such(usd: str) -> None:
+    """Not as a failure of decimal arithmetic or of Polars, which would not be attributed to the price."""
+    refused = r"is not a price: it must be finite, not negative and below 10\^20"
+    with pytest.raises(ValueError, match=refused):
+        quantize_price(D(usd))
+    with pytest.raises(ValueError, match=refused):
+        price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(usd))], version=1)
+
+
+def test_the_greatest_price_fits_into_a_batch() -> None:
+    (row,) = price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(BELOW_LIMIT))], version=1).rows()
+    assert row == ("native;a", 1735689600, D(BELOW_LIMIT), 1)
+
+
+@pytest.mark.parametrize("ratio", [BELOW_LIMIT, f"-{BELOW_LIMIT}"])
+def test_a_ratio_may_have_any_magnitude_below_the_limit(ratio: str) -> None:
+    assert quantize_ratio(D(ratio)) == D(ratio)
+
+
+@pytest.mark.parametrize("ratio", ["1E+20", "-1E+20", ROUNDS_TO_LIMIT, f"-{ROUNDS_TO_LIMIT}", "1E+400", "NaN"])
+def test_a_ratio_that_the_store_cannot_hold_is_refused(ratio: str) -> None:
+    with pytest.raises(ValueError, match=r"must be finite and below 10\^20"):
+        quantize_ratio(D(ratio))

@@ -1,4 +1,4 @@
-"""The OpenAPI document and its page, from declarations made up for the purpose."""
+"""The OpenAPI document and its page, from declarations made for these tests."""
 
 import re
 from html import unescape
@@ -35,12 +35,12 @@ NEWEST = Shape(
 ADDRESS = Param("address", str, "an address.", required=True, schema={"type": "string", "examples": ["0x1"]})
 
 
-class Silent(Resource):
+class DeclarationOnly(Resource):
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        raise AssertionError("nobody asks")
+        raise AssertionError("these resources are never called")
 
 
-class Markets(Silent):
+class Markets(DeclarationOnly):
     """Every market.
 
     In the order of names.
@@ -50,14 +50,14 @@ class Markets(Silent):
     shape = Many(MARKET)
 
 
-class Newest(Silent):
+class Newest(DeclarationOnly):
     """The newest market of someone."""
 
     path = (ADDRESS,)
     shape = NEWEST
 
 
-class Hidden(Silent):
+class Hidden(DeclarationOnly):
     """Not in the document."""
 
 
@@ -69,7 +69,7 @@ PAGE = page(DOCUMENT)
 
 
 def body_schema(operation: dict[str, Any], status: str) -> dict[str, Any]:
-    """The schema of an answer, with what it refers to."""
+    """The schema of an answer, with the components that it refers to."""
     response = operation["responses"][status]
     if "$ref" in response:
         response = DOCUMENT["components"]["responses"][response["$ref"].rpartition("/")[2]]
@@ -81,23 +81,23 @@ def accepts(operation: dict[str, Any], status: str, body: object) -> bool:
     return jsonschema_rs.Draft202012Validator(body_schema(operation, status)).is_valid(body)
 
 
-def test_resources_that_say_what_they_answer_are_in() -> None:
+def test_the_document_lists_resources_with_a_shape() -> None:
     assert DOCUMENT["openapi"] == "3.1.0"
     assert list(DOCUMENT["paths"]) == ["/api/v1/markets", "/api/v1/users/{address}/newest"]
     assert DOCUMENT["tags"] == [{"name": "markets"}, {"name": "users"}]
 
 
-def test_what_operators_need_comes_last() -> None:
+def test_tags_for_operators_come_last() -> None:
     routes = [("/healthz", Markets()), ("/api/v1/status/health", Markets()), ("/api/v1/markets", Markets())]
     assert document(routes)["tags"] == [{"name": "markets"}, {"name": "operations"}, {"name": "status"}]
 
 
-def test_an_operation_is_named_and_summed_up() -> None:
+def test_an_operation_has_an_id_from_its_path_and_a_summary_from_its_docstring() -> None:
     assert (MARKETS["operationId"], MARKETS["summary"]) == ("get_markets", "Every market.")
     assert DOCUMENT["paths"]["/api/v1/users/{address}/newest"]["get"]["operationId"] == "get_users_address_newest"
 
 
-def test_a_resource_may_sum_itself_up() -> None:
+def test_a_resource_may_set_its_own_summary() -> None:
     one = Markets()
     one.summary = "The markets of this one."
     assert document([("/m", one)])["paths"]["/m"]["get"]["summary"] == "The markets of this one."  # type: ignore[index]
@@ -117,7 +117,7 @@ def test_parameters() -> None:
 @pytest.mark.parametrize(
     "param", [*params.RANGE, params.ASSET_ID, params.ASSET_IDS, params.WITH_TEXT], ids=lambda param: param.name
 )
-def test_what_the_schema_of_a_parameter_allows_is_what_is_parsed(param: Param) -> None:
+def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -> None:
     validator = jsonschema_rs.Draft202012Validator(dict(param.schema))
     texts = ("", "0", "1", "-1", "200", "10000", "10001", "253402300799", "253402300800", "true", "d", "x")
     for text in (*texts, "none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "UTC"):
@@ -154,7 +154,7 @@ def test_a_list_has_a_count_and_an_object_has_none() -> None:
     ],
     ids=str,
 )
-def test_answers_that_are_not_as_declared_are_told(change: dict[str, object]) -> None:
+def test_the_schema_rejects_answers_that_are_not_as_declared(change: dict[str, object]) -> None:
     market = {"name": "a", "sum": "1", "cap": None, "rate": "0.5", "extra": {"text": None, "value": None}}
     envelope = {"error": None, "status": 200, "status_text": "OK", "count": 1}
     assert accepts(MARKETS, "200", {**envelope, "data": [market]})
@@ -181,7 +181,7 @@ def test_answers_that_are_not_as_declared_are_told(change: dict[str, object]) ->
         (503, "Service Unavailable", {"unavailable": "server"}),
     ],
 )
-def test_every_status_of_the_table_of_errors(status: int, phrase: str, kinds: dict[str, str]) -> None:
+def test_every_status_in_the_table_of_errors_is_described(status: int, phrase: str, kinds: dict[str, str]) -> None:
     assert set(MARKETS["responses"]) == {"200", "304", "400", "404", "405", "406", "500", "503"}
     for kind, scope in kinds.items():
         error = {"kind": kind, "scope": scope, "message": "why"}
@@ -191,7 +191,7 @@ def test_every_status_of_the_table_of_errors(status: int, phrase: str, kinds: di
 
 
 def resolved(reference: dict[str, str]) -> dict[str, Any]:
-    """What a reference into the document leads to."""
+    """The target of a reference into the document."""
     found: Any = DOCUMENT
     for step in reference["$ref"].removeprefix("#/").split("/"):
         found = found[step]
@@ -209,19 +209,19 @@ def test_every_operation_has_a_304_with_the_headers_of_a_200_and_no_body() -> No
         assert headers == {"ETag": True, "Cache-Control": True, "Vary": True, "Last-Modified": False}
 
 
-def test_every_path_takes_the_tags_that_a_caller_has() -> None:
+def test_every_path_accepts_if_none_match() -> None:
     for item in DOCUMENT["paths"].values():
         (parameter,) = map(resolved, item["parameters"])
         assert (parameter["name"], parameter["in"], parameter["required"]) == ("If-None-Match", "header", False)
 
 
-def test_each_schema_is_a_schema() -> None:
+def test_each_schema_is_valid() -> None:
     for schema in DOCUMENT["components"]["schemas"].values():
         jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
 
 
 class Links(HTMLParser):
-    """Collects where a page points to, its anchors, and its elements."""
+    """Collects the links, anchors and elements of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ class Links(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_whole_and_needs_nothing_else() -> None:
+def test_the_page_is_well_formed_and_needs_no_other_resources() -> None:
     links = Links(PAGE)
     assert links.open == []
     assert not links.elements & {"script", "link", "img", "iframe", "object"}
@@ -253,19 +253,19 @@ def test_the_page_is_whole_and_needs_nothing_else() -> None:
     assert {href for href in links.hrefs if not href.startswith("#")} == {"api/v1/openapi.json"}
 
 
-def test_links_of_the_page_lead_somewhere() -> None:
+def test_every_link_on_the_page_has_a_target() -> None:
     links = Links(PAGE)
     assert len(links.anchors) == len(set(links.anchors))
     assert {href[1:] for href in links.hrefs if href.startswith("#")} <= set(links.anchors)
     assert {"get_markets", "get_users_address_newest", "Market", "Newest", "errors"} <= set(links.anchors)
 
 
-def test_the_page_escapes_what_is_declared() -> None:
+def test_the_page_escapes_texts() -> None:
     assert "A market &amp; &lt;its&gt; sums." in PAGE
     assert "Its <code>name</code>." in PAGE
 
 
-def test_the_page_shows_a_request_with_all_that_is_required() -> None:
+def test_the_page_shows_a_request_with_all_required_parameters() -> None:
     curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", PAGE)]
     assert curls == [
         "curl 'http://127.0.0.1:8000/api/v1/markets?asset_id=native;uorb&start=1764547200&end=1767225599&period=d"

@@ -1,7 +1,7 @@
-"""Every declared object against section 2 of the interface, transcribed here field by field.
+"""Every declared object against the published interface, transcribed here field by field.
 
-`fields` are name:type; a type is string unless said, `?` may be null, `[X]` is a list. `text`, `value` and `percent`
-are the keys of the variants; objects without any have no `extra`.
+`fields` are name:type. The default type is string, `?` may be null, and `[X]` is a list. `text`, `value` and `percent`
+list the keys of the variants; an object without any has no `extra`.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ SCHEMAS: dict[str, Any] = components(ROOTS)
 
 @dataclass(frozen=True)
 class Object:
-    """What the interface says of an object."""
+    """An object of the interface."""
 
     fields: str
     text: str | None = None
@@ -66,7 +66,7 @@ NINE = (
 )
 SIX = "amount claimed claimable locked expired reclaimed"
 INFO = "asset_info:AssetInfo"
-PARTS_OF_A_CLAIM = f"{INFO} principal shares"
+CLAIM = f"{INFO} principal shares"
 
 CONTRACT = {
     "AssetSpec": Object("id group group_key"),
@@ -195,10 +195,8 @@ CONTRACT = {
         "index:number collaterals:[UserCollateral] debts:[UserDebt] debts_net_rate:MarketRate health:AccountHealth"
     ),
     "UserBorrowTotals": Object("collaterals:[UserCollateral] debts:[UserDebt] debts_net_rate:MarketRate"),
-    "UserCollateral": Object(PARTS_OF_A_CLAIM, text="principal shares", value="principal shares price"),
-    "UserDebt": Object(
-        f"{PARTS_OF_A_CLAIM} market_rate:MarketRate", text="principal shares", value="principal shares price"
-    ),
+    "UserCollateral": Object(CLAIM, text="principal shares", value="principal shares price"),
+    "UserDebt": Object(f"{CLAIM} market_rate:MarketRate", text="principal shares", value="principal shares price"),
     "AccountHealth": Object("base boost result", text="boost result base"),
     "UserLend": Object("asset_pools:[UserLendPool] net_rate:MarketRate"),
     "UserLendPool": Object(
@@ -252,7 +250,7 @@ ALTERNATIVES = {
 
 
 def spelled(schema: dict[str, Any]) -> str:
-    """A schema in the words of the table."""
+    """A schema in the notation of the table."""
     if "$ref" in schema:
         return str(schema["$ref"].removeprefix("#/components/schemas/"))
     if "anyOf" in schema:
@@ -272,7 +270,7 @@ def read(fields: str) -> dict[str, str]:
 
 
 def keys(schema: dict[str, Any] | None) -> set[str] | None:
-    """The properties of an object that has just these and must have them."""
+    """The properties of an object, all of which are required and no others allowed."""
     if schema is None:
         return None
     assert set(schema["required"]) == set(schema["properties"])

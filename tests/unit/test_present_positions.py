@@ -1,12 +1,12 @@
-"""An address as its response shows it, with the round numbers of `world` worked out by hand."""
+"""A user position in responses, with the round numbers of the small protocol worked out by hand."""
 
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.shapes import Flags
-from tests.unit.rendering import HELD, NOTHING, rendered
+from tests.unit.rendering import EMPTY_PORTFOLIO, PORTFOLIO, rendered
 
 
-def test_a_borrow_account() -> None:
-    account, free = rendered(USER_POSITION, HELD)["markets"]["borrow"]["accounts"]
+def test_a_borrow_account_and_one_without_debt() -> None:
+    account, free, _ = rendered(USER_POSITION, PORTFOLIO)["markets"]["borrow"]["accounts"]
     (collateral,) = account["collaterals"]
     assert (collateral["principal"], collateral["shares"]) == ("50000000", "40000000")
     assert collateral["extra"] == {
@@ -34,8 +34,8 @@ def test_a_borrow_account() -> None:
     }
 
 
-def test_receipts_are_counted_and_priced_as_receipts_and_what_they_redeem_as_the_asset() -> None:
-    (pool,) = rendered(USER_POSITION, HELD)["markets"]["lend"]["asset_pools"]
+def test_lent_amounts_are_shown_in_receipt_tokens_and_in_the_asset() -> None:
+    _, pool = rendered(USER_POSITION, PORTFOLIO)["markets"]["lend"]["asset_pools"]
     assert pool["receipt_amounts"]["total"] == "15000000"
     assert pool["receipt_amounts"]["extra"] == {
         "text": {"held": "10.00 rUSDT", "collateralized": "5.00 rUSDT", "total": "15.00 rUSDT"},
@@ -55,8 +55,8 @@ def test_receipts_are_counted_and_priced_as_receipts_and_what_they_redeem_as_the
     }
 
 
-def test_wallets() -> None:
-    wallets = rendered(USER_POSITION, HELD)["wallets"]
+def test_wallet_balances_of_known_and_unknown_assets() -> None:
+    wallets = rendered(USER_POSITION, PORTFOLIO)["wallets"]
     known, unknown = (balance["values"] for balance in wallets["balances"])
     assert (known["kind"], known["amount"], known["amount_scaled"]) == ("known", "1234500000", "1234.5")
     assert known["extra"]["text"] == {"amount": "1,234.50 USDT"}
@@ -65,13 +65,13 @@ def test_wallets() -> None:
     assert (wallets["total_value"], wallets["extra"]["text"]) == ("1234.5", {"total_value": "$1,234.50"})
 
 
-def test_the_value_of_a_wallet_is_null_unless_values_are_asked_for() -> None:
-    wallets = rendered(USER_POSITION, HELD, Flags(text=True))["wallets"]
+def test_the_value_of_a_wallet_is_null_unless_values_are_requested() -> None:
+    wallets = rendered(USER_POSITION, PORTFOLIO, Flags(text=True))["wallets"]
     assert (wallets["total_value"], wallets["extra"]["text"]) == (None, {"total_value": "N/A"})
 
 
-def test_staking_of_an_address() -> None:
-    staking = rendered(USER_POSITION, HELD)["ptoken"]["staking"]
+def test_staking() -> None:
+    staking = rendered(USER_POSITION, PORTFOLIO)["ptoken"]["staking"]
     (pool,) = staking["pools"]
     (stake,) = pool["contents"]
     assert (pool["common"]["index"], pool["amount_sum"]) == (1, "100000000")
@@ -87,8 +87,8 @@ def test_staking_of_an_address() -> None:
     }
 
 
-def test_unlock_arrangements_of_an_address() -> None:
-    linear, lump = rendered(USER_POSITION, HELD)["ptoken"]["unlocks"]["arrangements"]
+def test_linear_and_lump_sum_arrangements() -> None:
+    linear, lump = rendered(USER_POSITION, PORTFOLIO)["ptoken"]["unlocks"]["arrangements"]
     assert linear["schedule"] == {
         "kind": "linear",
         "duration": 31_536_000,
@@ -108,8 +108,8 @@ def test_unlock_arrangements_of_an_address() -> None:
     assert amounts["extra"]["value"]["amount"] == "420"
 
 
-def test_an_address_without_a_position_has_empty_lists_and_zero_sums() -> None:
-    user = rendered(USER_POSITION, NOTHING)
+def test_an_empty_portfolio_has_empty_lists_and_zero_sums() -> None:
+    user = rendered(USER_POSITION, EMPTY_PORTFOLIO)
     totals = user["markets"]["borrow"]["totals"]
     assert (user["markets"]["borrow"]["accounts"], totals["collaterals"], totals["debts"]) == ([], [], [])
     assert totals["debts_net_rate"]["apr"] == "0"

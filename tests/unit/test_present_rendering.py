@@ -1,4 +1,4 @@
-"""Records as responses show them, with the round numbers of `world` worked out by hand."""
+"""Records in responses, with the round numbers of the small protocol worked out by hand."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from analytics_service.market.activity import Activity
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.supply import market_supply
-from analytics_service.market.unlocks import UnlockGroup
+from analytics_service.market.unlocks import UnlockAmounts, UnlockGroup
 from analytics_service.present.analytics import MARKET_STATE, MarketState
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
 from analytics_service.present.kinds import AMOUNT
@@ -29,13 +29,15 @@ from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Shape
+from analytics_service.present.status import ALIVE, READY, STATUS, Probe, SnapshotStatus, Status
 from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
-from tests.unit.rendering import ALL, HELD, NOTHING, rendered
-from tests.unit.world import (
+from tests.unit.rendering import ALL, EMPTY_PORTFOLIO, PORTFOLIO, rendered
+from tests.unit.small_protocol import (
     ASSETS,
     AT,
     CONFIG,
+    HEL,
     MARKETS,
     ORB_MARKET,
     PRICES,
@@ -48,20 +50,22 @@ from tests.unit.world import (
 
 D = Decimal
 
-SUPPLIED = market_supply(MARKETS.values(), ASSETS, PRICES)
+MARKET_SUPPLY = market_supply(MARKETS.values(), ASSETS, PRICES)
 GROUP = UnlockGroup(
     MemberClass.TEAM,
-    amount=1_000_000_000,
-    amount_claimed=50_000_000,
-    amount_claimable=150_000_000,
-    amount_unlocked=200_000_000,
-    amount_locked=800_000_000,
-    amount_reclaimed=0,
-    amount_expired=0,
-    amount_staked=100_000_000,
-    amount_held=0,
+    UnlockAmounts(
+        amount=1_000_000_000,
+        claimed=50_000_000,
+        claimable=150_000_000,
+        unlocked=200_000_000,
+        locked=800_000_000,
+        reclaimed=0,
+        expired=0,
+    ),
+    staked=100_000_000,
+    held=0,
 )
-NOBODY = UnlockGroup(MemberClass.ADVISOR, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+EMPTY_GROUP = UnlockGroup(MemberClass.ADVISOR, UnlockAmounts(), staked=0, held=0)
 LOANS = MarketState(Activity(1, 2, 3), D("12.5"), {USDT: D("0.5"), PTK: D(100)}, {USDT: 10**36})
 
 SAMPLES: tuple[tuple[Node, Any], ...] = (
@@ -72,24 +76,27 @@ SAMPLES: tuple[tuple[Node, Any], ...] = (
     (COLLATERAL_MARKET, ORB_MARKET),
     (Many(MERGED_MARKET), MARKETS.values()),
     (GLOBAL_CONFIG, CONFIG),
-    (SUPPLY, SUPPLIED),
-    (OVERVIEW, Overview(list(MARKETS.values()), SUPPLIED, CONFIG)),
-    (OVERVIEW, Overview(list(MARKETS.values()), SUPPLIED, CONFIG, "older")),
-    (BORROW_OVERVIEW, Overview(list(MARKETS.values()), SUPPLIED, CONFIG)),
+    (SUPPLY, MARKET_SUPPLY),
+    (OVERVIEW, Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG)),
+    (OVERVIEW, Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG, "older")),
+    (BORROW_OVERVIEW, Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG)),
     (PTOKEN_PARAMS, PTOKEN),
     (PTOKEN_STATE, PTOKEN),
     (PTOKEN_STAKING, PTOKEN),
-    (UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, NOBODY))),
+    (UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, EMPTY_GROUP))),
     (MARKET_STATE, LOANS),
     (Many(SWAP_TARGETS), {"uusdt": ("uorb", "uptk")}.items()),
-    (USER_POSITION, HELD),
-    (USER_POSITION, NOTHING),
+    (USER_POSITION, PORTFOLIO),
+    (USER_POSITION, EMPTY_PORTFOLIO),
+    (ALIVE, Probe("up")),
+    (READY, Probe("ready")),
+    (STATUS, Status(AT, True, True, (SnapshotStatus("prices", None, None, False),))),
 )
 
 
 @pytest.mark.parametrize("prices", [PRICES, {}], ids=["priced", "without prices"])
 @pytest.mark.parametrize(("shape", "record"), SAMPLES)
-def test_whatever_is_asked_for_the_answer_has_its_schema(shape: Node, record: Any, prices: dict[str, D]) -> None:
+def test_every_combination_of_variants_matches_the_schema(shape: Node, record: Any, prices: dict[str, D]) -> None:
     schema = {**schema_of(shape), "components": {"schemas": components([shape])}}
     validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
     for text, value, percent in product((True, False), repeat=3):
@@ -114,7 +121,7 @@ def test_a_lend_market() -> None:
         },
         "rate": {
             "apr": "0.05",
-            # e^0.05 - 1 less 0.00000000004 for compounding each second, not always.
+            # e^0.05 - 1, less 0.00000000004 because compounding is per second and not continuous.
             "apy": "0.051271096334354555",
             "extra": {"text": {"apr": "5.00%", "apy": "5.13%"}},
         },
@@ -138,7 +145,7 @@ def test_a_lend_market() -> None:
     }
 
 
-def test_nothing_is_added_that_was_not_asked_for() -> None:
+def test_variants_are_null_unless_requested() -> None:
     state = rendered(LEND_MARKET, USDT_MARKET, Flags())["state"]
     assert state["extra"] == {"text": None, "value": None}
     assert rendered(GLOBAL_CONFIG, CONFIG, Flags())["extra"] == {"text": None}
@@ -158,7 +165,7 @@ def test_texts_of_values_and_fractions_need_both_flags() -> None:
     assert extra(ALL)["percent"]["extra"]["text"]["amount_locked"] == "80.00%"
 
 
-def test_a_cap_that_is_not_there() -> None:
+def test_a_missing_cap_is_null_and_has_no_value() -> None:
     config = rendered(COLLATERAL_MARKET, ORB_MARKET)["config"]
     assert config["collateral_cap"] is None
     assert config["extra"]["text"]["collateral_cap"] == "N/A"
@@ -178,10 +185,10 @@ def test_an_asset_without_a_price_has_null_values() -> None:
     }
 
 
-def test_names_in_lists_and_newer_ones_show_the_same_amounts() -> None:
+def test_both_shapes_show_the_same_amounts_under_their_own_names() -> None:
     markets = list(MARKETS.values())
-    newer = rendered(OVERVIEW, Overview(markets, SUPPLIED, CONFIG), Flags())
-    older = rendered(OVERVIEW, Overview(markets, SUPPLIED, CONFIG, "older"), Flags())
+    newer = rendered(OVERVIEW, Overview(markets, MARKET_SUPPLY, CONFIG), Flags())
+    older = rendered(OVERVIEW, Overview(markets, MARKET_SUPPLY, CONFIG, "older"), Flags())
     extra = {"text": None, "value": None}
     times = {"time_last_distributed_interest": "2025-03-15T00:00:00Z", "utilization_accumulator": "1.5"}
 
@@ -190,31 +197,32 @@ def test_names_in_lists_and_newer_ones_show_the_same_amounts() -> None:
     (collateral,) = older["borrow"]["collaterals"]
     assert collateral["state"] == {"balance": "500000000", "collateral_sum": "500000000", "extra": extra}
 
-    (debt,) = newer["borrow"]["debts"]["contents"]
+    _, debt = newer["borrow"]["debts"]["contents"]
     assert debt["state"] == {"shares": "800000000", "balance": "880000000", **times, "extra": extra}
-    (debt,) = older["borrow"]["debts"]
+    _, debt = older["borrow"]["debts"]
     assert debt["state"] == {"principal_sum": "800000000", "balance_sum": "880000000", **times, "extra": extra}
 
-    (lend,) = newer["lend"]["contents"]
+    _, lend = newer["lend"]["contents"]
     assert (lend["state"]["principal"], "principal_sum" in lend["state"]) == ("1200000000", False)
-    (lend,) = older["lend"]
+    _, lend = older["lend"]
     assert (lend["state"]["principal_sum"], "principal" in lend["state"]) == ("1200000000", False)
     assert ("tvl" in newer, "tvl" in older) == (True, False)
 
 
 def test_supply_and_tvl() -> None:
-    supply = rendered(SUPPLY, SUPPLIED)
-    # 500 and 400 ORB at 8 USD; 880 and 800 USDT; 1,200 USDT lent.
+    supply = rendered(SUPPLY, MARKET_SUPPLY)
+    # Collateral: 500 ORB at 8 USD, with 400 shares. Debt: 880 USDT and 30 HEL at 2,000 USD, with 800 and 20 shares.
+    # Lent: 1,200 USDT and 250 HEL.
     pool = {"balance": "4000", "shares": "3200", "extra": {"text": {"balance": "$4,000.00", "shares": "$3,200.00"}}}
     nothing = {"balance": "0", "shares": "0", "extra": {"text": {"balance": "$0.00", "shares": "$0.00"}}}
     assert supply["borrow_collateral"] == {"non_receipt": pool, "receipt": nothing, "total": pool}
-    assert (supply["borrow_debt"]["balance"], supply["borrow_debt"]["shares"]) == ("880", "800")
-    assert supply["lend"] == {"principal": "1200", "extra": {"text": {"principal": "$1,200.00"}}}
-    texts = {"tvl": "$5,200.00", "net_tvl": "$4,320.00"}
-    assert supply["tvl"] == {"tvl": "5200", "net_tvl": "4320", "extra": {"text": texts}}
+    assert (supply["borrow_debt"]["balance"], supply["borrow_debt"]["shares"]) == ("60880", "40800")
+    assert supply["lend"] == {"principal": "501200", "extra": {"text": {"principal": "$501,200.00"}}}
+    texts = {"tvl": "$505,200.00", "net_tvl": "$444,320.00"}
+    assert supply["tvl"] == {"tvl": "505200", "net_tvl": "444320", "extra": {"text": texts}}
 
 
-def test_merged_markets_are_null_where_there_is_none() -> None:
+def test_a_merged_market_is_null_where_the_asset_has_no_market() -> None:
     merged = rendered(MERGED_MARKET, ORB_MARKET)
     assert (merged["lend"], merged["borrow_debt"]) == (None, None)
     assert set(merged["borrow_collateral"]) == {"config", "state"}
@@ -257,7 +265,7 @@ def test_staking_pools() -> None:
 
 
 def test_an_unlock_group() -> None:
-    distribution = rendered(UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, NOBODY)))
+    distribution = rendered(UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, EMPTY_GROUP)))
     team, advisors = distribution["groups"]
     assert (team["member_class"], team["amount"], team["amount_held"]) == ("team", "1000000000", "0")
     assert team["extra"]["text"]["member_class"] == "Team"
@@ -272,7 +280,7 @@ def test_an_unlock_group() -> None:
         "amount_expired": "0",
     }
     assert team["extra"]["value"]["amount_claimable"] == "63"
-    # Nothing has no parts.
+    # Fractions of an amount of 0 are 0.
     assert advisors["extra"]["percent"]["amount_locked"] == "0"
 
 
@@ -298,7 +306,7 @@ def test_market_state() -> None:
     }
 
 
-def test_receipts_of_an_asset_whose_receipt_is_unknown_have_no_value() -> None:
+def test_amounts_of_an_unknown_receipt_token_have_no_value() -> None:
     assets = {USDT: replace(ASSETS[USDT], receipt_asset=None)}
     shape = Shape("S", "", (Field("n", AMOUNT, "", source="principal", receipt=True),))
     inner = Scope(ALL, assets, PRICES).of(USDT).receipt
@@ -307,21 +315,18 @@ def test_receipts_of_an_asset_whose_receipt_is_unknown_have_no_value() -> None:
 
 
 def test_huge_and_tiny_amounts_stay_exact() -> None:
-    helion = replace(ASSETS[USDT], decimals_denom=18, decimals_display=4, symbol="HEL")
-    huge = Market(USDT, LendMarket(D(0), 10**36 + 1, 10**36), None, None)
-    tiny = Market(USDT, LendMarket(D(0), 1, 1), None, None)
-    seen = Scope(ALL, {**ASSETS, USDT: helion}, {USDT: D("0.333333333333333333")})
-    state: Any = LEND_MARKET.render(huge, seen)
-    state = state["state"]
+    huge = Market(HEL, LendMarket(D(0), 10**36 + 1, 10**36), None, None)
+    tiny = Market(HEL, LendMarket(D(0), 1, 1), None, None)
+    prices = {HEL: D("0.333333333333333333")}
+    state = rendered(LEND_MARKET, huge, prices=prices)["state"]
     assert state["principal_sum"] == "1000000000000000000000000000000000001"
     assert state["extra"]["text"]["principal_sum"] == "1,000,000,000,000,000,000.0000 HEL"
-    # (10^18 + 10^-18) * 0.333333333333333333, of which 18 decimals are kept.
+    # (10^18 + 10^-18) * 0.333333333333333333, rounded to 18 decimals.
     assert state["extra"]["value"]["principal_sum"] == "333333333333333333"
     assert state["extra"]["value"]["extra"]["text"]["principal_sum"] == "$333,333,333,333,333,333.00"
-    state = LEND_MARKET.render(tiny, seen)
-    state = state["state"]
+    state = rendered(LEND_MARKET, tiny, prices=prices)["state"]
     assert state["extra"]["text"]["principal_sum"] == "0.0000 HEL"
-    # 10^-18 * 0.33 rounds to nothing at 18 decimals.
+    # 10^-18 * 0.33 rounds to 0 at 18 decimals.
     assert state["extra"]["value"]["principal_sum"] == "0"
 
 
@@ -344,12 +349,42 @@ def test_times_are_in_utc() -> None:
     }
 
 
-def test_an_amount_without_an_asset_is_a_mistake_of_the_declaration() -> None:
+def test_an_amount_in_a_shape_that_names_no_asset_is_an_error() -> None:
     shape = Shape("Orphan", "", (Field("n", AMOUNT, "", source=""),))
     with pytest.raises(LookupError, match="names the asset"):
         shape.render(1, Scope(ALL))
 
 
-def test_two_objects_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="called Twin"):
-        components([Shape("Twin", "", ()), Shape("Twin", "", ())])
+def test_two_objects_with_the_same_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="called Same"):
+        components([Shape("Same", "", ()), Shape("Same", "", ())])
+
+
+def test_a_probe_shows_its_status() -> None:
+    assert (rendered(ALIVE, Probe("up")), rendered(READY, Probe("ready"))) == ({"status": "up"}, {"status": "ready"})
+
+
+def test_a_status_shows_the_store_and_each_snapshot() -> None:
+    snapshots = (SnapshotStatus("prices", AT, 90, fresh=True), SnapshotStatus("markets", None, None, fresh=False))
+    assert rendered(STATUS, Status(AT, reachable=True, schema_current=True, snapshots=snapshots)) == {
+        "healthy": False,
+        "faults": ["snapshots of markets are not fresh"],
+        "at": "2025-03-15T00:00:00Z",
+        "store": {"reachable": True, "schema_current": True},
+        "snapshots": [
+            {"family": "prices", "newest": "2025-03-15T00:00:00Z", "age_seconds": 90, "fresh": True},
+            {"family": "markets", "newest": None, "age_seconds": None, "fresh": False},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "faults"),
+    [
+        (Status(AT, reachable=True, schema_current=True), []),
+        (Status(AT, reachable=True, schema_current=False), ["the schema is not current"]),
+        (Status(AT, reachable=False, schema_current=False), ["the store cannot be reached"]),
+    ],
+)
+def test_only_the_first_cause_of_an_unhealthy_status_is_a_fault(status: Status, faults: list[str]) -> None:
+    assert (status.faults, status.healthy) == (faults, not faults)

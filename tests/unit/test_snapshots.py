@@ -18,7 +18,7 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.errors import EntityNotFound, ParameterInvalid, StoreUnavailable
 from analytics_service.http import errors, params
-from analytics_service.http.answer import Label
+from analytics_service.http.answer import Validators
 from analytics_service.http.answers import Answers
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.resources.view import View, Views
@@ -269,8 +269,10 @@ def test_closed_answers_are_good_for_a_day_and_others_until_the_next_snapshot() 
 )
 def test_the_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now: float, seconds: int) -> None:
     schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + now, UTC))
-    label = Label("tag", due=schedule.due((Head("ptoken", NOON, NOON, 1, 1), Head("prices", NOON, NOON, 1, 1))))
-    assert schedule.cache_control(label) == f"public, max-age={seconds}"
+    validators = Validators(
+        "tag", due=schedule.due((Head("ptoken", NOON, NOON, 1, 1), Head("prices", NOON, NOON, 1, 1)))
+    )
+    assert schedule.cache_control(validators) == f"public, max-age={seconds}"
 
 
 @pytest.mark.parametrize(

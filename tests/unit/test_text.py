@@ -1,4 +1,4 @@
-"""Values as people read them, worked out by hand from decisions section 4."""
+"""Values as text for people, worked out by hand (rules 4.3 and 4.7)."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,14 +14,14 @@ from analytics_service.present import text
         ("0", "$0.00"),
         ("1", "$1.00"),
         ("1234567.891", "$1,234,567.89"),
-        # Half to even at the second decimal.
+        # Rounded half to even at the second decimal.
         ("2.345", "$2.34"),
         ("2.355", "$2.36"),
         ("0.5", "$0.5000"),
         ("0.123456", "$0.1235"),
         ("0.000000000000000001", "$0.000000000000000001000"),
         ("0.00001234567", "$0.00001235"),
-        # Four digits would read 1.000: from one dollar on there are two decimals.
+        # Four digits would be 1.000, and from one dollar on there are two decimals.
         ("0.99996", "$1.00"),
         ("0.99994", "$0.9999"),
         ("0.099996", "$0.1000"),
@@ -58,12 +58,12 @@ def test_times() -> None:
     [
         ("1234.5", 2, "1,234.50 USDT"),
         ("0", 2, "0.00 USDT"),
-        # Half to even at the last shown decimal; what is smaller than that reads as none.
+        # Rounded half to even at the last shown decimal; smaller amounts become 0.
         ("0.125", 2, "0.12 USDT"),
         ("0.135", 2, "0.14 USDT"),
         ("1E-18", 5, "0.00000 USDT"),
         ("1234567.5", 0, "1,234,568 USDT"),
-        # 10^36 denom units of 18 decimals, and the greatest 256-bit amount of 6.
+        # 10^36 denom units with 18 decimals, and the greatest 256-bit amount with 6.
         ("1E+18", 4, "1,000,000,000,000,000,000.0000 USDT"),
         (
             "115792089237316195423570985008687907853269984665640564039457584007913129.639935",
@@ -108,7 +108,7 @@ def test_ratios_and_rates(fraction: str, expected: str) -> None:
         ("-0.005", ">-$0.01"),
         ("-0.01", "-$0.01"),
         ("-1234.565", "-$1,234.56"),
-        # More digits than a default decimal context keeps.
+        # More digits than the default decimal context keeps.
         ("123456789012345678901234567890.995", "$123,456,789,012,345,678,901,234,567,891.00"),
         ("-123456789012345678901234567890.12", "-$123,456,789,012,345,678,901,234,567,890.12"),
     ],

@@ -1,4 +1,4 @@
-"""A small protocol with round numbers: three assets, their markets, the protocol token and one address."""
+"""A small protocol with round numbers: assets, markets, the protocol token and one address."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,7 +13,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.portfolio import World
+from analytics_service.market.portfolio import MarketContext
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -28,7 +28,8 @@ from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, Sc
 D = Decimal
 
 USDT, RECEIPT, ORB, PTK = "native;uusdt", "token;0xr", "native;uorb", "native;uptk"
-# 73 of the 365 days after the first of January: a fifth.
+HEL, HEL_RECEIPT = "native;ahel", "token;0xh"
+# 73 days after the first of January: a fifth of the year.
 AT = datetime(2025, 3, 15, tzinfo=UTC)
 NEW_YEAR = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -39,11 +40,13 @@ ASSETS = {
         Asset(AssetGroup.TOKEN, "0xr", "Receipt", "rUSDT", "ruusdt", 6, 2, AssetKind.RECEIPT, origin_asset=USDT),
         Asset(AssetGroup.NATIVE, "uorb", "Orbit", "ORB", "uorb", 6, 3),
         Asset(AssetGroup.NATIVE, "uptk", "Protocol Token", "PTK", "uptk", 6, 2),
+        Asset(AssetGroup.NATIVE, "ahel", "Helion", "HEL", "ahel", 18, 4, receipt_asset=HEL_RECEIPT),
+        Asset(AssetGroup.TOKEN, "0xh", "Receipt", "rHEL", "rahel", 18, 4, AssetKind.RECEIPT, origin_asset=HEL),
     )
 }
-PRICES = {USDT: D(1), RECEIPT: D("1.2"), ORB: D(8), PTK: D("0.42")}
+PRICES = {USDT: D(1), RECEIPT: D("1.2"), ORB: D(8), PTK: D("0.42"), HEL: D(2000), HEL_RECEIPT: D(5000)}
 
-# 1,200 USDT lent for 1,000 receipts; 800 million shares of a debt of 880 USDT.
+# 1,200 USDT are lent for 1,000 receipts; 800 million shares are a debt of 880 USDT.
 USDT_MARKET = Market(
     USDT,
     LendMarket(apr=D("0.05"), principal=1_200_000_000, receipt_supply=1_000_000_000),
@@ -57,7 +60,21 @@ USDT_MARKET = Market(
         utilization_accumulator=D("1.5"),
     ),
 )
-# 400 million shares of 500 ORB posted; there is no cap.
+# 250 HEL are lent for 100 receipts, 2.5 for each; 20 * 10^18 shares are a debt of 30 HEL, 1.5 for each.
+HEL_MARKET = Market(
+    HEL,
+    LendMarket(apr=D("0.02"), principal=250 * 10**18, receipt_supply=100 * 10**18),
+    None,
+    DebtMarket(
+        DebtConfig(True, None, D("0.8"), D("0.2")),
+        apr=D("0.3"),
+        balance=30 * 10**18,
+        shares=20 * 10**18,
+        time_last_distributed_interest=AT,
+        utilization_accumulator=D(0),
+    ),
+)
+# 400 million shares are 500 ORB of collateral; there is no cap.
 ORB_MARKET = Market(
     ORB,
     None,
@@ -68,7 +85,7 @@ ORB_MARKET = Market(
     ),
     None,
 )
-MARKETS = {ORB: ORB_MARKET, USDT: USDT_MARKET}
+MARKETS = {HEL: HEL_MARKET, ORB: ORB_MARKET, USDT: USDT_MARKET}
 CONFIG = GlobalConfig(
     time_window_nanos=90_000_000_000,
     partial_liquidation_threshold=D(100),
@@ -98,12 +115,20 @@ PTOKEN = Ptoken(
         StakingPool(1, 31_536_000, D(3), D(4), D(2), D("1.5"), 100_000_000),
     ),
 )
-WORLD = World(ASSETS, PRICES, MARKETS, CONFIG, PTOKEN)
+CONTEXT = MarketContext(ASSETS, PRICES, MARKETS, CONFIG, PTOKEN)
 
+# Account 2 owes 110 USDT at 10 % and 0.045 HEL, 90 USD, at 30 %. The receipts redeem 18 USDT and 0.021 HEL, 42 USD.
 POSITION = Position(
     address="0x" + "1" * 40,
-    accounts=(Account(0, (Holding(ORB, 40_000_000),), (Holding(USDT, 100_000_000),)), Account(1)),
-    lends=(LendPosition(USDT, held=10_000_000, collateralized=5_000_000),),
+    accounts=(
+        Account(0, (Holding(ORB, 40_000_000),), (Holding(USDT, 100_000_000),)),
+        Account(1),
+        Account(2, (Holding(ORB, 16_000_000),), (Holding(HEL, 3 * 10**16), Holding(USDT, 100_000_000))),
+    ),
+    lends=(
+        LendPosition(HEL, held=6 * 10**15, collateralized=24 * 10**14),
+        LendPosition(USDT, held=10_000_000, collateralized=5_000_000),
+    ),
     wallet=(Balance(USDT, 1_234_500_000), Balance("native;mystery", 7)),
     stakes=(Stake(1, 0, 100_000_000, True, None, D("0.1")),),
     unbondings=(Unbonding(2_000_000, AT),),
@@ -114,7 +139,7 @@ POSITION = Position(
 
 
 def arrangement(kind: ScheduleKind = ScheduleKind.LINEAR, *, last_claimed_at: datetime | None = AT) -> Arrangement:
-    """1,000 PTK from new year on, a year long when linear; 50 are claimed."""
+    """1,000 PTK from New Year on, over a year if linear; 50 are claimed."""
     linear = kind is ScheduleKind.LINEAR
     return Arrangement(
         address=POSITION.address,
