@@ -22,6 +22,7 @@ from analytics_service.config import Settings, table
 from analytics_service.errors import SchemaError, SettingError
 from analytics_service.import_families import PRICES, RATES, Family
 from analytics_service.importing import import_files
+from analytics_service.market.instants import multiples, shown
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
 from analytics_service.status import report
@@ -142,7 +143,7 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     _require_past("--at", at, now)
     with _store(settings) as store:
         outcome = runner.run_once(JOBS[name], source, store, at)
-    click.echo(f"{name} at {scheduler.shown(at)}: {outcome}.")
+    click.echo(f"{name} at {shown(at)}: {outcome}.")
 
 
 @jobs.command("backfill")
@@ -171,10 +172,10 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     _require_past("--end", end, datetime.now(UTC))
     settings = _settings(**overrides)
     source = _source(settings)
-    count = len(runner.instants(start, end, every))
-    with _store(settings) as store, click.progressbar(length=count, label=f"Backfill of {name}") as bar:
-        written = runner.backfill(JOBS[name], source, store, start, end, every, progress=bar.update)
-    click.echo(f"{name}: {written} snapshots taken, {count - written} were there already.")
+    instants = multiples(start, end, every)
+    with _store(settings) as store, click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar:
+        written = runner.backfill(JOBS[name], source, store, instants, progress=bar.update)
+    click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 
 
 @cli.command("migrate")
@@ -277,8 +278,7 @@ def _import(
 def _require_past(name: str, instant: datetime, now: datetime) -> None:
     """Nothing can have been observed yet at a future instant, and a snapshot of it would hide those until then."""
     if instant > now:
-        shown, today = scheduler.shown(instant), scheduler.shown(now)
-        raise click.UsageError(f"{name} {shown} lies in the future; it is {today} now.")
+        raise click.UsageError(f"{name} {shown(instant)} lies in the future; it is {shown(now)} now.")
 
 
 def _settings(**overrides: object) -> Settings:

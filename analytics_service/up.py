@@ -13,6 +13,7 @@ import click
 
 from analytics_service.config import Settings
 from analytics_service.errors import SettingError
+from analytics_service.market.instants import floored, multiples
 from analytics_service.processes import Process, ProcessError, tend
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
@@ -21,7 +22,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
-from jobs.runner import EPOCH, backfill, instants, run_once
+from jobs.runner import backfill, run_once
 
 GUNICORN = ("-m", "gunicorn", "-c", "python:analytics_service.gunicorn_conf", "analytics_service.wsgi:app")
 _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
@@ -96,11 +97,10 @@ def _fill(settings: Settings, source: Source, store: Store) -> None:
     now = datetime.now(UTC)
     for job in JOBS.values():
         if job.history and settings.source.startswith("simulated"):
-            span = (now - _HISTORY, now, _HISTORY_STEP)
-            with click.progressbar(length=len(instants(*span)), label=f"History of {job.name}") as bar:
-                backfill(job, source, store, *span, progress=bar.update)
-        step = timedelta(seconds=job.every(settings))
-        run_once(job, source, store, EPOCH + (now - EPOCH) // step * step)
+            instants = multiples(now - _HISTORY, now, _HISTORY_STEP)
+            with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
+                backfill(job, source, store, instants, progress=bar.update)
+        run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
 
 
 def _wait_answering(bind: str, running: Sequence[Process], failed: threading.Event) -> bool:

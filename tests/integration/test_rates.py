@@ -15,6 +15,7 @@ from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused
 from analytics_service.importing import Summary, import_rates
 from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
 from analytics_service.series.latest import latest
 from analytics_service.series.rows import BORROW_RATES, LEND_RATES, History
@@ -53,7 +54,7 @@ def test_a_rate_that_is_none_is_refused(store: Store) -> None:
 def test_a_backfill_adds_what_is_missing(store: Store) -> None:
     source = HandMade(markets_=[market("token;a", LendMarket(Decimal("0.5"), 1, 1))])
     run_once(JOBS["rates"], source, store, NOON)
-    assert backfill(JOBS["rates"], source, store, NOON - 3 * HOUR, NOON, HOUR, lambda _: None) == 3
+    assert backfill(JOBS["rates"], source, store, multiples(NOON - 3 * HOUR, NOON, HOUR)) == 3
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600) == {"token;a": Decimal("0.5")}
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600 - 1) == {}
 
