@@ -20,8 +20,8 @@ from analytics_service.cli_parts import Bars, Commands, import_options, option, 
 from analytics_service.cli_values import parse_duration, parse_instant
 from analytics_service.config import Settings, table
 from analytics_service.errors import SchemaError, SettingError
-from analytics_service.import_families import PRICES, RATES, Family
-from analytics_service.importing import import_files
+from analytics_service.imports.families import PRICES, RATES, Family
+from analytics_service.imports.run import Request, import_files
 from analytics_service.market.instants import multiples, shown
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import open_source
@@ -266,8 +266,9 @@ def import_rates_command(**options: Any) -> None:
 def _import(
     family: Family, files: tuple[Path, ...], assets: Path | None, unit: Literal["s", "ms"], skip_invalid: bool
 ) -> None:
+    request = Request(family, files, assets, unit, skip_invalid)
     with _store(_settings()) as store, closing(Bars()) as bars:
-        done = import_files(family, store, list(files), assets, unit, skip_invalid, datetime.now(UTC), bars)
+        done = import_files(store, request, datetime.now(UTC), bars)
     click.echo(
         f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected."
     )

@@ -15,7 +15,8 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.importing import import_prices, import_rates
+from analytics_service.imports import families
+from analytics_service.imports.run import Request, import_files
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import multiples, unix_second
 from analytics_service.market.positions import Position
@@ -192,7 +193,7 @@ class World:
 
         def act() -> None:
             version = self._version()
-            import_prices(self.writer, [file], assets, "s", False, now, Progress())
+            import_files(self.writer, Request(families.PRICES, [file], assets), now, Progress())
             self._remember(rows, version)
 
         self._write(act)
@@ -207,7 +208,7 @@ class World:
         ]
         file = self.folder / "rates.csv"
         file.write_text(RATES + "".join(lines))
-        self._write(lambda: import_rates(self.writer, [file], None, "s", False, instant(self.now), Progress()))
+        self._write(lambda: import_files(self.writer, Request(families.RATES, [file]), instant(self.now), Progress()))
 
     def _tick(self, job: Job) -> None:
         at = instant(self.now)
