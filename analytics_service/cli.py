@@ -119,8 +119,7 @@ def jobs_run(**overrides: Any) -> None:
     _set_on_signals(stop)
     supervised.end_with_supervisor()
     settings = _settings(**overrides)
-    source = _source(settings)
-    with _store(settings, on_failure=stop.set) as store:
+    with closing(_source(settings)) as source, _store(settings, on_failure=stop.set) as store:
         scheduler.run(settings, source, store, stop)
 
 
@@ -137,12 +136,12 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
         analytics-service jobs once prices --at 2026-03-01
     """
     settings = _settings(**overrides)
-    source = _source(settings)
-    now = datetime.now(UTC).replace(microsecond=0)
-    at = at or now
-    _require_past("--at", at, now)
-    with _store(settings) as store:
-        outcome = runner.run_once(JOBS[name], source, store, at)
+    with closing(_source(settings)) as source:
+        now = datetime.now(UTC).replace(microsecond=0)
+        at = at or now
+        _require_past("--at", at, now)
+        with _store(settings) as store:
+            outcome = runner.run_once(JOBS[name], source, store, at)
     click.echo(f"{name} at {shown(at)}: {outcome}.")
 
 
@@ -171,9 +170,12 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
         raise click.UsageError("--start is later than --end.")
     _require_past("--end", end, datetime.now(UTC))
     settings = _settings(**overrides)
-    source = _source(settings)
     instants = multiples(start, end, every)
-    with _store(settings) as store, click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar:
+    with (
+        closing(_source(settings)) as source,
+        _store(settings) as store,
+        click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar,
+    ):
         written = runner.backfill(JOBS[name], source, store, instants, progress=bar.update)
     click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 

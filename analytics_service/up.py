@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -15,9 +15,8 @@ from analytics_service.config import Settings
 from analytics_service.errors import SettingError
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes import Process, ProcessError, tend
-from analytics_service.sources.base import Source
+from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.registry import open_source
-from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.store.connection import Store
 from analytics_service.store.embedded import clickhouse
 from analytics_service.store.migrations import migrate
@@ -26,8 +25,12 @@ from jobs.runner import backfill, run_once
 
 GUNICORN = ("-m", "gunicorn", "-c", "python:analytics_service.gunicorn_conf", "analytics_service.wsgi:app")
 _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
-_HISTORY = timedelta(days=90)
 _HISTORY_STEP = timedelta(hours=1)
+_SAMPLE_PATHS = {
+    Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
+    Sample.EMPTY_ACCOUNT: "users/{}/user",
+    Sample.SWAP_CONTRACT: "swap/routes/all?contract_address={}",
+}
 _SCHEDULER_GRACE = 30.0
 _ANSWER_SECONDS = 60.0
 
@@ -35,16 +38,19 @@ _ANSWER_SECONDS = 60.0
 def up(settings: Settings, command: str) -> None:
     """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
     require_free(settings.bind)
-    source = open_source(settings.source)
     failed = threading.Event()
-    with clickhouse(settings, command, attach=False, on_failure=failed.set) as reached:
+    with ExitStack() as stack:
+        source = open_source(settings.source)
+        if source is not None:
+            stack.enter_context(closing(source))
+        reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=failed.set))
         with closing(Store(reached)) as store:
             migrate(store)
             if source is not None:
                 _fill(reached, source, store)
         with _running(processes(reached, scheduler=source is not None)) as running:
             if _wait_answering(reached.bind, running, failed):
-                click.echo(_welcome(reached, embedded=settings.clickhouse_url is None))
+                click.echo(_welcome(reached, source, embedded=settings.clickhouse_url is None))
             tend(running, failed)
 
 
@@ -96,8 +102,8 @@ def _fill(settings: Settings, source: Source, store: Store) -> None:
     """A first snapshot of everything; where the past costs nothing, history too."""
     now = datetime.now(UTC)
     for job in JOBS.values():
-        if job.history and settings.source.startswith("simulated"):
-            instants = multiples(now - _HISTORY, now, _HISTORY_STEP)
+        if job.history and source.history:
+            instants = multiples(now - source.history, now, _HISTORY_STEP)
             with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
                 backfill(job, source, store, instants, progress=bar.update)
         run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
@@ -127,7 +133,7 @@ def _answers(bind: str) -> bool:
         connection.close()
 
 
-def _welcome(settings: Settings, *, embedded: bool) -> str:
+def _welcome(settings: Settings, source: Source | None, *, embedded: bool) -> str:
     base = f"http://{_reachable(settings.bind)}"
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     week = f"start={int((now - timedelta(days=7)).timestamp())}&end={int(now.timestamp())}"
@@ -140,7 +146,7 @@ def _welcome(settings: Settings, *, embedded: bool) -> str:
         f"  {base}/api/v1/assets/price-history?{week}&period=d",
         f"  {base}/docs",
         "",
-        *_samples(settings, base),
+        *_samples(source, base),
         f"SQL   {settings.clickhouse_url}/play as user {settings.clickhouse_user}",
     ]
     if embedded:
@@ -149,18 +155,13 @@ def _welcome(settings: Settings, *, embedded: bool) -> str:
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
 
 
-def _samples(settings: Settings, base: str) -> list[str]:
-    """Addresses that the simulated protocol always has."""
-    if not settings.source.startswith("simulated"):
+def _samples(source: Source | None, base: str) -> list[str]:
+    """Sample addresses of the source, if it has any."""
+    if source is None or not source.samples:
         return []
-    return [
-        "Sample addresses of the simulated protocol:",
-        "",
-        f"  a rich account    {base}/api/v1/users/{RICH_ADDRESS}/user?with_text=true&with_value=true",
-        f"  an empty account  {base}/api/v1/users/{EMPTY_ADDRESS}/user",
-        f"  a swap contract   {base}/api/v1/swap/routes/all?contract_address={SWAP_CONTRACT}",
-        "",
-    ]
+    paths = {one: _SAMPLE_PATHS[one].format(address) for one, address in source.samples.items()}
+    lines = [f"  {one:17} {base}/api/v1/{path}" for one, path in paths.items()]
+    return ["Sample addresses of the simulated protocol:", "", *lines, ""]
 
 
 def _reachable(bind: str) -> str:
