@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ import platformdirs
 from analytics_service.errors import SettingError
 
 PREFIX = "ANALYTICS_"
+# The group of entry points that sources are registered under.
+SOURCES = "analytics_service.sources"
 # Variables that only the test suite reads; they are not misspelt settings.
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
 
@@ -75,8 +78,11 @@ def host_and_port(value: str) -> str:
 
 
 def source(value: str) -> str:
-    """The spec of a snapshot source."""
-    if not re.fullmatch(r"none|simulated(:[^\s:]{1,64})?", value):
+    """The spec of a snapshot source: a built-in one, or one that an installed package provides."""
+    if re.fullmatch(r"none|simulated(:[^\s:]{1,64})?", value):
+        return value
+    provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated"}
+    if value.partition(":")[0] not in provided:
         raise ValueError("must be simulated, simulated:<seed> or none")
     return value
 

@@ -1,1 +1,1 @@
-"""Scheduled jobs: each says what to take from a source; `runner` runs one, `scheduler` runs all at their instants."""
+"""Scheduled jobs: a module for each, found by its name (see registry.py), and what runs them."""

@@ -1,8 +1,8 @@
-"""Loans: the events of lending, and the loans originated since the protocol's first one.
+"""Events of lending, and the loans originated since the protocol's first one.
 
-Events are stored up to the family's newest snapshot, so a snapshot before it needs none from the source. Each snapshot
-is the sum of the complete one before it and of the events between: exact in any order, and no dearer as events grow.
-Loans originated are the events of kind borrow; flash loans are summed apart.
+Events are stored up to the family's newest snapshot, so an older snapshot needs none from the source. Each snapshot is
+the sum of the complete one before it and the events in between: exact in any order, and it costs no more as events
+grow. Loans originated are the events of kind borrow; flash loans are summed apart.
 """
 
 from bisect import bisect_left
@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.loans import Event, EventKind
 from analytics_service.market.values import EXACT, ZERO
 from analytics_service.sources.base import Source
-from analytics_service.store.columns import instant, quantize_ratio, whole_second
-from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed_before, read_heads
+from analytics_service.store.columns import quantize_ratio
 from analytics_service.store.loans import (
     Loans,
     Originated,
@@ -24,60 +23,62 @@ from analytics_service.store.loans import (
     read_loans,
     read_originated,
 )
-from jobs.snapshot import Snapshot
+from jobs.snapshot import Batch, Snapshot
 
-FAMILY = "loans"
+HISTORY = True
 
 
-def collect(source: Source, store: Store, instants: Sequence[datetime], version: int) -> list[Snapshot]:
-    """What all loans came to at the instants, and the events that are new."""
-    ends = [whole_second(at) for at in instants]
+def collect(batch: Batch) -> list[Snapshot]:
+    """The cumulative value of all loans at the instants, and the events that are new."""
+    source, store, instants = batch.source, batch.store, batch.instants
+    ends = [unix_second(at) for at in instants]
     # In this order: a snapshot that another scheduler completes in between must not count twice.
-    previous = completed_before(store, FAMILY, ends[0]) or 0
-    head = read_heads(store).get(FAMILY)
+    previous = batch.completed_before() or 0
+    head = batch.head()
     known = head.at if head else 0
     begins = [previous, *ends[:-1]]
     events = _new_events(source, known, instants[-1]) if known < ends[-1] else []
     stored = read_originated(store, begins, min(known, ends[-1])) if previous < known else []
-    # An asset that can be borrowed has a history, also while nobody borrows it.
+    # An asset that can be borrowed has a history even while nobody borrows it.
     listed = [market.asset_id for market in source.markets(instants[-1]) if market.debt]
     loans = _plus(read_loans(store, previous), [], listed)
-    rows, snapshots = event_frame(events, version), []
+    rows, snapshots = event_frame(events), []
     for at, begin, end in zip(instants, begins, ends, strict=True):
-        first, last = _place(events, begin), _place(events, end)
+        first, last = _count_until(events, begin), _count_until(events, end)
         added = [Originated(event.kind, event.asset_id, begin, event.usd) for event in events[first:last]]
-        loans = _plus(loans, [*(sum_ for sum_ in stored if sum_.since == begin), *added], [])
-        fresh = rows.slice(first, last - first)
-        snapshots.append(Snapshot(at, {"event": fresh, **loan_frames(loans, at, version)}))
+        loans = _plus(loans, [*(one for one in stored if one.since == begin), *added], [])
+        new = rows.slice(first, last - first)
+        snapshots.append(Snapshot(at, loan_frames(loans), dated={"event": new}))
     return snapshots
 
 
 def _new_events(source: Source, known: int, until: datetime) -> list[Event]:
-    """The source's events after a unix second, each once, by whole second."""
-    events = {event.id: _in_whole_second(event) for event in source.events(instant(known), until)}
-    inside = [event for event in events.values() if known < event.at.timestamp() <= until.timestamp()]
+    """The source's events after a unix second up to an instant, each once, by whole second."""
+    events = {event.id: _at_whole_second(event) for event in source.events(instant(known), until)}
+    inside = [event for event in events.values() if known < unix_second(event.at) <= unix_second(until)]
     return sorted(inside, key=lambda event: event.at)
 
 
-def _in_whole_second(event: Event) -> Event:
-    # Upwards: an event must not count in a snapshot that was taken before it.
+def _at_whole_second(event: Event) -> Event:
+    # Rounded up: an event must not count in a snapshot that was taken before it.
     part = timedelta(microseconds=event.at.microsecond)
     at = event.at - part + timedelta(seconds=1) if part else event.at
     return replace(event, at=at, usd=quantize_ratio(event.usd))
 
 
-def _place(events: Sequence[Event], second: int) -> int:
+def _count_until(events: Sequence[Event], second: int) -> int:
     """How many of the events, oldest first, are not after a second."""
-    return bisect_left(events, second + 1, key=lambda event: whole_second(event.at))
+    return bisect_left(events, second + 1, key=lambda event: unix_second(event.at))
 
 
 def _plus(loans: Loans, added: Iterable[Originated], listed: Iterable[str]) -> Loans:
+    """Loans with those added, and with the listed assets even where they have none."""
     total, flash = loans.total, loans.flash
     by_asset = {**dict.fromkeys(listed, ZERO), **loans.by_asset}
-    for sum_ in added:
-        if sum_.kind is EventKind.FLASH_LOAN:
-            flash = EXACT.add(flash, sum_.usd)
-        elif sum_.kind is EventKind.BORROW:
-            total = EXACT.add(total, sum_.usd)
-            by_asset[sum_.asset_id] = EXACT.add(by_asset.get(sum_.asset_id, ZERO), sum_.usd)
+    for one in added:
+        if one.kind is EventKind.FLASH_LOAN:
+            flash = EXACT.add(flash, one.usd)
+        elif one.kind is EventKind.BORROW:
+            total = EXACT.add(total, one.usd)
+            by_asset[one.asset_id] = EXACT.add(by_asset.get(one.asset_id, ZERO), one.usd)
     return Loans(total, by_asset, flash)

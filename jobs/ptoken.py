@@ -1,12 +1,12 @@
-"""The protocol token: its parameters, state, staking pools and unlock arrangements."""
+"""The protocol token, its staking pools and unlock arrangements."""
 
-from datetime import datetime
-
-from analytics_service.sources.base import Source
 from analytics_service.store.ptoken import ptoken_frames
-from jobs.snapshot import Snapshot
+from jobs.snapshot import Batch, Snapshot
+
+HISTORY = False
 
 
-def collect(source: Source, at: datetime, version: int) -> Snapshot:
-    """The protocol token and all unlock arrangements as of the instant."""
-    return Snapshot(at, rows=ptoken_frames(source.ptoken(at), source.arrangements(at), at, version))
+def collect(batch: Batch) -> list[Snapshot]:
+    """The protocol token and all unlock arrangements at the instants."""
+    source = batch.source
+    return [Snapshot(at, ptoken_frames(source.ptoken(at), source.arrangements(at))) for at in batch.instants]

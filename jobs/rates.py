@@ -1,16 +1,11 @@
-"""Rates: what lenders earn and borrowers owe, asset by asset."""
+"""Lend and borrow rates of each asset."""
 
-from datetime import datetime
-
-from analytics_service.errors import SourceError
-from analytics_service.sources.base import Source
 from analytics_service.store.rates import rate_frames
-from jobs.snapshot import Snapshot
+from jobs.snapshot import Batch, Snapshot
+
+HISTORY = True
 
 
-def collect(source: Source, at: datetime, version: int) -> Snapshot:
-    """The rates of the source's markets as of the instant. SourceError when it has no markets."""
-    markets = source.markets(at)
-    if not markets:
-        raise SourceError(f"{source.spec} has no markets as of {at:%Y-%m-%dT%H:%M:%SZ}.")
-    return Snapshot(at, rows=rate_frames(markets, at, version))
+def collect(batch: Batch) -> list[Snapshot]:
+    """The rates of the source's markets at the instants. SourceError when it has no markets."""
+    return [Snapshot(at, rate_frames(batch.markets(at))) for at in batch.instants]

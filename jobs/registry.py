@@ -1,79 +1,45 @@
-"""Every job there is."""
+"""The jobs. Each setting <name>_every, in the order of config.py, is the interval of the job in the module jobs.<name>.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+Such a module has a docstring that says what the job stores, a function `collect` (see snapshot.Collect), and HISTORY:
+whether the past can be added, too. Jobs run for the first time in the order of the settings.
+"""
+
+from dataclasses import dataclass, fields
+from importlib import import_module
 
 from analytics_service.config import Settings
-from jobs import loans, markets, positions, prices, ptoken, rates, routes
-from jobs.snapshot import Collect, each
+from jobs.snapshot import Collect
+
+_INTERVAL = "_every"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Takes snapshots of a family of data. `every` answers seconds; `history` says whether the past can be added."""
+    """Takes snapshots of a family of data, which has the job's name. `history` says whether the past can be added."""
 
     name: str
     help: str
-    family: str
     collect: Collect
-    every: Callable[[Settings], int]
-    history: bool = False
+    history: bool
+
+    @property
+    def family(self) -> str:
+        """The family of data, as the ledger calls it."""
+        return self.name
+
+    def every(self, settings: Settings) -> int:
+        """Seconds between snapshots."""
+        return int(getattr(settings, self.name + _INTERVAL))
+
+
+def _job(name: str) -> Job:
+    module = import_module(f"jobs.{name}")
+    return Job(name, module.__doc__ or "", module.collect, module.HISTORY)
 
 
 JOBS = {
     job.name: job
     for job in (
-        Job(
-            name="prices",
-            help="Definitions of assets and their oracle prices.",
-            family="prices",
-            collect=each(prices.collect),
-            every=lambda settings: settings.prices_every,
-            history=True,
-        ),
-        Job(
-            name="rates",
-            help="Lend and borrow rates.",
-            family="rates",
-            collect=each(rates.collect),
-            every=lambda settings: settings.rates_every,
-            history=True,
-        ),
-        Job(
-            name="markets",
-            help="Lend, collateral and debt markets and the rules of borrowing.",
-            family=markets.FAMILY,
-            collect=markets.collect,
-            every=lambda settings: settings.markets_every,
-        ),
-        Job(
-            name="loans",
-            help="Events of lending and the loans originated.",
-            family=loans.FAMILY,
-            collect=loans.collect,
-            every=lambda settings: settings.loans_every,
-            history=True,
-        ),
-        Job(
-            name="ptoken",
-            help="The protocol token, its staking pools and unlock arrangements.",
-            family="ptoken",
-            collect=each(ptoken.collect),
-            every=lambda settings: settings.ptoken_every,
-        ),
-        Job(
-            name="positions",
-            help="Accounts, stakes and wallets of all addresses.",
-            family=positions.FAMILY,
-            collect=positions.collect,
-            every=lambda settings: settings.positions_every,
-        ),
-        Job(
-            name="routes",
-            help="Routes of swap contracts.",
-            family="routes",
-            collect=each(routes.collect),
-            every=lambda settings: settings.routes_every,
-        ),
+        _job(field.name.removesuffix(_INTERVAL)) for field in fields(Settings) if field.name.endswith(_INTERVAL)
     )
 }

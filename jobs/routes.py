@@ -1,12 +1,11 @@
-"""Routes: what each swap contract can swap to what."""
+"""Routes of swap contracts: what each can swap to what."""
 
-from datetime import datetime
+from analytics_service.store.swaps import route_frames
+from jobs.snapshot import Batch, Snapshot
 
-from analytics_service.sources.base import Source
-from analytics_service.store.swaps import route_frame
-from jobs.snapshot import Snapshot
+HISTORY = False
 
 
-def collect(source: Source, at: datetime, version: int) -> Snapshot:
-    """The routes of all swap contracts as of the instant; a protocol without such contracts has none."""
-    return Snapshot(at, rows={"swap_route": route_frame(source.swaps(at), at, version)})
+def collect(batch: Batch) -> list[Snapshot]:
+    """The routes of all swap contracts at the instants; a protocol without such contracts has none."""
+    return [Snapshot(at, route_frames(batch.source.swaps(at))) for at in batch.instants]

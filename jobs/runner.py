@@ -1,53 +1,40 @@
-"""Runs a job for an instant, or for all instants of a range that are not complete. What is complete is left alone."""
+"""Runs a job for an instant, or for all instants of a range that are not complete. Complete ones are left alone."""
 
 import logging
-import threading
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
 
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
+from analytics_service.market.instants import unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed, new_version, read_heads
-from jobs.registry import Job
-from jobs.snapshot import commit
+from analytics_service.store.retries import Retries
+from jobs.registry import JOBS, Job
+from jobs.snapshot import Batch, Origin, commit
 
 log = logging.getLogger(__name__)
 
-EPOCH = datetime.fromtimestamp(0, UTC)
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
-_LONGEST_PAUSE = 30.0
+_ONCE = Retries()
 
 
 class Outcome(StrEnum):
-    """What a run for one instant came to."""
+    """The outcome of a run for one instant."""
 
     DONE = "done"
     ALREADY_DONE = "already done"
     SUPERSEDED = "a later snapshot is there already"
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """For how many seconds a run tries again while its source or ClickHouse cannot answer; 0 is once.
+def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = _ONCE) -> Outcome:
+    """Take the job's snapshot of the instant's whole second, unless it is complete.
 
-    `wait` pauses for seconds and answers whether to stop trying, as `threading.Event.wait` does.
-    """
-
-    seconds: float = 0.0
-    wait: Callable[[float], bool] = field(default_factory=lambda: threading.Event().wait)
-    clock: Callable[[], float] = time.monotonic
-
-
-def run_once(job: Job, source: Source, store: Store, at: datetime, patience: Patience | None = None) -> Outcome:
-    """Take the job's snapshot as of the instant's whole second, unless it is complete.
-
-    Of a job that keeps no history only a newest snapshot is taken: nobody would read an older one.
-    Without patience the first StoreUnavailable or SourceError is raised; with it the last one.
+    A job that keeps no history takes only a newest snapshot: nobody would read an older one. StoreUnavailable and
+    SourceError are retried; the last one is raised.
     """
     second = at.replace(microsecond=0)
 
@@ -56,50 +43,40 @@ def run_once(job: Job, source: Source, store: Store, at: datetime, patience: Pat
             return Outcome.SUPERSEDED
         return Outcome.DONE if _take(job, source, store, [second], "job") else Outcome.ALREADY_DONE
 
-    return _patiently(attempt, patience or Patience())
+    return replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)(attempt)
 
 
 def backfill(
     job: Job,
     source: Source,
     store: Store,
-    start: datetime,
-    end: datetime,
-    every: timedelta,
-    progress: Callable[[int], None],
+    instants: Sequence[datetime],
+    progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Take the snapshots that are missing at multiples of `every` in [start, end]; answers how many were.
+    """Take the snapshots that are missing of instants (whole seconds, oldest first), and return how many were.
 
-    `progress` hears how many instants were dealt with since it was last called. A broken-off backfill
-    goes on where it was when it is run again. SnapshotRefused for a job that keeps no history.
+    `progress` is told how many instants were dealt with since its last call. A backfill that was interrupted continues
+    where it was when it is run again. SnapshotRefused for a job that keeps no history.
     """
     if not job.history:
         raise SnapshotRefused(
-            f"{job.name} cannot be backfilled: only its newest state is asked for. Prices, rates and loans can be."
+            f"{job.name} cannot be backfilled: only its newest state is asked for. {_with_history()} can be."
         )
-    wanted = instants(start, end, every)
     written = 0
-    for first in range(0, len(wanted), _CHUNK):
-        chunk = wanted[first : first + _CHUNK]
+    for first in range(0, len(instants), _CHUNK):
+        chunk = instants[first : first + _CHUNK]
         written += _take(job, source, store, chunk, "backfill")
         progress(len(chunk))
     return written
 
 
-def instants(start: datetime, end: datetime, every: timedelta) -> list[datetime]:
-    """Multiples of `every` since the epoch that lie in [start, end], in UTC, oldest first."""
-    first, last = -((EPOCH - start) // every), (end - EPOCH) // every
-    return [EPOCH + every * number for number in range(first, last + 1)]
-
-
-def _take(job: Job, source: Source, store: Store, wanted: list[datetime], kind: str) -> int:
-    """Collect and commit those of the instants, oldest first, that are not complete; answers how many."""
-    done = completed(store, job.family, int(wanted[0].timestamp()), int(wanted[-1].timestamp()))
-    missing = [at for at in wanted if int(at.timestamp()) not in done]
+def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str) -> int:
+    """Collect and commit those of the instants, oldest first, that are not complete, and return how many."""
+    done = completed(store, job.family, unix_second(instants[0]), unix_second(instants[-1]))
+    missing = [at for at in instants if unix_second(at) not in done]
     if missing:
-        version = new_version()
-        snapshots = job.collect(source, store, missing, version)
-        commit(store, snapshots, job.family, kind, source.spec, version)
+        snapshots = job.collect(Batch(job.family, source, store, missing))
+        commit(store, snapshots, Origin(job.family, kind, source.spec), new_version())
     return len(missing)
 
 
@@ -108,16 +85,11 @@ def _is_past(store: Store, family: str, at: datetime) -> bool:
     return head is not None and at < head.instant
 
 
-def _patiently(attempt: Callable[[], Outcome], patience: Patience) -> Outcome:
-    deadline = patience.clock() + patience.seconds
-    pause = 1.0
-    while True:
-        try:
-            return attempt()
-        except (StoreUnavailable, SourceError) as error:
-            if patience.clock() + pause > deadline:
-                raise
-            log.warning("%s Trying again in %d s.", error, pause)
-            if patience.wait(pause):
-                raise
-        pause = min(2 * pause, _LONGEST_PAUSE)
+def _with_history() -> str:
+    """The jobs that can be backfilled, as the beginning of a sentence."""
+    *names, last = [job.name for job in JOBS.values() if job.history]
+    return f"{', '.join(names)} and {last}".capitalize()
+
+
+def _log_retry(error: BaseException, pause: float) -> None:
+    log.warning("%s Trying again in %d s.", error, pause)

@@ -1,4 +1,4 @@
-"""What a job took from its source, and the one way in which it comes to stand in the store."""
+"""What a job is given, what it returns, and the one way in which that gets into the store."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,69 +6,109 @@ from datetime import datetime
 
 import polars as pl
 
+from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
+from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.markets import Market
 from analytics_service.sources.base import Source
 from analytics_service.store.assets import read_assets, write_assets
+from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Run, complete, read_heads
+from analytics_service.store.ledger import Head, Run, complete, completed_before, read_heads
 from analytics_service.store.publication import publication
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One family's data as of `at`: rows by table, which are written in that order.
+class Batch:
+    """The instants (aware, whole seconds, oldest first) whose snapshots a job is to take, and where to read from.
 
-    `observed_at` of rows (unix seconds) is what the ledger tells of them. `assets` are definitions as of `at`, from
-    jobs that see them.
+    The store tells the job what is there already; the job writes nothing.
+    """
+
+    family: str
+    source: Source
+    store: Store
+    instants: Sequence[datetime]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        """The source's markets at an instant. SourceError when it has none."""
+        markets = self.source.markets(at)
+        if not markets:
+            raise SourceError(f"{self.source.spec} has no markets as of {shown(at)}.")
+        return markets
+
+    def head(self) -> Head | None:
+        """The newest state of the job's family, if there is one."""
+        return read_heads(self.store).get(self.family)
+
+    def completed_before(self) -> int | None:
+        """The last complete snapshot (unix second) of the job's family before the first instant, if there is one."""
+        return completed_before(self.store, self.family, unix_second(self.instants[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One family's data as of `at`.
+
+    `rows` are those of the snapshot by table, without `observed_at` and `version`; `dated` are rows that bring an
+    instant of their own, without `version`. `assets` are definitions as of `at`, from jobs that see them.
     """
 
     at: datetime
-    rows: Mapping[str, pl.DataFrame]
-    assets: Sequence[Asset] = field(default=())
+    rows: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    assets: Sequence[Asset] = ()
 
-    def run(self, family: str, kind: str, source: str, version: int) -> Run:
-        """The ledger's row about this snapshot."""
-        at = int(self.at.timestamp())
-        columns = [frame["observed_at"] for frame in self.rows.values() if "observed_at" in frame.columns]
-        observed = [int(second) for column in columns for second in column.unique()]
-        return Run(
-            family=family,
-            at=at,
-            kind=kind,
-            first_observed_at=min(observed, default=at),
-            last_observed_at=max(observed, default=at),
-            rows=sum(frame.height for frame in self.rows.values()),
-            source=source,
-            version=version,
-        )
+    def stamped(self, version: int) -> dict[str, pl.DataFrame]:
+        """All rows by table, as they are written."""
+        at = pl.lit(unix_second(self.at), pl.UInt32)
+        rows = {table: rows.with_columns(observed_at=at) for table, rows in self.rows.items()}
+        return {table: versioned(rows, version) for table, rows in {**self.dated, **rows}.items()}
 
 
-# Takes the snapshots of instants, oldest first, from a source, as a run with a version. It reads no clock, and writes
-# nothing; the store tells it what stands there already.
-Collect = Callable[[Source, Store, Sequence[datetime], int], list[Snapshot]]
+# Takes the snapshots of a batch in the order of its instants. It reads no clock: time comes with the batch.
+Collect = Callable[[Batch], list[Snapshot]]
 
 
-def each(collect: Callable[[Source, datetime, int], Snapshot]) -> Collect:
-    """The snapshots of a job that needs to know nothing but the instant."""
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where snapshots come from: their family, the kind of run (job or backfill), and the source's spec."""
 
-    def collect_all(source: Source, store: Store, instants: Sequence[datetime], version: int) -> list[Snapshot]:
-        return [collect(source, at, version) for at in instants]
+    family: str
+    kind: str
+    source: str
 
-    return collect_all
 
+def commit(store: Store, snapshots: Sequence[Snapshot], origin: Origin, version: int) -> None:
+    """Write snapshots of one job, oldest first, all with the same tables, with one insert for each table.
 
-def commit(store: Store, snapshots: Sequence[Snapshot], family: str, kind: str, source: str, version: int) -> None:
-    """Write snapshots of one job, oldest first, that all have the same tables: one insert for each table.
-
-    The ledger comes last, so a commit that dies half-way shows nothing; to repeat it writes the same again. Snapshots
-    of a past that readers already see are announced to them first, which takes some seconds.
+    The ledger comes last, so a commit that dies half-way shows nothing; repeating it writes the same again. Snapshots
+    of a past that readers already see are announced first, which takes some seconds.
     """
-    runs = [snapshot.run(family, kind, source, version) for snapshot in snapshots]
-    with publication(store, family, min(run.first_observed_at for run in runs), version):
-        write_assets(store, _definitions(store, snapshots, family), version)
-        for table in snapshots[0].rows:
-            store.insert(table, pl.concat([snapshot.rows[table] for snapshot in snapshots]))
+    stamped = [snapshot.stamped(version) for snapshot in snapshots]
+    runs = [_run(snapshot.at, rows, origin, version) for snapshot, rows in zip(snapshots, stamped, strict=True)]
+    with publication(store, origin.family, min(run.first_observed_at for run in runs), version):
+        write_assets(store, _definitions(store, snapshots, origin.family), version)
+        for table in stamped[0]:
+            store.insert(table, pl.concat([rows[table] for rows in stamped]))
         complete(store, runs)
+
+
+def _run(instant: datetime, rows: Mapping[str, pl.DataFrame], origin: Origin, version: int) -> Run:
+    """The ledger's row about a snapshot with these rows."""
+    at = unix_second(instant)
+    times = [frame["observed_at"] for frame in rows.values() if "observed_at" in frame.columns]
+    observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
+    return Run(
+        family=origin.family,
+        at=at,
+        kind=origin.kind,
+        first_observed_at=min(observed, default=at),
+        last_observed_at=max(observed, default=at),
+        rows=sum(frame.height for frame in rows.values()),
+        source=origin.source,
+        version=version,
+    )
 
 
 def _definitions(store: Store, snapshots: Sequence[Snapshot], family: str) -> list[Asset]:

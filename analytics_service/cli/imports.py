@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeVar
 import click
 
 from analytics_service.cli.context import load_settings, open_store
-from analytics_service.import_families import PRICES, RATES, Family
-from analytics_service.importing import import_files
+from analytics_service.imports.families import PRICES, RATES, Family
+from analytics_service.imports.run import Request, import_files
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -89,8 +89,9 @@ def import_rates_command(**options: Any) -> None:
 def _import(
     family: Family, files: tuple[Path, ...], assets: Path | None, unit: Literal["s", "ms"], skip_invalid: bool
 ) -> None:
+    request = Request(family, files, assets, unit, skip_invalid)
     with open_store(load_settings()) as store, closing(ProgressBars()) as bars:
-        done = import_files(family, store, list(files), assets, unit, skip_invalid, datetime.now(UTC), bars)
+        done = import_files(store, request, datetime.now(UTC), bars)
     click.echo(
         f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected."
     )

@@ -1,6 +1,7 @@
 """`jobs`: snapshots on schedule, once, or for a range of the past."""
 
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from analytics_service.cli.context import load_settings, open_store, require_sou
 from analytics_service.cli.options import source_option
 from analytics_service.cli.signals import set_on_signals
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
+from analytics_service.market.instants import multiples, shown
 from analytics_service.processes.child import end_with_parent
 from jobs import runner, scheduler
 from jobs.registry import JOBS
@@ -42,8 +44,7 @@ def jobs_run(**overrides: Any) -> None:
     set_on_signals(stop)
     end_with_parent()
     settings = load_settings(**overrides)
-    source = require_source(settings)
-    with open_store(settings, on_failure=stop.set) as store:
+    with closing(require_source(settings)) as source, open_store(settings, on_failure=stop.set) as store:
         scheduler.run(settings, source, store, stop)
 
 
@@ -60,13 +61,13 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
         analytics-service jobs once prices --at 2026-03-01
     """
     settings = load_settings(**overrides)
-    source = require_source(settings)
-    now = datetime.now(UTC).replace(microsecond=0)
-    at = at or now
-    _require_past("--at", at, now)
-    with open_store(settings) as store:
-        outcome = runner.run_once(JOBS[name], source, store, at)
-    click.echo(f"{name} at {scheduler.shown(at)}: {outcome}.")
+    with closing(require_source(settings)) as source:
+        now = datetime.now(UTC).replace(microsecond=0)
+        at = at or now
+        _require_past("--at", at, now)
+        with open_store(settings) as store:
+            outcome = runner.run_once(JOBS[name], source, store, at)
+    click.echo(f"{name} at {shown(at)}: {outcome}.")
 
 
 @jobs.command("backfill")
@@ -94,15 +95,17 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
         raise click.UsageError("--start is later than --end.")
     _require_past("--end", end, datetime.now(UTC))
     settings = load_settings(**overrides)
-    source = require_source(settings)
-    count = len(runner.instants(start, end, every))
-    with open_store(settings) as store, click.progressbar(length=count, label=f"Backfill of {name}") as bar:
-        written = runner.backfill(JOBS[name], source, store, start, end, every, progress=bar.update)
-    click.echo(f"{name}: {written} snapshots taken, {count - written} were there already.")
+    instants = multiples(start, end, every)
+    with (
+        closing(require_source(settings)) as source,
+        open_store(settings) as store,
+        click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar,
+    ):
+        written = runner.backfill(JOBS[name], source, store, instants, progress=bar.update)
+    click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 
 
 def _require_past(option: str, instant: datetime, now: datetime) -> None:
     """Nothing has been observed yet at a future instant, and a snapshot of it would hide all others until then."""
     if instant > now:
-        shown, today = scheduler.shown(instant), scheduler.shown(now)
-        raise click.UsageError(f"{option} {shown} lies in the future; it is {today} now.")
+        raise click.UsageError(f"{option} {shown(instant)} lies in the future; it is {shown(now)} now.")

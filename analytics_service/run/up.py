@@ -4,7 +4,7 @@ import http.client
 import os
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -12,6 +12,7 @@ import click
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import ProcessError
+from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
@@ -24,10 +25,9 @@ from analytics_service.sources.registry import open_source
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
-from jobs.runner import EPOCH, backfill, instants, run_once
+from jobs.runner import backfill, run_once
 
 _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
-_HISTORY = timedelta(days=90)
 _HISTORY_STEP = timedelta(hours=1)
 _SCHEDULER_GRACE = 30.0
 _FIRST_ANSWER_SECONDS = 60.0
@@ -36,9 +36,12 @@ _FIRST_ANSWER_SECONDS = 60.0
 def up(settings: Settings, command: str) -> None:
     """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
     require_free(settings.bind)
-    source = open_source(settings.source)
     failed = threading.Event()
-    with clickhouse(settings, command, attach=False, on_failure=failed.set) as reached:
+    with ExitStack() as stack:
+        source = open_source(settings.source)
+        if source is not None:
+            stack.enter_context(closing(source))
+        reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=failed.set))
         with closing(Store(reached)) as store:
             migrate(store)
             if source is not None:
@@ -46,7 +49,7 @@ def up(settings: Settings, command: str) -> None:
         services = [http_service(reached), _scheduler(reached)] if source is not None else [http_service(reached)]
         with running(services, failed.set):
             if _wait_for_first_answer(reached.bind, failed):
-                click.echo(welcome(reached, embedded=settings.clickhouse_url is None))
+                click.echo(welcome(reached, source, embedded=settings.clickhouse_url is None))
             failed.wait()
 
 
@@ -59,12 +62,11 @@ def _fill(settings: Settings, source: Source, store: Store) -> None:
     """Take a first snapshot of everything, and history where the source can give it at no cost."""
     now = datetime.now(UTC)
     for job in JOBS.values():
-        if job.history and settings.source.startswith("simulated"):
-            span = (now - _HISTORY, now, _HISTORY_STEP)
-            with click.progressbar(length=len(instants(*span)), label=f"History of {job.name}") as bar:
-                backfill(job, source, store, *span, progress=bar.update)
-        step = timedelta(seconds=job.every(settings))
-        run_once(job, source, store, EPOCH + (now - EPOCH) // step * step)
+        if job.history and source.history:
+            instants = multiples(now - source.history, now, _HISTORY_STEP)
+            with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
+                backfill(job, source, store, instants, progress=bar.update)
+        run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
 
 
 def _wait_for_first_answer(bind: str, failed: threading.Event) -> bool:

@@ -4,10 +4,16 @@ from datetime import UTC, datetime, timedelta
 
 from analytics_service.config import Settings
 from analytics_service.run.address import local_url
-from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
+from analytics_service.sources.base import Sample, Source
+
+_SAMPLE_PATHS = {
+    Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
+    Sample.EMPTY_ACCOUNT: "users/{}/user",
+    Sample.SWAP_CONTRACT: "swap/routes/all?contract_address={}",
+}
 
 
-def welcome(settings: Settings, *, embedded: bool) -> str:
+def welcome(settings: Settings, source: Source | None, *, embedded: bool) -> str:
     """Addresses to try, where to use SQL, how to stop."""
     base = local_url(settings.bind)
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
@@ -21,7 +27,7 @@ def welcome(settings: Settings, *, embedded: bool) -> str:
         f"  {base}/api/v1/assets/price-history?{week}&period=d",
         f"  {base}/docs",
         "",
-        *_samples(settings, base),
+        *_samples(source, base),
         f"SQL   {settings.clickhouse_url}/play as user {settings.clickhouse_user}",
     ]
     if embedded:
@@ -30,15 +36,10 @@ def welcome(settings: Settings, *, embedded: bool) -> str:
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
 
 
-def _samples(settings: Settings, base: str) -> list[str]:
-    """Addresses that the simulated protocol always has."""
-    if not settings.source.startswith("simulated"):
+def _samples(source: Source | None, base: str) -> list[str]:
+    """Sample addresses of the source, if it has any."""
+    if source is None or not source.samples:
         return []
-    return [
-        "Sample addresses of the simulated protocol:",
-        "",
-        f"  a rich account    {base}/api/v1/users/{RICH_ADDRESS}/user?with_text=true&with_value=true",
-        f"  an empty account  {base}/api/v1/users/{EMPTY_ADDRESS}/user",
-        f"  a swap contract   {base}/api/v1/swap/routes/all?contract_address={SWAP_CONTRACT}",
-        "",
-    ]
+    paths = {one: _SAMPLE_PATHS[one].format(address) for one, address in source.samples.items()}
+    lines = [f"  {one:17} {base}/api/v1/{path}" for one, path in paths.items()]
+    return ["Sample addresses of the simulated protocol:", "", *lines, ""]

@@ -1,1 +1,1 @@
-"""Where snapshots and files of history come from."""
+"""Where snapshots come from."""

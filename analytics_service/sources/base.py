@@ -1,7 +1,8 @@
-"""The small interface behind which snapshots come from."""
+"""The interface of a source of snapshots."""
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Protocol
 
 from analytics_service.market.assets import Asset
@@ -12,18 +13,42 @@ from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 
 
+class Sample(StrEnum):
+    """An address worth looking at."""
+
+    RICH_ACCOUNT = "a rich account"
+    EMPTY_ACCOUNT = "an empty account"
+    SWAP_CONTRACT = "a swap contract"
+
+
 class Source(Protocol):
-    """A protocol's state as of an instant. Every method takes `at`, aware; SourceError when it cannot tell."""
+    """A protocol's state at an instant. Every method takes aware instants, and raises SourceError when it cannot tell.
+
+    A source class derives from this one, and is registered as an entry point; see registry.py.
+    """
 
     @property
     def spec(self) -> str:
         """How the operator names this source."""
 
+    @property
+    def history(self) -> timedelta | None:
+        """How far back snapshots cost next to nothing, so that `up` fills them in first; None is not at all."""
+        return None
+
+    @property
+    def samples(self) -> Mapping[Sample, str]:
+        """Addresses that `up` suggests to look at, for a protocol that is made up."""
+        return {}
+
+    def close(self) -> None:
+        """Release connections and the like."""
+
     def assets(self, at: datetime) -> Sequence[Asset]:
-        """Every asset the protocol knows at the instant."""
+        """Every asset that the protocol knows."""
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        """The oracle's price of each asset it quotes, as of the instant; 18 decimals."""
+        """The oracle's price of each asset that it quotes, with 18 decimals."""
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The lend, collateral and debt market of each asset that has any."""

@@ -1,25 +1,37 @@
-"""Opens the source that a spec names."""
+"""Opens the source that a spec names: `<name>` or `<name>:<rest>`, or `none`.
+
+Sources are entry points of the group SOURCES. Each is a class or function that takes the rest ("" without one) and
+returns a Source; its ValueError says what the rest must be.
+"""
 
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 
-from analytics_service.config import parse_setting
+from analytics_service.config import SOURCES, parse_setting
 from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
-from analytics_service.sources.simulated.source import SimulatedSource
 
-_DEFAULT_SEED = "1"
-# By the part of the spec before its colon; given the part after it.
-_OPEN: dict[str, Callable[[str], Source | None]] = {
-    "none": lambda _: None,
-    "simulated": lambda seed: SimulatedSource(seed or _DEFAULT_SEED),
-}
+_NONE = "none"
 
 
 def open_source(spec: str) -> Source | None:
-    """The source of a spec, or None for `none`. SettingError says which specs there are."""
+    """The source of a spec, to be closed after use; None for `none`. SettingError says what is wrong with the spec."""
     try:
         parse_setting("source", spec)
+        if spec == _NONE:
+            return None
+        name, _, rest = spec.partition(":")
+        return _opener(name)(rest)
     except ValueError as error:
         raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None
-    kind, _, rest = spec.partition(":")
-    return _OPEN[kind](rest)
+
+
+def _opener(name: str) -> Callable[[str], Source]:
+    found: tuple[EntryPoint, ...] = tuple(entry_points(group=SOURCES, name=name))
+    if not found:
+        raise SettingError(f"No installed package provides the source {name}. Install the service again.")
+    try:
+        opener: Callable[[str], Source] = found[0].load()
+    except (ImportError, AttributeError) as error:
+        raise SettingError(f"The source {name} ({found[0].value}) cannot be loaded: {error}.") from error
+    return opener

@@ -7,6 +7,8 @@ import polars as pl
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind, split_id
 from analytics_service.store.connection import Store
 
+# Readers see the definitions as of the newest version of this family.
+SHOWN_WITH = "prices"
 _NEWEST = 2**64 - 1
 _SCHEMA = {
     "id": pl.String,
@@ -23,12 +25,12 @@ _SCHEMA = {
 
 
 def read_assets(store: Store, version: int = _NEWEST) -> dict[str, Asset]:
-    """Every asset as it was defined at a version of the ledger, by id, in the order of ids."""
+    """Every asset as defined at a version of the ledger, by id, in the order of ids."""
     return {row["id"]: _asset(row) for row in store.frame("assets", version=version).iter_rows(named=True)}
 
 
 def write_assets(store: Store, assets: Iterable[Asset], version: int) -> int:
-    """Write the definitions that are new or changed; answers how many."""
+    """Write the definitions that are new or changed, and return how many."""
     known = read_assets(store)
     changed = [asset for asset in assets if known.get(asset.id) != asset]
     columns = {name: [version if name == "version" else getattr(a, name) for a in changed] for name in _SCHEMA}

@@ -1,18 +1,17 @@
 """Kinds of columns: how the domain's values travel to ClickHouse and back.
 
-Amounts have up to 256 bits, which Polars cannot hold: they travel as text, and queries give them out as text.
+Amounts have up to 256 bits, which Polars cannot hold, so they travel as text in both directions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import polars as pl
 
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.values import quantized_below
-from analytics_service.store.connection import Store
 
 AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
@@ -20,7 +19,7 @@ RATIO_LIMIT = Decimal(10) ** 20
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A kind of column: its type in Polars, and the way of a value that is not null there and back."""
+    """A kind of column: its type in Polars, and how a value that is not null is encoded and decoded."""
 
     dtype: type[pl.DataType] | pl.DataType
     encode: Callable[[Any], Any] = lambda value: value
@@ -28,7 +27,7 @@ class Column:
 
 
 def amount_text(amount: int) -> str:
-    """A whole amount as text. ValueError outside [0, 2^256), which ClickHouse would wrap around without a word."""
+    """A whole amount as text. ValueError outside [0, 2^256), which ClickHouse would silently wrap around."""
     if not 0 <= amount < AMOUNT_LIMIT:
         raise ValueError(f"{amount} is not an amount: it must not be negative, and be below 2^256")
     return str(amount)
@@ -42,53 +41,49 @@ def quantize_ratio(ratio: Decimal) -> Decimal:
     return stored
 
 
-def whole_second(at: datetime) -> int:
-    """Unix second that an aware instant falls into."""
-    return int(at.timestamp())
-
-
-def instant(second: int) -> datetime:
-    """Begin of a unix second, aware."""
-    return datetime.fromtimestamp(second, UTC)
-
-
 TEXT = Column(pl.String)
 FLAG = Column(pl.Boolean)
 COUNT = Column(pl.UInt64)
 INDEX = Column(pl.UInt32)
 AMOUNT = Column(pl.String, amount_text, int)
 RATIO = Column(pl.Decimal(38, 18), quantize_ratio)
-TIME = Column(pl.UInt32, whole_second, instant)
+TIME = Column(pl.UInt32, unix_second, instant)
 
 Columns = Mapping[str, Column]
 Row = Mapping[str, Any]
-# What every row of a snapshot carries besides its own columns.
-SNAPSHOT: Columns = {"observed_at": TIME, "version": COUNT}
 
 
 def fields_of(record: Any) -> dict[str, Any]:
-    """The fields of a dataclass record, by name; nested records stay records."""
+    """The fields of a dataclass record by name; nested records stay records."""
     return {name: getattr(record, name) for name in record.__dataclass_fields__}
 
 
+def schema_of(columns: Columns) -> dict[str, type[pl.DataType] | pl.DataType]:
+    """The Polars types of columns by name."""
+    return {name: column.dtype for name, column in columns.items()}
+
+
+def select_list(columns: Columns) -> str:
+    """The columns as a query selects them: amounts as text."""
+    return ", ".join(f"toString({name}) AS {name}" if column is AMOUNT else name for name, column in columns.items())
+
+
 def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
-    """Rows of the domain's values as a batch. ValueError for a value that the store cannot hold."""
+    """Rows of the domain's values as a batch to insert. ValueError for a value that the store cannot hold."""
     kept = list(rows)
-    data = {name: [_some(column.encode, row[name]) for row in kept] for name, column in columns.items()}
-    return pl.DataFrame(data, schema={name: column.dtype for name, column in columns.items()})
+    data = {name: [_encoded(column, row[name]) for row in kept] for name, column in columns.items()}
+    return pl.DataFrame(data, schema=schema_of(columns))
 
 
-def snapshot_frame(rows: Iterable[Row], columns: Columns, at: datetime, version: int) -> pl.DataFrame:
-    """Rows of one snapshot as a batch, each with its instant and version."""
-    stamp = {"observed_at": at, "version": version}
-    return encoded(({**row, **stamp} for row in rows), {**columns, **SNAPSHOT})
+def decoded(row: Row, columns: Columns) -> dict[str, Any]:
+    """A stored row as values of the domain."""
+    return {name: None if row[name] is None else column.decode(row[name]) for name, column in columns.items()}
 
 
-def decoded(store: Store, query: str, columns: Columns, **parameters: int | str) -> Iterator[dict[str, Any]]:
-    """The rows that a named query answers, as the domain's values."""
-    for row in store.frame(query, (), **parameters).iter_rows(named=True):
-        yield {name: _some(column.decode, row[name]) for name, column in columns.items()}
+def versioned(rows: pl.DataFrame, version: int) -> pl.DataFrame:
+    """Rows with the version of the run that writes them."""
+    return rows.with_columns(version=pl.lit(version, pl.UInt64))
 
 
-def _some(convert: Callable[[Any], Any], value: Any) -> Any:
-    return None if value is None else convert(value)
+def _encoded(column: Column, value: Any) -> Any:
+    return None if value is None else column.encode(value)

@@ -3,7 +3,7 @@
 import io
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -20,7 +20,7 @@ from clickhouse_connect.driver.httputil import get_pool_manager
 
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
-from analytics_service.store.sql import named_query
+from analytics_service.store.sql import Parts, named_query
 
 # Server answers that time may mend: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
@@ -47,14 +47,14 @@ class Store:
         self._client: Client | None = None
         self._lock = threading.Lock()
 
-    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
+    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         """The rows that the named query answers. DateTime columns arrive as UInt32 unix seconds.
 
-        `parts` names the queries whose rows together stand for {parts} in a query over such.
+        `parts` fills the places of the query; see `named_query`.
         """
         with _translated(f"query {query}"):
             body = self._connected().raw_query(
-                named_query(query, *parts),
+                named_query(query, parts),
                 parameters=parameters,
                 fmt="ArrowStream",
                 settings={

@@ -1,8 +1,7 @@
-"""Events of lending, and what they come to over time."""
+"""Events of lending and the cumulative value of loans, in the store."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
 
 import polars as pl
@@ -10,7 +9,6 @@ import polars as pl
 from analytics_service.market.loans import Event, EventKind
 from analytics_service.store.columns import (
     AMOUNT,
-    COUNT,
     RATIO,
     TEXT,
     TIME,
@@ -19,11 +17,11 @@ from analytics_service.store.columns import (
     encoded,
     fields_of,
     quantize_ratio,
-    snapshot_frame,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.snapshot_table import SnapshotTable
 
-# The asset id under which the sum over all assets stands.
+# The asset id of the sum over all assets.
 TOTAL = ""
 _EVENT: Columns = {
     "at": TIME,
@@ -33,15 +31,14 @@ _EVENT: Columns = {
     "address": TEXT,
     "amount": AMOUNT,
     "usd": RATIO,
-    "version": COUNT,
 }
-_LOANS: Columns = {"asset_id": TEXT, "usd": RATIO}
-_FLASH: Columns = {"usd": RATIO}
+_LOANS = SnapshotTable("loans_originated", {"asset_id": TEXT, "usd": RATIO}, ("asset_id",))
+_FLASH = SnapshotTable("flash_loan_volume", {"usd": RATIO})
 
 
 @dataclass(frozen=True, slots=True)
 class Loans:
-    """USD of all loans since the protocol's first, at the time of each; flash loans are counted apart."""
+    """USD of all loans since the protocol's first, each at the time of the loan; flash loans are counted apart."""
 
     total: Decimal = Decimal(0)
     by_asset: Mapping[str, Decimal] = field(default_factory=dict)
@@ -58,30 +55,23 @@ class Originated:
     usd: Decimal
 
 
-def event_frame(events: Iterable[Event], version: int) -> pl.DataFrame:
-    """Events as a batch of rows."""
-    return encoded(({**fields_of(event), "version": version} for event in events), _EVENT)
+def event_frame(events: Iterable[Event]) -> pl.DataFrame:
+    """Events as a batch to insert, without `version`."""
+    return encoded(map(fields_of, events), _EVENT)
 
 
-def loan_frames(loans: Loans, at: datetime, version: int) -> dict[str, pl.DataFrame]:
-    """A snapshot's cumulative rows by table; the total always has one."""
-    rows = [{"asset_id": TOTAL, "usd": loans.total}]
-    rows += [{"asset_id": asset_id, "usd": usd} for asset_id, usd in loans.by_asset.items()]
-    return {
-        "loans_originated": snapshot_frame(rows, _LOANS, at, version),
-        "flash_loan_volume": snapshot_frame([{"usd": loans.flash}], _FLASH, at, version),
-    }
+def loan_frames(loans: Loans) -> dict[str, pl.DataFrame]:
+    """A snapshot's cumulative rows by table; there is always one for the total."""
+    sums = {TOTAL: loans.total, **loans.by_asset}
+    rows = ({"asset_id": asset_id, "usd": usd} for asset_id, usd in sums.items())
+    return {_LOANS.name: _LOANS.frame(rows), _FLASH.name: _FLASH.frame([{"usd": loans.flash}])}
 
 
 def read_loans(store: Store, at: int) -> Loans:
-    """What all loans came to at a snapshot (unix second of a head of family loans); assets in the order of ids."""
-    by_asset = dict(store.frame("loans_originated", at=at).iter_rows())
-    flash = store.frame("flash_loan_volume", at=at)
-    return Loans(
-        total=by_asset.pop(TOTAL, Decimal(0)),
-        by_asset=by_asset,
-        flash=flash["usd"][0] if flash.height else Decimal(0),
-    )
+    """The cumulative loans of a snapshot (unix second of a head of family loans); assets in the order of ids."""
+    by_asset = {row["asset_id"]: row["usd"] for row in _LOANS.read(store, at)}
+    flash = [row["usd"] for row in _FLASH.read(store, at)]
+    return Loans(by_asset.pop(TOTAL, Decimal(0)), by_asset, *flash)
 
 
 def read_originated(store: Store, instants: Sequence[int], until: int) -> list[Originated]:

@@ -1,7 +1,6 @@
-"""Lend, collateral and debt markets and the rules of all borrowing, as of snapshots."""
+"""Lend, collateral and debt markets and the rules of all borrowing, in the store."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -24,14 +23,13 @@ from analytics_service.store.columns import (
     TEXT,
     TIME,
     Columns,
-    decoded,
     fields_of,
-    snapshot_frame,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.snapshot_table import SnapshotTable
 
 _LEND_STATE: Columns = {"apr": RATIO, "principal": AMOUNT, "receipt_supply": AMOUNT}
-_LEND: Columns = {"asset_id": TEXT, **_LEND_STATE, "interest_paid": AMOUNT}
+_LEND = SnapshotTable("market_lend", {"asset_id": TEXT, **_LEND_STATE, "interest_paid": AMOUNT}, ("asset_id",))
 _COLLATERAL_CONFIG: Columns = {
     "enabled": FLAG,
     "allowable_ltv": RATIO,
@@ -41,7 +39,9 @@ _COLLATERAL_CONFIG: Columns = {
     "max_discount": RATIO,
 }
 _COLLATERAL_STATE: Columns = {"balance": AMOUNT, "shares": AMOUNT}
-_COLLATERAL: Columns = {"asset_id": TEXT, **_COLLATERAL_CONFIG, **_COLLATERAL_STATE}
+_COLLATERAL = SnapshotTable(
+    "market_collateral", {"asset_id": TEXT, **_COLLATERAL_CONFIG, **_COLLATERAL_STATE}, ("asset_id",)
+)
 _DEBT_CONFIG: Columns = {
     "enabled": FLAG,
     "borrow_cap": AMOUNT,
@@ -55,31 +55,30 @@ _DEBT_STATE: Columns = {
     "time_last_distributed_interest": TIME,
     "utilization_accumulator": RATIO,
 }
-_DEBT: Columns = {"asset_id": TEXT, **_DEBT_CONFIG, **_DEBT_STATE}
-_CONFIG: Columns = {
-    "time_window_nanos": COUNT,
-    "partial_liquidation_threshold": RATIO,
-    "target_liquidation_health": RATIO,
-    "liquidation_fee": RATIO,
-    "flash_loans_enabled": FLAG,
-    "flash_loan_fee": RATIO,
-    "staking_health_modifier": RATIO,
-    "stake_collateral_ratio": RATIO,
-    "stake_flash_loan_ratio": RATIO,
-    "dynamic_discount_width": RATIO,
-    "hnative": TEXT,
-    "ptoken": TEXT,
-}
+_DEBT = SnapshotTable("market_debt", {"asset_id": TEXT, **_DEBT_CONFIG, **_DEBT_STATE}, ("asset_id",))
+_CONFIG = SnapshotTable(
+    "market_config",
+    {
+        "time_window_nanos": COUNT,
+        "partial_liquidation_threshold": RATIO,
+        "target_liquidation_health": RATIO,
+        "liquidation_fee": RATIO,
+        "flash_loans_enabled": FLAG,
+        "flash_loan_fee": RATIO,
+        "staking_health_modifier": RATIO,
+        "stake_collateral_ratio": RATIO,
+        "stake_flash_loan_ratio": RATIO,
+        "dynamic_discount_width": RATIO,
+        "hnative": TEXT,
+        "ptoken": TEXT,
+    },
+)
 
 
 def market_frames(
-    markets: Iterable[Market],
-    interest_paid: Mapping[str, int],
-    config: GlobalConfig,
-    at: datetime,
-    version: int,
+    markets: Iterable[Market], interest_paid: Mapping[str, int], config: GlobalConfig
 ) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table. `interest_paid` is that of each lend market so far, in denom units."""
+    """A snapshot's rows by table. `interest_paid` is that of each lend market so far, in denom units, by asset id."""
     lends: list[dict[str, Any]] = []
     collaterals: list[dict[str, Any]] = []
     debts: list[dict[str, Any]] = []
@@ -91,10 +90,10 @@ def market_frames(
             if part:
                 rows.append({"asset_id": asset_id, **fields_of(part), **fields_of(part.config)})
     return {
-        "market_lend": snapshot_frame(lends, _LEND, at, version),
-        "market_collateral": snapshot_frame(collaterals, _COLLATERAL, at, version),
-        "market_debt": snapshot_frame(debts, _DEBT, at, version),
-        "market_config": snapshot_frame([fields_of(config)], _CONFIG, at, version),
+        _LEND.name: _LEND.frame(lends),
+        _COLLATERAL.name: _COLLATERAL.frame(collaterals),
+        _DEBT.name: _DEBT.frame(debts),
+        _CONFIG.name: _CONFIG.frame([fields_of(config)]),
     }
 
 
@@ -105,11 +104,11 @@ def read_markets(store: Store, at: int) -> dict[str, Market]:
         row["asset_id"]: CollateralMarket(
             CollateralConfig(**_part(row, _COLLATERAL_CONFIG)), **_part(row, _COLLATERAL_STATE)
         )
-        for row in decoded(store, "market_collateral", _COLLATERAL, at=at)
+        for row in _COLLATERAL.read(store, at)
     }
     debts = {
         row["asset_id"]: DebtMarket(DebtConfig(**_part(row, _DEBT_CONFIG)), **_part(row, _DEBT_STATE))
-        for row in decoded(store, "market_debt", _DEBT, at=at)
+        for row in _DEBT.read(store, at)
     }
     return {
         asset_id: Market(asset_id, lends.get(asset_id), collaterals.get(asset_id), debts.get(asset_id))
@@ -118,22 +117,21 @@ def read_markets(store: Store, at: int) -> dict[str, Market]:
 
 
 def read_config(store: Store, at: int) -> GlobalConfig:
-    """The rules of all borrowing of a snapshot. NoSnapshot when there is none of that unix second."""
-    for row in decoded(store, "market_config", _CONFIG, at=at):
+    """The rules of all borrowing at a snapshot. NoSnapshot when there is none of that unix second."""
+    for row in _CONFIG.read(store, at):
         return GlobalConfig(**row)
     raise NoSnapshot("No snapshot of markets has been completed yet; the first one may be on its way.")
 
 
 def read_lends(store: Store, at: int) -> dict[str, tuple[LendMarket, int]]:
-    """The lend markets of a snapshot with the interest that lenders were paid so far, in denom units, by asset id."""
+    """The lend markets of a snapshot, each with the interest paid to lenders so far in denom units, by asset id."""
     return {
-        row["asset_id"]: (LendMarket(**_part(row, _LEND_STATE)), row["interest_paid"])
-        for row in decoded(store, "market_lend", _LEND, at=at)
+        row["asset_id"]: (LendMarket(**_part(row, _LEND_STATE)), row["interest_paid"]) for row in _LEND.read(store, at)
     }
 
 
 def read_interest_paid(store: Store, at: int) -> dict[str, int]:
-    """Interest that lenders were paid up to a snapshot, in denom units, by asset id, in the order of ids."""
+    """Interest paid to lenders up to a snapshot, in denom units, by asset id, in the order of ids."""
     return {asset_id: paid for asset_id, (_, paid) in read_lends(store, at).items()}
 
 

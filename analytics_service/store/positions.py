@@ -1,13 +1,13 @@
-"""Positions of addresses: items of which only changes are stored."""
+"""Positions of addresses in the store, as items of which only changes are written."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
 import polars as pl
 
 from analytics_service.market.activity import Activity
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -18,55 +18,79 @@ from analytics_service.market.positions import (
     Unbonding,
 )
 from analytics_service.store.columns import (
+    AMOUNT,
     COUNT,
+    FLAG,
+    INDEX,
+    RATIO,
+    TEXT,
+    TIME,
+    Column,
+    Columns,
     amount_text,
-    instant,
     quantize_ratio,
-    snapshot_frame,
-    whole_second,
+    schema_of,
+    select_list,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.snapshot_table import SnapshotTable
 
-_KEY = ["address", "kind", "account_index", "asset_id", "pool"]
-_SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
-    "address": pl.String,
-    "kind": pl.String,
-    "account_index": pl.UInt32,
-    "asset_id": pl.String,
-    "pool": pl.UInt32,
-    "amount": pl.String,
-    "cascade": pl.Boolean,
-    "until": pl.UInt32,
-    "last_stake_acc": pl.Decimal(38, 18),
+# The key of an item, in the order of the table's sort key. `item` numbers the items that are equal in all before it.
+_KEY: Columns = {
+    "address": TEXT,
+    "kind": TEXT,
+    "account_index": INDEX,
+    "asset_id": TEXT,
+    "pool": INDEX,
+    "item": INDEX,
 }
-# An item's identity, and all that an item is.
-ITEM_KEY = [*_KEY, "item"]
-ITEM = [*ITEM_KEY, "amount", "cascade", "until", "last_stake_acc"]
-# What of an item makes the position.
-STATE = ["kind", "account_index", "asset_id", "pool", "amount", "cascade", "until", "last_stake_acc"]
-# Kinds of items that belong to an account; the last one stands for an account that has neither of the others.
+# What else an item has, with what is stored where there is nothing, as in an item that is closed.
+_VALUES: dict[str, tuple[Column, Any]] = {
+    "amount": (AMOUNT, "0"),
+    "cascade": (FLAG, False),
+    "until": (TIME, None),
+    "last_stake_acc": (RATIO, 0),
+}
+_ITEM: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
+_PLACES = {"columns": select_list(_ITEM), "key": ", ".join(_KEY)}
+# The columns of items as they are built: their numbers are added last.
+_UNNUMBERED = {name: dtype for name, dtype in schema_of(_ITEM).items() if name != "item"}
+_EQUAL = [name for name in _KEY if name != "item"]
+# What most items have after their amount.
+_, *_NOTHING = [nothing for _, nothing in _VALUES.values()]
+
+ITEM_KEY = list(_KEY)
+ITEM = list(_ITEM)
+# The columns that a position is made from.
+STATE = [name for name in _ITEM if name not in ("address", "item")]
+CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VALUES.items()}
+
+# Kinds of items that belong to an account; `account` is the only item of an account that has neither of the others.
 _SIDES = ("collateral", "debt", "account")
-# Kinds that there is at most one item of.
+# Kinds of which a position has at most one item.
 _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
 _BATCH = 50_000
-_Item = tuple[str, str, int, str, int, str, bool, int | None, Any]
+_Item = tuple[Any, ...]
+_COUNTS = ("addresses", "borrowers", "borrower_accounts", "lenders")
+_SUMMARY = SnapshotTable("position_summary", dict.fromkeys(_COUNTS, COUNT))
 
 
 def item_frame(positions: Iterable[Position]) -> pl.DataFrame:
-    """All items of positions in the columns of ITEM; addresses in lower case. An empty position has none."""
+    """All items of positions in the columns of ITEM, addresses in lower case. An empty position has none."""
     remaining = iter(positions)
-    frames = [pl.DataFrame(schema=_SCHEMA)]
+    frames = [pl.DataFrame(schema=_UNNUMBERED)]
     while batch := list(islice(remaining, _BATCH)):
         rows = [item for position in batch for item in _items(position)]
-        frames.append(pl.DataFrame(rows, schema=_SCHEMA, orient="row"))
-    return pl.concat(frames).with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_KEY)).select(ITEM)
+        frames.append(pl.DataFrame(rows, schema=_UNNUMBERED, orient="row"))
+    return pl.concat(frames).with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
 
 
 def _items(position: Position) -> Iterator[_Item]:
+    """The items of a position, each in the columns of _UNNUMBERED."""
     address = position.address.lower()
 
     def plain(kind: str, asset_id: str, amount: int, account: int = 0) -> _Item:
-        return (address, kind, account, asset_id, 0, amount_text(amount), False, None, 0)
+        return (address, kind, account, asset_id, 0, amount_text(amount), *_NOTHING)
 
     for account in position.accounts:
         for held in account.collaterals:
@@ -82,11 +106,11 @@ def _items(position: Position) -> Iterator[_Item]:
     for balance in position.wallet:
         yield plain("wallet", balance.asset_id, balance.amount)
     for stake in position.stakes:
-        until = whole_second(stake.transition_at) if stake.transition_at else None
+        until = unix_second(stake.transition_at) if stake.transition_at else None
         rest = (amount_text(stake.amount), stake.cascade, until, quantize_ratio(stake.last_stake_acc))
         yield (address, "stake", stake.account_index, "", stake.pool, *rest)
     for leaving in position.unbondings:
-        unlock = whole_second(leaving.unlock_at)
+        unlock = unix_second(leaving.unlock_at)
         yield (address, "unbonding", 0, "", 0, amount_text(leaving.amount), False, unlock, 0)
     for kind in _SUMS:
         if amount := getattr(position, kind):
@@ -94,27 +118,24 @@ def _items(position: Position) -> Iterator[_Item]:
 
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
-    """The open items of (lower-case) addresses as of a unix second, in the columns of ITEM, by the item's key."""
-    return (
-        store.frame("position_items", addresses=list(addresses), at=at)
-        .select(pl.col(name).cast(dtype) for name, dtype in {**_SCHEMA, "item": pl.UInt32}.items())
-        .select(ITEM)
-    )
+    """The open items of (lower-case) addresses at a unix second, in the columns of ITEM and the order of ITEM_KEY."""
+    found = store.frame("position_items", _PLACES, addresses=list(addresses), at=at)
+    return found.select(pl.col(name).cast(dtype) for name, dtype in schema_of(_ITEM).items())
 
 
 def read_digests(store: Store) -> pl.DataFrame:
-    """Which state of each address was written last: address, digest, complete (whether by a run that was completed),
+    """The state of each address that was written last: address, digest, complete (whether its run was completed) and
     observed_at (unix second of that run's snapshot)."""
     return store.frame("position_digests")
 
 
 def read_changed(store: Store, since: int) -> pl.Series:
-    """Addresses that a run, completed or not, found changed at a unix second or later; in their order."""
+    """Addresses that a run, completed or not, found changed at a unix second or later, in ascending order."""
     return store.frame("position_changes", since=since)["address"]
 
 
-def activity_frame(items: pl.DataFrame, at: datetime, version: int) -> pl.DataFrame:
-    """Counts over all items of a snapshot, as `market.activity` counts, as a batch of one row."""
+def activity_frames(items: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The counts over all items of a snapshot, as `market.activity` counts, as rows by table."""
     some = items.filter(pl.col("amount") != "0")
     debts = some.filter(pl.col("kind") == "debt")
     counts = {
@@ -123,12 +144,12 @@ def activity_frame(items: pl.DataFrame, at: datetime, version: int) -> pl.DataFr
         "borrower_accounts": debts.select("address", "account_index").n_unique(),
         "lenders": some.filter(pl.col("kind").str.starts_with("lend_"))["address"].n_unique(),
     }
-    return snapshot_frame([counts], dict.fromkeys(counts, COUNT), at, version)
+    return {_SUMMARY.name: _SUMMARY.frame([counts])}
 
 
 def read_activity(store: Store, at: int) -> Activity:
     """Who used the markets at a snapshot (unix second of a head of family positions); nobody when there is none."""
-    for row in store.frame("position_summary", at=at).iter_rows(named=True):
+    for row in _SUMMARY.read(store, at):
         return Activity(row["borrowers"], row["borrower_accounts"], row["lenders"])
     return Activity(0, 0, 0)
 
@@ -136,13 +157,13 @@ def read_activity(store: Store, at: int) -> Activity:
 def read_position(store: Store, address: str, at: int) -> Position:
     """The position of a (lower-case) address at a snapshot (unix second of a head of family positions).
 
-    Items come in the order of account, asset id and pool. An address without a position has an empty one.
+    Its parts are in the order of account, asset id and pool. An address without a position has an empty one.
     """
     return position_of(address, read_items(store, [address], at).select(STATE).rows())
 
 
 def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
-    """The position that items make up; they are in the columns of STATE, by the item's key."""
+    """The position made from its items, which have the columns of STATE and are in the order of ITEM_KEY."""
     accounts: dict[int, dict[str, list[Holding]]] = {}
     held: list[tuple[str, int]] = []
     posted: dict[str, int] = {}

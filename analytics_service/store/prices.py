@@ -1,26 +1,20 @@
 """Price observations in the store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import polars as pl
 
 from analytics_service.market.prices import Price, quantize_price
+from analytics_service.store.columns import TEXT, TIME, Column, Columns, encoded
 
-# Columns of a batch of observations. `observed_at` is unix seconds.
-SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
-    "asset_id": pl.String,
-    "observed_at": pl.UInt32,
-    "price": pl.Decimal(38, 18),
-    "version": pl.UInt64,
+_PRICE: Columns = {
+    "asset_id": TEXT,
+    "observed_at": TIME,
+    "price": Column(pl.Decimal(38, 18), quantize_price),
 }
 
 
-def price_frame(prices: Sequence[Price], version: int) -> pl.DataFrame:
-    """Observations as a batch of rows. ValueError for a price the store cannot hold."""
-    columns = {
-        "asset_id": [p.asset_id for p in prices],
-        "observed_at": [int(p.observed_at.timestamp()) for p in prices],
-        "price": [quantize_price(p.usd) for p in prices],
-        "version": [version] * len(prices),
-    }
-    return pl.DataFrame(columns, schema=SCHEMA)
+def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
+    """Observations as a batch to insert, without `version`. ValueError for a price that the store cannot hold."""
+    rows = ({"asset_id": one.asset_id, "observed_at": one.observed_at, "price": one.usd} for one in prices)
+    return encoded(rows, _PRICE)

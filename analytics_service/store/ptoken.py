@@ -1,7 +1,6 @@
-"""The protocol token and its unlock arrangements, as of snapshots."""
+"""The protocol token and its unlock arrangements in the store."""
 
 from collections.abc import Iterable
-from datetime import datetime
 
 import polars as pl
 
@@ -15,76 +14,84 @@ from analytics_service.store.columns import (
     TEXT,
     TIME,
     Column,
-    Columns,
-    decoded,
     fields_of,
-    snapshot_frame,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.snapshot_table import SnapshotTable
 
-_STATE: Columns = {
-    "asset_id": TEXT,
-    "emission_rate": AMOUNT,
-    "tokens_per_weight": AMOUNT,
-    "total_issued": AMOUNT,
-    "total_claimed": AMOUNT,
-    "total_locked": AMOUNT,
-    "total_supply": AMOUNT,
-    "rewards_last_distributed": TIME,
-    "stake_acc": RATIO,
-}
-_POOL: Columns = {
-    "index": INDEX,
-    "duration": COUNT,
-    "reward_weight": RATIO,
-    "gov_weight": RATIO,
-    "health_weight": RATIO,
-    "flash_loan_weight": RATIO,
-    "total_bonded": AMOUNT,
-}
-_ARRANGEMENT: Columns = {
-    "address": TEXT,
-    "index": INDEX,
-    "member_class": Column(pl.String, str, MemberClass),
-    "kind": Column(pl.String, str, ScheduleKind),
-    "amount": AMOUNT,
-    "claimed": AMOUNT,
-    "begins_at": TIME,
-    "ends_at": TIME,
-    "expires_at": TIME,
-    "last_claimed_at": TIME,
-    "admin": TEXT,
-    "reclaimed_at": TIME,
-    "staked": AMOUNT,
-    "held": AMOUNT,
-}
+_STATE = SnapshotTable(
+    "ptoken_state",
+    {
+        "asset_id": TEXT,
+        "emission_rate": AMOUNT,
+        "tokens_per_weight": AMOUNT,
+        "total_issued": AMOUNT,
+        "total_claimed": AMOUNT,
+        "total_locked": AMOUNT,
+        "total_supply": AMOUNT,
+        "rewards_last_distributed": TIME,
+        "stake_acc": RATIO,
+    },
+)
+# The column `pool` is the pool's index.
+_POOLS = SnapshotTable(
+    "ptoken_pool",
+    {
+        "pool": INDEX,
+        "duration": COUNT,
+        "reward_weight": RATIO,
+        "gov_weight": RATIO,
+        "health_weight": RATIO,
+        "flash_loan_weight": RATIO,
+        "total_bonded": AMOUNT,
+    },
+    ("pool",),
+)
+# The column `arrangement` is the arrangement's index.
+_ARRANGEMENTS = SnapshotTable(
+    "unlock_arrangement",
+    {
+        "address": TEXT,
+        "arrangement": INDEX,
+        "member_class": Column(pl.String, str, MemberClass),
+        "kind": Column(pl.String, str, ScheduleKind),
+        "amount": AMOUNT,
+        "claimed": AMOUNT,
+        "begins_at": TIME,
+        "ends_at": TIME,
+        "expires_at": TIME,
+        "last_claimed_at": TIME,
+        "admin": TEXT,
+        "reclaimed_at": TIME,
+        "staked": AMOUNT,
+        "held": AMOUNT,
+    },
+    ("address", "arrangement"),
+)
 
 
-def ptoken_frames(
-    ptoken: Ptoken, arrangements: Iterable[Arrangement], at: datetime, version: int
-) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table."""
-    pools = snapshot_frame(map(fields_of, ptoken.pools), _POOL, at, version)
-    agreed = snapshot_frame(map(fields_of, arrangements), _ARRANGEMENT, at, version)
+def ptoken_frames(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> dict[str, pl.DataFrame]:
+    """A snapshot's rows by table; addresses of beneficiaries in lower case."""
+    pools = ({**fields_of(pool), "pool": pool.index} for pool in ptoken.pools)
+    agreed = ({**fields_of(one), "arrangement": one.index, "address": one.address.lower()} for one in arrangements)
     return {
-        "ptoken_state": snapshot_frame([fields_of(ptoken)], _STATE, at, version),
-        "ptoken_pool": pools.rename({"index": "pool"}),
-        "unlock_arrangement": agreed.rename({"index": "arrangement"}).with_columns(_lowered("address")),
+        _STATE.name: _STATE.frame([fields_of(ptoken)]),
+        _POOLS.name: _POOLS.frame(pools),
+        _ARRANGEMENTS.name: _ARRANGEMENTS.frame(agreed),
     }
 
 
 def read_ptoken(store: Store, at: int) -> Ptoken:
-    """The protocol token of a snapshot (unix second of a head of family ptoken), pools by index. NoSnapshot without."""
-    pools = tuple(StakingPool(**row) for row in decoded(store, "ptoken_pool", _POOL, at=at))
-    for row in decoded(store, "ptoken_state", _STATE, at=at):
+    """The protocol token at a snapshot (unix second of a head of family ptoken), its pools by index.
+
+    NoSnapshot when there is none of that unix second.
+    """
+    pools = tuple(StakingPool(index=row.pop("pool"), **row) for row in _POOLS.read(store, at))
+    for row in _STATE.read(store, at):
         return Ptoken(**row, pools=pools)
     raise NoSnapshot("No snapshot of ptoken has been completed yet; the first one may be on its way.")
 
 
 def read_arrangements(store: Store, at: int) -> list[Arrangement]:
     """The unlock arrangements of a snapshot, by address and index."""
-    return [Arrangement(**row) for row in decoded(store, "unlock_arrangement", _ARRANGEMENT, at=at)]
-
-
-def _lowered(column: str) -> pl.Expr:
-    return pl.col(column).str.to_lowercase()
+    return [Arrangement(index=row.pop("arrangement"), **row) for row in _ARRANGEMENTS.read(store, at)]

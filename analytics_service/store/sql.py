@@ -1,21 +1,40 @@
-"""The .sql files that travel with the package: migrations, named queries, research examples."""
+"""The .sql files that ship with the package: migrations, named queries, examples for researchers."""
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-# The folder stands beside the package, in a checkout and in site-packages alike.
+# The folder is a sibling of the package, in a checkout and in site-packages alike.
 _SQL = Path(__file__).resolve().parents[2] / "sql"
+# What fills the places of a query: the text for each place by its name, or the queries that together fill {parts}.
+Parts = Mapping[str, str] | Sequence[str]
+
+
+def named_query(name: str, parts: Parts = ()) -> str:
+    """The SQL of sql/queries/<name>.sql with its places filled; queries that fill {parts} are joined by UNION ALL."""
+    if isinstance(parts, Mapping):
+        return _filled(name, tuple(parts.items()))
+    return _filled(name, (("parts", _union(tuple(parts))),))
 
 
 @cache
-def named_query(name: str, *parts: str) -> str:
-    """The SQL of sql/queries/<name>.sql; {parts} in it stands for the rows of all the queries named `parts`.
+def _filled(name: str, places: tuple[tuple[str, str], ...]) -> str:
+    text = _text(name)
+    for place, filling in places:
+        text = text.replace(f"{{{place}}}", filling)
+    return text
 
-    Comments and line breaks stay behind: the driver scans every character of what it sends.
-    """
+
+@cache
+def _union(names: tuple[str, ...]) -> str:
+    return " UNION ALL ".join(map(_text, names))
+
+
+@cache
+def _text(name: str) -> str:
+    """The query without comments and line breaks: the driver scans every character of what it sends."""
     lines = (_SQL / "queries" / f"{name}.sql").read_text("utf-8").splitlines()
-    text = " ".join(line.strip() for line in lines if not line.startswith("--"))
-    return text.replace("{parts}", " UNION ALL ".join(named_query(part) for part in parts))
+    return " ".join(line.strip() for line in lines if not line.startswith("--"))
 
 
 def scripts(folder: str) -> list[Path]:

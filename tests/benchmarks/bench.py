@@ -8,7 +8,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from analytics_service.config import Settings
-from analytics_service.importing import import_prices
+from analytics_service.imports.families import PRICES
+from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 
@@ -53,7 +54,7 @@ class Bench:
         """A database of the real prices."""
         with self.database("real") as settings, closing(Store(settings)) as store:
             prices, assets = self.folder / "prices_hourly.csv.gz", self.folder / "assets.csv"
-            import_prices(store, [prices], assets, "ms", False, datetime.now(UTC), Silent())
+            import_files(store, Request(PRICES, [prices], assets, "ms"), datetime.now(UTC), Silent())
             yield settings
 
 

@@ -9,6 +9,7 @@ from statistics import median, median_low
 from urllib.parse import urlencode
 
 from analytics_service.config import Settings
+from analytics_service.market.instants import multiples
 from analytics_service.market.positions import Position
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
@@ -71,7 +72,7 @@ def _fill(settings: Settings, at: datetime) -> None:
     with closing(Store(settings)) as store:
         for job in JOBS.values():
             if job.history:
-                backfill(job, source, store, at - _HOURS * hour, at - hour, hour, lambda done: None)
+                backfill(job, source, store, multiples(at - _HOURS * hour, at - hour, hour))
             run_once(job, source, store, at)
 
 

@@ -31,7 +31,8 @@ import json, os, resource, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from analytics_service.config import Settings
-from analytics_service.importing import import_prices
+from analytics_service.imports.families import PRICES
+from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store
 
 class Silent:
@@ -40,7 +41,7 @@ class Silent:
 
 prices, assets, unit = sys.argv[1:]
 store = Store(Settings.from_environment(os.environ))
-summary = import_prices(store, [Path(prices)], Path(assets), unit, False, datetime.now(UTC), Silent())
+summary = import_files(store, Request(PRICES, [Path(prices)], Path(assets), unit), datetime.now(UTC), Silent())
 print(json.dumps([summary.read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
 

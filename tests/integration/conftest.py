@@ -77,8 +77,8 @@ def simulated(server: Settings) -> Iterator[Simulated]:
 
 def _simulate(store: Store) -> None:
     source, noon = SimulatedSource("1"), datetime.fromtimestamp(Simulated.noon, UTC)
-    hours = timedelta(hours=1)
+    hour = timedelta(hours=1)
     for job in JOBS.values():
         if job.history:
-            backfill(job, source, store, noon - 2 * hours, noon - hours, hours, lambda done: None)
+            backfill(job, source, store, [noon - 2 * hour, noon - hour])
         run_once(job, source, store, noon)

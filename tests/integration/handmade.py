@@ -21,6 +21,7 @@ from analytics_service.market.markets import (
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
+from analytics_service.sources.base import Source
 
 _T = TypeVar("_T")
 _ALICE, _BOB = "0x" + "a" * 40, "0x" + "b" * 40
@@ -123,8 +124,8 @@ SWAPS = (
 
 
 @dataclass
-class HandMade:
-    """A source of what its fields hold, at any instant; `broken` makes every method fail."""
+class HandMade(Source):
+    """A source that answers with its fields at any instant; `broken` makes its methods fail."""
 
     spec: str = "handmade"
     markets_: Sequence[Market] = MARKETS

@@ -8,7 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from analytics_service.config import Settings
-from analytics_service.importing import Summary, import_prices
+from analytics_service.imports.families import PRICES
+from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.store.connection import Store
 from tests import clickhouse
 
@@ -56,9 +57,8 @@ def run(
     store: Store, *files: Path, skip_invalid: bool = False, reporter: Progress | None = None, **others: object
 ) -> Summary:
     """Import files with the three assets, which stand beside them."""
-    assets = assets_file(files[0].parent)
-    reporter = reporter or Progress()
-    return import_prices(store, list(files), assets, "s", skip_invalid, NOW, reporter, **others)  # type: ignore[arg-type]
+    request = Request(PRICES, files, assets_file(files[0].parent), skip_invalid=skip_invalid)
+    return import_files(store, request, NOW, reporter or Progress(), **others)  # type: ignore[arg-type]
 
 
 def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:

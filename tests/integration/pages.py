@@ -11,6 +11,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
 from analytics_service.store.assets import write_assets
+from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.prices import price_frame
 from tests import oracle
@@ -32,7 +33,7 @@ def commit(store: Store, observations: Observations, kind: str = "job", version:
     rows = [
         Price(asset_id, oracle.instant(second), usd) for asset_id, seen in observations.items() for second, usd in seen
     ]
-    store.insert("price", price_frame(rows, version))
+    store.insert("price", versioned(price_frame(rows), version))
     seconds = [second for seen in observations.values() for second, _ in seen]
     oldest, newest = min(seconds), max(seconds)
     ledger.complete(store, [ledger.Run("prices", newest, kind, oldest, newest, len(rows), "test", version)])

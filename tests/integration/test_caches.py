@@ -15,8 +15,10 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.importing import import_prices, import_rates
+from analytics_service.imports import families
+from analytics_service.imports.run import Request, import_files
 from analytics_service.market.assets import Asset
+from analytics_service.market.instants import multiples, unix_second
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -24,8 +26,8 @@ from analytics_service.store import ledger
 from analytics_service.store.connection import Store
 from analytics_service.store.prices import price_frame
 from jobs.registry import JOBS, Job
-from jobs.runner import backfill, instants, run_once
-from jobs.snapshot import Snapshot, commit
+from jobs.runner import backfill, run_once
+from jobs.snapshot import Origin, Snapshot, commit
 from tests import oracle
 from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, without_memory
 from tests.integration.imports import Progress, prices_file
@@ -191,7 +193,7 @@ class World:
 
         def act() -> None:
             version = self._version()
-            import_prices(self.writer, [file], assets, "s", False, now, Progress())
+            import_files(self.writer, Request(families.PRICES, [file], assets), now, Progress())
             self._remember(rows, version)
 
         self._write(act)
@@ -206,7 +208,7 @@ class World:
         ]
         file = self.folder / "rates.csv"
         file.write_text(RATES + "".join(lines))
-        self._write(lambda: import_rates(self.writer, [file], None, "s", False, instant(self.now), Progress()))
+        self._write(lambda: import_files(self.writer, Request(families.RATES, [file]), instant(self.now), Progress()))
 
     def _tick(self, job: Job) -> None:
         at = instant(self.now)
@@ -216,12 +218,12 @@ class World:
             self._remember(simulated(self.now), version)
 
     def _backfill(self, job: Job, start: int, end: int, every: int) -> None:
-        wanted = [int(at.timestamp()) for at in instants(instant(start), instant(end), timedelta(seconds=every))]
+        instants = multiples(instant(start), instant(end), timedelta(seconds=every))
         there = ledger.completed(self.writer, job.family, start, end)
         version = self._version()
-        backfill(job, SOURCE, self.writer, instant(start), instant(end), timedelta(seconds=every), lambda done: None)
+        backfill(job, SOURCE, self.writer, instants)
         if job.name == "prices":
-            for second in wanted:
+            for second in map(unix_second, instants):
                 if second not in there:
                     self._remember(simulated(second), version)
 
@@ -230,9 +232,10 @@ class World:
         prices = [Price(name, instant(at), price) for name, seen in rows.items() for at, price in seen]
         assets: list[Asset] = [asset(name.partition(";")[2]) for name in rows if name not in simulated(0)]
         last = max(price.observed_at for price in prices)
-        snapshot = Snapshot(last, {"price": price_frame(prices, version)}, assets)
+        snapshot = Snapshot(last, dated={"price": price_frame(prices)}, assets=assets)
         self._remember(rows, version, unseen=True)
-        commit(self.writer, [snapshot], "prices", "job" if version == self.last_version else "backfill", "x", version)
+        kind = "job" if version == self.last_version else "backfill"
+        commit(self.writer, [snapshot], Origin("prices", kind, "x"), version)
         self._reveal(int(last.timestamp()))
 
     # What is written.

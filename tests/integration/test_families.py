@@ -1,11 +1,11 @@
 """Markets, the protocol token and swap routes: from a source into ClickHouse and back."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
-import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
@@ -24,8 +24,9 @@ from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
-from jobs.snapshot import commit
+from jobs.snapshot import Batch, Origin, commit
 from tests import clickhouse
+from tests.doubles import dying
 from tests.integration.handmade import (
     ARRANGEMENTS,
     CONFIG,
@@ -88,10 +89,10 @@ def test_a_snapshot_taken_twice_changes_nothing(job: Job, store: Store, client: 
 def test_a_snapshot_that_is_written_twice_stands_there_once(job: Job, store: Store, client: Client) -> None:
     """As when two schedulers race for an instant: both have found it missing. Only versions and notices may differ."""
     source = HandMade(positions_=[POSITION])
-    found = [job.collect(source, store, [NOON], version) for version in (new_version(), new_version() + 1)]
+    found = [job.collect(Batch(job.family, source, store, [NOON])) for _ in range(2)]
     tables = []
     for number, snapshots in enumerate(found):
-        commit(store, snapshots, job.family, "job", source.spec, new_version() + number)
+        commit(store, snapshots, Origin(job.family, "job", source.spec), new_version() + number)
         tables.append(contents(client, without=["version", "rank", "runs"]))
         del tables[-1]["publication"]
     assert tables[0][TABLES[job.name]]
@@ -100,34 +101,17 @@ def test_a_snapshot_that_is_written_twice_stands_there_once(job: Job, store: Sto
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
 def test_a_snapshot_that_died_before_its_ledger_row_is_not_there(job: Job, store: Store, settings: Settings) -> None:
-    class Dying(Store):
-        def insert(self, table: str, rows: pl.DataFrame) -> None:
-            if table == "snapshot":
-                raise StoreUnavailable("ClickHouse is gone.")
-            super().insert(table, rows)
-
-    dying = Dying(settings)
-    with pytest.raises(StoreUnavailable):
-        run_once(job, HandMade(positions_=[POSITION]), dying, NOON)
-    dying.close()
+    with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
+        run_once(job, HandMade(positions_=[POSITION]), broken, NOON)
     with pytest.raises(NoSnapshot):
         Heads(store).get(job.family)
 
 
 def test_a_head_moves_only_when_its_snapshot_is_complete(store: Store, settings: Settings) -> None:
     """The next snapshot's rows are written, but readers that go by the head get the one before."""
-
-    class Dying(Store):
-        def insert(self, table: str, rows: pl.DataFrame) -> None:
-            if table == "snapshot":
-                raise StoreUnavailable("ClickHouse is gone.")
-            super().insert(table, rows)
-
     run_once(JOBS["markets"], HandMade(), store, NOON)
-    dying = Dying(settings)
-    with pytest.raises(StoreUnavailable):
-        run_once(JOBS["markets"], HandMade(markets_=[market("token;new", apr="0.5")]), dying, NOON + MINUTE)
-    dying.close()
+    with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
+        run_once(JOBS["markets"], HandMade(markets_=[market("token;new", apr="0.5")]), broken, NOON + MINUTE)
     assert set(read_markets(store, read_heads(store)["markets"].at)) == {each.asset_id for each in MARKETS}
 
 
@@ -228,11 +212,8 @@ def test_an_older_snapshot_of_a_family_without_history_is_not_taken(name: str, s
 
 @pytest.mark.parametrize("name", ["markets", "ptoken", "positions", "routes"])
 def test_a_family_without_history_is_not_backfilled(name: str, store: Store) -> None:
-    def fill(at: datetime) -> int:
-        return backfill(JOBS[name], HandMade(), store, at, at + MINUTE, MINUTE, lambda _: None)
-
-    with pytest.raises(SnapshotRefused, match=f"{name} cannot be backfilled"):
-        fill(NOON)
+    with pytest.raises(SnapshotRefused, match=rf"{name} cannot be backfilled.*Prices, rates and loans can be\."):
+        backfill(JOBS[name], HandMade(), store, [NOON, NOON + MINUTE])
     assert read_heads(store) == {}
 
 
@@ -258,8 +239,8 @@ def test_the_simulated_snapshot_of_an_instant_written_twice_leaves_all_tables_al
         assert run_once(job, source, store, NOON) is Outcome.ALREADY_DONE
     assert contents(client) == once
     for job in JOBS.values():
-        version = new_version()
-        commit(store, job.collect(source, store, [NOON], version), job.family, "job", source.spec, version)
+        snapshots = job.collect(Batch(job.family, source, store, [NOON]))
+        commit(store, snapshots, Origin(job.family, "job", source.spec), new_version())
     assert contents(client, versions) | {"publication": []} == but_versions
 
 

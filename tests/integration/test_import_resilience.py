@@ -7,19 +7,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
-from analytics_service.importing import Summary
+from analytics_service.imports.run import Summary
 from analytics_service.store.connection import Store
 from analytics_service.store.staging import drop_abandoned
+from tests.doubles import Statement, WatchedStore
 from tests.integration.conftest import database
 from tests.integration.imports import (
     IDS,
@@ -36,40 +37,38 @@ from tests.integration.imports import (
 )
 
 
-class Flaky(Store):
+def flaky(settings: Settings, failures: int) -> Store:
     """A store whose inserts of prices arrive and then fail, so many times."""
+    left = [failures]
 
-    def __init__(self, settings: Settings, failures: int) -> None:
-        super().__init__(settings)
-        self.failures = failures
-
-    def insert(self, table: str, rows: pl.DataFrame) -> None:
-        super().insert(table, rows)
-        if table.startswith("price_staging") and self.failures:
-            self.failures -= 1
+    def fail(statement: Statement) -> None:
+        if statement.kind == "insert" and statement.name.startswith("price_staging") and left[0]:
+            left[0] -= 1
             raise StoreUnavailable("ClickHouse cannot be reached.")
+
+    return WatchedStore(settings, after=fail)
 
 
 @pytest.mark.usefixtures("store")
 def test_an_insert_that_failed_is_sent_again_and_counted_once(settings: Settings, tmp_path: Path) -> None:
     pauses: list[float] = []
     path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2")])
-    flaky = Flaky(settings, failures=3)
-    assert run(flaky, path, pause=pauses.append) == Summary(read=2, written=2, replaced=0, rejected=0)
+    with closing(flaky(settings, failures=3)) as store:
+        assert run(store, path, wait=pauses.append) == Summary(read=2, written=2, replaced=0, rejected=0)
     assert pauses == sorted(pauses)
     assert len(pauses) == 3
     assert observations(settings) == {(IDS[0], 100): Decimal(1), (IDS[1], 100): Decimal(2)}
-    flaky.close()
 
 
 @pytest.mark.usefixtures("store")
 def test_an_import_gives_up_after_half_a_minute_and_says_how_to_go_on(settings: Settings, tmp_path: Path) -> None:
     pauses: list[float] = []
     path = prices_file(tmp_path, [(IDS[0], 100, "1")])
-    flaky = Flaky(settings, failures=1000)
-    with pytest.raises(StoreUnavailable, match="Run the same command again"):
-        run(flaky, path, pause=pauses.append)
-    flaky.close()
+    with (
+        closing(flaky(settings, failures=1000)) as store,
+        pytest.raises(StoreUnavailable, match="Run the same command again"),
+    ):
+        run(store, path, wait=pauses.append)
     assert 20 <= sum(pauses) <= 40
     assert contents(settings)["ledger"] == []
 
@@ -113,7 +112,7 @@ def test_an_import_survives_the_death_of_clickhouse(
             time.sleep(seconds)
 
         progress = Progress(at_first_batch=lambda: os.kill(server_pid(mortal), signal.SIGKILL))
-        summary = run(store, path, reporter=progress, pause=pause)
+        summary = run(store, path, reporter=progress, wait=pause)
         assert pauses, "ClickHouse was not missed"
         assert summary == Summary(len(rows), len(outcome(rows)), len(rows) - len(outcome(rows)), 0)
         assert contents(own) == clean_import(mortal, path)
@@ -125,7 +124,8 @@ import os, signal, sys
 from datetime import datetime
 from pathlib import Path
 from analytics_service.config import Settings
-from analytics_service.importing import import_prices
+from analytics_service.imports.families import PRICES
+from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store
 
 class Killer:
@@ -137,7 +137,7 @@ class Killer:
 
 store = Store(Settings.from_environment(os.environ))
 prices, assets, at = sys.argv[1:]
-import_prices(store, [Path(prices)], Path(assets), "s", False, datetime.fromisoformat(at), Killer())
+import_files(store, Request(PRICES, [Path(prices)], Path(assets)), datetime.fromisoformat(at), Killer())
 """
 
 

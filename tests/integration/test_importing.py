@@ -12,7 +12,8 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused
-from analytics_service.importing import Summary, import_prices
+from analytics_service.imports.families import PRICES
+from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import quantize_price
 from analytics_service.store.assets import read_assets, write_assets
@@ -140,7 +141,7 @@ def test_registered_assets_need_no_assets_file(store: Store, settings: Settings,
     write_assets(store, [Asset(AssetGroup.NATIVE, "coin", "Coin", "COIN", "ucoin", 6, 2)], 1)
     path = tmp_path / "prices.csv"
     path.write_text("symbol,timestamp,USD_price\nCOIN,100,1.5\n")
-    assert import_prices(store, [path], None, "s", False, NOW, Progress()) == Summary(1, 1, 0, 0)
+    assert import_files(store, Request(PRICES, [path]), NOW, Progress()) == Summary(1, 1, 0, 0)
     assert observations(settings) == {("native;coin", 100): Decimal("1.5")}
 
 
@@ -209,7 +210,7 @@ def test_real_prices_arrive_as_python_reads_them(store: Store, settings: Setting
             read += 1
             key = (ids[row["symbol"]], int(row["timestamp"]) // 1000)
             expected[key] = quantize_price(Decimal(row["USD_price"]))
-    summary = import_prices(store, [prices], assets, "ms", False, datetime.now(UTC), Progress())
+    summary = import_files(store, Request(PRICES, [prices], assets, "ms"), datetime.now(UTC), Progress())
     assert summary == Summary(read, len(expected), read - len(expected), 0)
     assert observations(settings) == expected
     assert set(read_assets(store)) == set(ids.values())

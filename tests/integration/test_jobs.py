@@ -3,17 +3,18 @@
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.assets import Asset
+from analytics_service.market.instants import multiples
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.assets import read_assets
@@ -23,6 +24,7 @@ from jobs import scheduler
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse
+from tests.doubles import dying
 
 PRICES = JOBS["prices"]
 SOURCE = SimulatedSource("1")
@@ -60,7 +62,7 @@ def quoted_prices(at: datetime) -> dict[str, Decimal]:
 
 
 def filled(store: Store, start: datetime, end: datetime) -> int:
-    return backfill(PRICES, SOURCE, store, start, end, HOUR, lambda _: None)
+    return backfill(PRICES, SOURCE, store, multiples(start, end, HOUR))
 
 
 def test_a_run_stores_what_the_source_says(store: Store, client: Client) -> None:
@@ -110,27 +112,12 @@ def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client
         assert stored_prices(client, NOON + hour * HOUR) == quoted_prices(NOON + hour * HOUR)
 
 
-class DyingStore(Store):
-    """Loses ClickHouse where the given table would be written."""
-
-    def __init__(self, settings: Settings, table: str) -> None:
-        super().__init__(settings)
-        self.table = table
-
-    def insert(self, table: str, rows: pl.DataFrame) -> None:
-        if table == self.table:
-            raise StoreUnavailable("ClickHouse is gone.")
-        super().insert(table, rows)
-
-
 @pytest.mark.parametrize("table", ["asset", "price", "snapshot"])
 def test_a_run_that_dies_half_way_shows_nothing_and_running_it_again_repairs_it(
     table: str, store: Store, settings: Settings, client: Client
 ) -> None:
-    dying = DyingStore(settings, table)
-    with pytest.raises(StoreUnavailable):
-        run_once(PRICES, SOURCE, dying, NOON)
-    dying.close()
+    with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
+        run_once(PRICES, SOURCE, broken, NOON)
     assert read_heads(store) == {}
     assert completed(store, "prices", NOON_SECOND, NOON_SECOND) == set()
     assert run_once(PRICES, SOURCE, store, NOON) is Outcome.DONE
@@ -147,7 +134,7 @@ def test_a_backfill_that_dies_half_way_goes_on_where_it_was(store: Store, client
         raise StoreUnavailable("ClickHouse is gone.")
 
     with pytest.raises(StoreUnavailable):
-        backfill(PRICES, SOURCE, store, NOON, NOON + 699 * HOUR, HOUR, die)
+        backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 699 * HOUR, HOUR), die)
     assert filled(store, NOON, NOON + 699 * HOUR) == 200
     assert len(contents(client)["price"]) == 700 * 13
 
@@ -195,7 +182,7 @@ def test_a_backfill_of_the_past_adds_assets_but_redefines_none(store: Store) -> 
     first, *_, last = SOURCE.assets(NOON)
     run_once(PRICES, source, store, NOON)
     assert last.id not in read_assets(store)
-    backfill(PRICES, source, store, NOON - 2 * HOUR, NOON - HOUR, HOUR, lambda _: None)
+    backfill(PRICES, source, store, [NOON - 2 * HOUR, NOON - HOUR])
     assets = read_assets(store)
     assert assets[first.id].name == "New Name"
     assert assets[last.id] == last
@@ -206,7 +193,7 @@ def test_a_later_snapshot_redefines_assets(store: Store) -> None:
     first, *_ = SOURCE.assets(NOON)
     run_once(PRICES, source, store, NOON - HOUR)
     assert read_assets(store)[first.id].name == "Old Name"
-    backfill(PRICES, source, store, NOON - HOUR, NOON + HOUR, HOUR, lambda _: None)
+    backfill(PRICES, source, store, [NOON - HOUR, NOON, NOON + HOUR])
     assert read_assets(store)[first.id].name == "New Name"
 
 
@@ -219,7 +206,10 @@ def test_the_scheduler_takes_a_first_snapshot_and_stops_when_told(store: Store) 
             return super().prices(at)
 
     thread = threading.Thread(
-        target=scheduler.run, args=(Settings(prices_every=60), StoppingSource("1"), store, stop, [PRICES]), daemon=True
+        target=scheduler.run,
+        args=(Settings(prices_every=60), StoppingSource("1"), store, stop),
+        kwargs={"jobs": [PRICES]},
+        daemon=True,
     )
     thread.start()
     thread.join(timeout=20)

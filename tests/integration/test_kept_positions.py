@@ -1,10 +1,9 @@
 """Positions in memory: they answer what the store would, for the one snapshot that they hold."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import polars as pl
 import pytest
 
 from analytics_service.config import Settings
@@ -13,29 +12,16 @@ from analytics_service.market.positions import Position
 from analytics_service.store.connection import Store
 from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import Head, read_heads
-from tests.integration.test_positions import ALICE, BOB, POOR, RICH, dying, random_position, run
+from tests.doubles import WatchedStore, dying
+from tests.integration.test_positions import ALICE, BOB, POOR, RICH, random_position, run
 
 ADDRESSES = [f"0x{n:040x}" for n in range(20)]
 
 
-class Watched(Store):
-    """Counts queries, and fails them while it is `away`."""
-
-    queries = 0
-    away = False
-
-    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
-        """The same, counted."""
-        self.queries += 1
-        if self.away:
-            raise StoreUnavailable("ClickHouse is gone.")
-        return super().frame(query, parts, **parameters)
-
-
 @pytest.fixture
-def watched(settings: Settings, store: Store) -> Iterator[Watched]:
+def watched(settings: Settings, store: Store) -> Iterator[WatchedStore]:
     """A second store on the first one's database."""
-    watched = Watched(settings)
+    watched = WatchedStore(settings)
     yield watched
     watched.close()
 
@@ -54,7 +40,7 @@ def head(store: Store) -> Head:
 
 
 def test_memory_answers_what_was_stored_however_states_follow_each_other(
-    store: Store, watched: Watched, settings: Settings
+    store: Store, watched: WatchedStore, settings: Settings
 ) -> None:
     """Ten snapshots of twenty addresses, each of them absent now and then; every third time a run dies before."""
     draw = random.Random(5)
@@ -71,41 +57,41 @@ def test_memory_answers_what_was_stored_however_states_follow_each_other(
                 run(dying(settings, "snapshot"), minute, *(random_position(draw, one) for one in ADDRESSES))
         run(store, minute, *state.values())
         positions.read(ALICE, head(store))
-        queries = watched.queries
+        queries = watched.queries.total()
         for address in [*ADDRESSES, "0x", "zz"]:
             assert positions.read(address, head(store)) == state.get(address, Position(address)), (minute, address)
-        assert watched.queries == queries
+        assert watched.queries.total() == queries
 
 
-def test_everything_an_item_can_be_comes_back_from_memory(store: Store, watched: Watched) -> None:
+def test_everything_an_item_can_be_comes_back_from_memory(store: Store, watched: WatchedStore) -> None:
     run(store, 0, RICH, POOR)
     positions = kept(watched)
     assert [positions.read(ALICE, head(store)) for _ in range(2)] == [RICH, RICH]
     assert positions.read(BOB, head(store)) == POOR
 
 
-def test_lookups_go_to_the_store_until_they_are_many(store: Store, watched: Watched) -> None:
+def test_lookups_go_to_the_store_until_they_are_many(store: Store, watched: WatchedStore) -> None:
     run(store, 0, RICH)
     positions = kept(watched, worth=3)
     spent = []
     for _ in range(5):
-        before = watched.queries
+        before = watched.queries.total()
         assert positions.read(ALICE, head(store)) == RICH
-        spent.append(watched.queries - before)
+        spent.append(watched.queries.total() - before)
     assert spent[:2] == [1, 1]
     assert spent[3:] == [0, 0]
 
 
-def test_more_positions_than_fit_stay_in_the_store(store: Store, watched: Watched) -> None:
+def test_more_positions_than_fit_stay_in_the_store(store: Store, watched: WatchedStore) -> None:
     run(store, 0, RICH, POOR)
     positions = kept(watched, most_items=5)
     positions.read(ALICE, head(store))
-    before = watched.queries
+    before = watched.queries.total()
     assert positions.read(ALICE, head(store)) == RICH
-    assert watched.queries == before + 1
+    assert watched.queries.total() == before + 1
 
 
-def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: Store, watched: Watched) -> None:
+def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: Store, watched: WatchedStore) -> None:
     """Of two requests at once one may still hold the head before."""
     run(store, 0, RICH)
     before = head(store)
@@ -117,7 +103,7 @@ def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: S
         assert positions.read(ALICE, before) == RICH
 
 
-def test_what_could_not_be_read_ahead_is_not_missed(store: Store, watched: Watched) -> None:
+def test_what_could_not_be_read_ahead_is_not_missed(store: Store, watched: WatchedStore) -> None:
     """ClickHouse goes away while memory is renewed, and comes back."""
     run(store, 0, RICH)
     positions = kept(watched)
@@ -131,7 +117,7 @@ def test_what_could_not_be_read_ahead_is_not_missed(store: Store, watched: Watch
     assert positions.read(BOB, head(store)) == POOR
 
 
-def test_memory_begins_anew_when_the_store_has_gone_back(store: Store, watched: Watched) -> None:
+def test_memory_begins_anew_when_the_store_has_gone_back(store: Store, watched: WatchedStore) -> None:
     """A backup is put back whose newest snapshot is older than the one in memory; the next one finds no change."""
     run(store, 0, RICH)
     tables = ("position", "position_digest", "snapshot", "snapshot_head")

@@ -1,14 +1,15 @@
 """Loans: cumulative sums that are exact in whatever order snapshots are taken."""
 
 import random
+from contextlib import closing
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-import polars as pl
 import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
+from analytics_service.market.instants import multiples
 from analytics_service.market.loans import Event, EventKind
 from analytics_service.series.latest import latest
 from analytics_service.series.rows import LOANS
@@ -17,6 +18,7 @@ from analytics_service.store.ledger import completed, read_heads
 from analytics_service.store.loans import TOTAL, Loans, read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
+from tests.doubles import dying
 from tests.integration.handmade import FINEST, HUGE, NOON, HandMade, market
 
 JOB = JOBS["loans"]
@@ -75,7 +77,7 @@ def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) ->
     """Minute 2 stands there; then minutes -1 to 3 are filled, so 0 and 1 from what is stored."""
     source = HandMade(events_=EVENTS)
     run(source, store, 2)
-    assert backfill(JOB, source, store, NOON - MINUTE, NOON + 3 * MINUTE, MINUTE, lambda _: None) == 4
+    assert backfill(JOB, source, store, multiples(NOON - MINUTE, NOON + 3 * MINUTE, MINUTE)) == 4
     assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
 
 
@@ -94,7 +96,7 @@ def test_the_same_in_any_order_and_with_any_repeats(store: Store) -> None:
             run(source, store, minute)
         else:
             first = NOON + minute * MINUTE
-            backfill(JOB, source, store, first, first + 5 * MINUTE, MINUTE, lambda _: None)
+            backfill(JOB, source, store, multiples(first, first + 5 * MINUTE, MINUTE))
     taken = sorted(completed(store, "loans", SECOND, SECOND + 4000))
     assert len(taken) >= 25
     for second in taken:
@@ -108,18 +110,10 @@ def test_the_same_in_any_order_and_with_any_repeats(store: Store) -> None:
 
 @pytest.mark.parametrize("table", ["event", "loans_originated", "flash_loan_volume", "snapshot"])
 def test_a_run_that_died_counts_nothing_twice(table: str, store: Store, settings: Settings) -> None:
-    class Dying(Store):
-        def insert(self, name: str, rows: pl.DataFrame) -> None:
-            if name == table:
-                raise StoreUnavailable("ClickHouse is gone.")
-            super().insert(name, rows)
-
     source = HandMade(events_=EVENTS)
     run(source, store, 0)
-    dying = Dying(settings)
-    with pytest.raises(StoreUnavailable):
-        run(source, dying, 1)
-    dying.close()
+    with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
+        run(source, broken, 1)
     assert read_heads(store)["loans"].at == SECOND
     run(source, store, 2)
     run(source, store, 1)

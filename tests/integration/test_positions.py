@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
@@ -26,7 +25,9 @@ from analytics_service.store.connection import Store
 from analytics_service.store.positions import read_activity, read_position
 from jobs.registry import JOBS
 from jobs.runner import run_once
+from jobs.snapshot import Batch
 from tests import clickhouse
+from tests.doubles import dying
 from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
 
 JOB = JOBS["positions"]
@@ -170,16 +171,6 @@ def test_what_a_dead_run_left_is_put_right_by_the_next(
     assert read(store, after, BOB) == Position(BOB)
 
 
-def dying(settings: Settings, table: str) -> Store:
-    class Dying(Store):
-        def insert(self, name: str, rows: pl.DataFrame) -> None:
-            if name == table:
-                raise StoreUnavailable("ClickHouse is gone.")
-            super().insert(name, rows)
-
-    return Dying(settings)
-
-
 def test_no_positions_are_added_before_the_newest(store: Store, settings: Settings, written: Written) -> None:
     """Neither before a complete snapshot, also when it found no change, nor before what a dead run wrote."""
     run(store, 0, RICH)
@@ -187,7 +178,7 @@ def test_no_positions_are_added_before_the_newest(store: Store, settings: Settin
     run(store, 1, POOR)
     assert written(1) == 0
     with pytest.raises(SnapshotRefused, match="later snapshot"):
-        JOB.collect(HandMade(positions_=[POOR]), store, [NOON + MINUTE], 1)
+        JOB.collect(Batch("positions", HandMade(positions_=[POOR]), store, [NOON + MINUTE]))
     with pytest.raises(StoreUnavailable):
         run(dying(settings, "snapshot"), 4, POOR)
     with pytest.raises(SnapshotRefused, match="later snapshot"):

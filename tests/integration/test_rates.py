@@ -13,8 +13,10 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused
-from analytics_service.importing import Summary, import_rates
+from analytics_service.imports.families import RATES
+from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
 from analytics_service.series.latest import latest
 from analytics_service.series.rows import BORROW_RATES, LEND_RATES, History
@@ -53,7 +55,7 @@ def test_a_rate_that_is_none_is_refused(store: Store) -> None:
 def test_a_backfill_adds_what_is_missing(store: Store) -> None:
     source = HandMade(markets_=[market("token;a", LendMarket(Decimal("0.5"), 1, 1))])
     run_once(JOBS["rates"], source, store, NOON)
-    assert backfill(JOBS["rates"], source, store, NOON - 3 * HOUR, NOON, HOUR, lambda _: None) == 3
+    assert backfill(JOBS["rates"], source, store, multiples(NOON - 3 * HOUR, NOON, HOUR)) == 3
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600) == {"token;a": Decimal("0.5")}
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600 - 1) == {}
 
@@ -65,7 +67,7 @@ def rate_file(folder: Path, *rows: str, name: str = "rates.csv") -> Path:
 
 
 def imported(store: Store, *files: Path, skip_invalid: bool = False) -> Summary:
-    return import_rates(store, list(files), None, "s", skip_invalid, NOW, Progress())
+    return import_files(store, Request(RATES, files, skip_invalid=skip_invalid), NOW, Progress())
 
 
 def stored(settings: Settings, table: str) -> dict[tuple[object, object], object]:
@@ -187,7 +189,7 @@ def test_assets_of_an_import_change_no_answer_of_prices_that_is_there(
         before.append(client.simulate_get("/api/v1/assets"))
 
     file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
-    import_rates(store, [file], None, "s", False, NOW, Progress(at_first_batch=look))
+    import_files(store, Request(RATES, [file]), NOW, Progress(at_first_batch=look))
     # Another worker, or this one once it has dropped the answer.
     other = falcon.testing.TestClient(create_app(settings, store))
     after = other.simulate_get("/api/v1/assets")
@@ -203,7 +205,7 @@ REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_dail
 @pytest.mark.skipif(not REAL.is_file(), reason="ANALYTICS_TEST_DATA names no folder of real data")
 def test_the_real_rates_are_all_there(store: Store, settings: Settings) -> None:
     """Compared with the file's own text; assets that were never borrowed have no borrow rates."""
-    done = import_rates(store, [REAL], None, "s", False, datetime.now(UTC), Progress())
+    done = import_files(store, Request(RATES, [REAL]), datetime.now(UTC), Progress())
     with gzip.open(REAL, "rt") as file:
         rows = list(csv.DictReader(file))
     assert done == Summary(len(rows), len(rows), 0, 0)

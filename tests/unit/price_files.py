@@ -1,14 +1,16 @@
 """Price files made for a test, and what becomes of their rows."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 
+from analytics_service.imports.families import PRICES
+from analytics_service.imports.tables import Table, open_table
+from analytics_service.imports.validation import Names, Rules, TimeUnit, ValidatedFile, validate_file
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.sources.files import Names, TimeUnit, judge_table
-from analytics_service.sources.tables import open_table
 
 NOW = datetime(2025, 3, 1, 12, tzinfo=UTC)
 NOON = 1_740_830_400
@@ -25,13 +27,23 @@ Good = list[tuple[str, int, Decimal]]
 Bad = list[tuple[int, str]]
 
 
+def opened(path: Path) -> Table:
+    return open_table(path, PRICES.forms)
+
+
+def validated(
+    table: Table, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None] = lambda _: None
+) -> ValidatedFile:
+    return validate_file(table, Rules(NAMES, "s", NOW), reject, advance)
+
+
 def judge(path: Path, unit: TimeUnit = "s", names: Names = NAMES) -> tuple[Good, Bad]:
     """Good rows as (asset id, second, price) and bad ones as (number, reason)."""
     bad: list[pl.DataFrame] = []
-    judged = judge_table(open_table(path), names, unit, NOW, bad.append, lambda _: None)
-    good = pl.concat(judged.good).rows()
+    file = validate_file(opened(path), Rules(names, unit, NOW), bad.append, lambda _: None)
+    good = pl.concat(file.good).rows()
     faults = [row for block in bad for row in block.select("line", "reason").rows()]
-    assert (judged.read, judged.rejected) == (len(good) + len(faults), len(faults))
+    assert (file.read, file.rejected) == (len(good) + len(faults), len(faults))
     return good, faults
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.assets_file import read_assets_file
+from analytics_service.imports.validation import Names
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.sources.assets_file import read_assets_file
-from analytics_service.sources.files import Names
 from tests.unit.price_files import HEADER, asset, judge, written
 
 

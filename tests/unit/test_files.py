@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.validation import Names
 from analytics_service.market.prices import quantize_price
-from analytics_service.sources.files import Names
 from tests.unit.price_files import HEADER, NOON, judge, written
 
 

@@ -219,12 +219,12 @@ def test_a_price_that_the_store_cannot_hold_is_refused_as_such(usd: str) -> None
     with pytest.raises(ValueError, match=refused):
         quantize_price(D(usd))
     with pytest.raises(ValueError, match=refused):
-        price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(usd))], version=1)
+        price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(usd))])
 
 
 def test_the_greatest_price_fits_into_a_batch() -> None:
-    (row,) = price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(BELOW_LIMIT))], version=1).rows()
-    assert row == ("native;a", 1735689600, D(BELOW_LIMIT), 1)
+    (row,) = price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(BELOW_LIMIT))]).rows()
+    assert row == ("native;a", 1735689600, D(BELOW_LIMIT))
 
 
 @pytest.mark.parametrize("ratio", [BELOW_LIMIT, f"-{BELOW_LIMIT}"])

@@ -1,41 +1,23 @@
 """Runs of a job, without a ClickHouse."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
-import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from analytics_service.config import Settings
 from analytics_service.errors import SourceError, StoreFailure, StoreUnavailable
+from analytics_service.market.instants import multiples
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
+from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
-from jobs.runner import Outcome, Patience, backfill, instants, run_once
+from jobs.runner import Outcome, backfill, run_once
+from tests.doubles import FakeStore
 
 PRICES = JOBS["prices"]
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-
-
-class RecordingStore(Store):
-    """Remembers inserts in their order; knows of the snapshots that were written to it, and of no assets."""
-
-    def __init__(self) -> None:
-        super().__init__(Settings())
-        self.inserts: list[tuple[str, pl.DataFrame]] = []
-
-    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
-        if query == "snapshots_between":
-            ledger = [row for table, rows in self.inserts if table == "snapshot" for row in rows["at"]]
-            return pl.DataFrame({"at": ledger}, schema={"at": pl.UInt32})
-        return pl.DataFrame()
-
-    def insert(self, table: str, rows: pl.DataFrame) -> None:
-        self.inserts.append((table, rows))
 
 
 class FlakySource(SimulatedSource):
@@ -52,14 +34,14 @@ class FlakySource(SimulatedSource):
 
 
 class Timekeeper:
-    """Patience whose pauses pass at once on a clock of its own."""
+    """Remembers pauses, which take no time."""
 
     def __init__(self, stop_at_pause: int = 0) -> None:
         self.pauses: list[float] = []
         self.stop_at_pause = stop_at_pause
 
-    def patience(self, seconds: float) -> Patience:
-        return Patience(seconds, self.wait, lambda: sum(self.pauses))
+    def retries(self, seconds: float) -> Retries:
+        return Retries(seconds, wait=self.wait)
 
     def wait(self, seconds: float) -> bool:
         self.pauses.append(seconds)
@@ -67,7 +49,7 @@ class Timekeeper:
 
 
 def test_a_run_writes_assets_and_prices_and_then_completes() -> None:
-    store = RecordingStore()
+    store = FakeStore()
     assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.DONE
     assert [table for table, _ in store.inserts] == ["asset", "price", "snapshot"]
 
@@ -83,7 +65,7 @@ def test_the_ledger_tells_what_the_run_wrote() -> None:
                 Price(second.asset_id, at - timedelta(seconds=30), second.usd),
             ]
 
-    store = RecordingStore()
+    store = FakeStore()
     run_once(PRICES, Late("9"), store, NOON)
     noon = 1_740_830_400
     row = store.inserts[-1][1].row(0, named=True)
@@ -101,7 +83,7 @@ def test_the_ledger_tells_what_the_run_wrote() -> None:
 
 
 def test_a_complete_instant_is_left_alone() -> None:
-    store = RecordingStore()
+    store = FakeStore()
     run_once(PRICES, SimulatedSource("1"), store, NOON)
     assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
     assert len(store.inserts) == 3
@@ -115,7 +97,7 @@ def test_an_instant_is_a_whole_second() -> None:
             asked.append(at)
             return super().prices(at)
 
-    store = RecordingStore()
+    store = FakeStore()
     run_once(PRICES, Watched("1"), store, NOON + timedelta(milliseconds=700))
     assert asked == [NOON]
     assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
@@ -126,7 +108,7 @@ def test_a_source_without_prices_completes_nothing() -> None:
         def prices(self, at: datetime) -> Sequence[Price]:
             return []
 
-    store = RecordingStore()
+    store = FakeStore()
     with pytest.raises(SourceError, match="simulated:1 quotes no prices as of 2025-03-01T12:00:00Z"):
         run_once(PRICES, Empty("1"), store, NOON)
     assert store.inserts == []
@@ -135,7 +117,7 @@ def test_a_source_without_prices_completes_nothing() -> None:
 def test_a_run_tries_again_after_ever_longer_pauses() -> None:
     source = FlakySource(SourceError("no"), StoreUnavailable("no"), SourceError("no"))
     time = Timekeeper()
-    assert run_once(PRICES, source, RecordingStore(), NOON, time.patience(60)) is Outcome.DONE
+    assert run_once(PRICES, source, FakeStore(), NOON, time.retries(60)) is Outcome.DONE
     assert time.pauses == [1, 2, 4]
 
 
@@ -144,34 +126,34 @@ def test_a_run_gives_up_where_the_next_attempt_would_begin_too_late() -> None:
     source = FlakySource(*(SourceError(f"failure {number}") for number in range(1, 9)))
     time = Timekeeper()
     with pytest.raises(SourceError, match="failure 4"):
-        run_once(PRICES, source, RecordingStore(), NOON, time.patience(10))
+        run_once(PRICES, source, FakeStore(), NOON, time.retries(10))
     assert time.pauses == [1, 2, 4]
 
 
 def test_pauses_grow_to_half_a_minute() -> None:
     time = Timekeeper()
     source = FlakySource(*[SourceError("no")] * 7)
-    run_once(PRICES, source, RecordingStore(), NOON, time.patience(3600))
+    run_once(PRICES, source, FakeStore(), NOON, time.retries(3600))
     assert time.pauses == [1, 2, 4, 8, 16, 30, 30]
 
 
 def test_a_run_that_is_told_to_stop_tries_no_more() -> None:
     source = FlakySource(SourceError("first"), SourceError("second"), SourceError("third"))
     with pytest.raises(SourceError, match="second"):
-        run_once(PRICES, source, RecordingStore(), NOON, Timekeeper(stop_at_pause=2).patience(3600))
+        run_once(PRICES, source, FakeStore(), NOON, Timekeeper(stop_at_pause=2).retries(3600))
 
 
 @pytest.mark.parametrize("error", [StoreFailure("refused"), ZeroDivisionError()])
 def test_what_time_cannot_mend_is_not_tried_again(error: Exception) -> None:
     time = Timekeeper()
     with pytest.raises(type(error)):
-        run_once(PRICES, FlakySource(error), RecordingStore(), NOON, time.patience(3600))
+        run_once(PRICES, FlakySource(error), FakeStore(), NOON, time.retries(3600))
     assert time.pauses == []
 
 
-def test_without_patience_the_first_failure_is_raised() -> None:
+def test_without_retries_the_first_failure_is_raised() -> None:
     with pytest.raises(SourceError, match="first"):
-        run_once(PRICES, FlakySource(SourceError("first"), SourceError("second")), RecordingStore(), NOON)
+        run_once(PRICES, FlakySource(SourceError("first"), SourceError("second")), FakeStore(), NOON)
 
 
 def nothing(_: int) -> None:
@@ -179,12 +161,12 @@ def nothing(_: int) -> None:
 
 
 def backfilled(store: Store, start: datetime, end: datetime, progress: Callable[[int], None] = nothing) -> int:
-    return backfill(PRICES, SimulatedSource("1"), store, start, end, HOUR, progress)
+    return backfill(PRICES, SimulatedSource("1"), store, multiples(start, end, HOUR), progress)
 
 
 def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     """1,001 hours: two batches of 500 and one of 1; 13 priced assets in each."""
-    store = RecordingStore()
+    store = FakeStore()
     heard: list[int] = []
     assert backfilled(store, NOON, NOON + 1000 * HOUR, heard.append) == 1001
     assert heard == [500, 500, 1]
@@ -195,13 +177,13 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
 
 
 def test_a_backfill_defines_an_asset_once_though_many_snapshots_tell_of_it() -> None:
-    store = RecordingStore()
+    store = FakeStore()
     backfilled(store, NOON, NOON + 5 * HOUR)
     assert store.inserts[0][1]["id"].is_unique().all()
 
 
 def test_a_backfill_writes_only_what_is_missing() -> None:
-    store = RecordingStore()
+    store = FakeStore()
     run_once(PRICES, SimulatedSource("1"), store, NOON + HOUR)
     heard: list[int] = []
     assert backfilled(store, NOON, NOON + 2 * HOUR, heard.append) == 2
@@ -210,30 +192,7 @@ def test_a_backfill_writes_only_what_is_missing() -> None:
 
 
 def test_a_backfill_of_nothing_writes_nothing() -> None:
-    store = RecordingStore()
+    store = FakeStore()
     assert backfilled(store, NOON + timedelta(minutes=1), NOON + timedelta(minutes=59)) == 0
     assert backfilled(store, NOON + HOUR, NOON) == 0
     assert store.inserts == []
-
-
-def test_instants_are_whole_multiples_and_the_range_includes_its_ends() -> None:
-    assert instants(NOON, NOON + HOUR, HOUR) == [NOON, NOON + HOUR]
-    assert instants(NOON + timedelta(microseconds=1), NOON + HOUR, HOUR) == [NOON + HOUR]
-    assert instants(NOON, NOON + HOUR - timedelta(microseconds=1), HOUR) == [NOON]
-
-
-def test_instants_are_in_utc_whatever_zone_the_range_is_given_in() -> None:
-    """12:30 in Kathmandu (+5:45) is 06:45 UTC, so the next whole hour is 07:00 UTC."""
-    start = datetime(2025, 3, 1, 12, 30, tzinfo=timezone(timedelta(hours=5, minutes=45)))
-    (found,) = instants(start, start + timedelta(minutes=59), HOUR)
-    assert (found, found.utcoffset()) == (datetime(2025, 3, 1, 7, tzinfo=UTC), timedelta())
-
-
-@given(st.integers(0, 2_000_000_000), st.integers(0, 10_000), st.integers(1, 86_400))
-def test_instants_are_those_seconds_of_the_range_that_the_interval_divides(start: int, width: int, every: int) -> None:
-    found = instants(at(start), at(start + width), timedelta(seconds=every))
-    assert found == [at(second) for second in range(start, start + width + 1) if second % every == 0]
-
-
-def at(second: int) -> datetime:
-    return datetime.fromtimestamp(second, UTC)

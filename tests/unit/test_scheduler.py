@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-import polars as pl
 import pytest
 from apscheduler.events import (
     EVENT_JOB_ERROR,
@@ -19,29 +18,15 @@ from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
+from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
-from jobs.runner import Patience
 from jobs.scheduler import InstantExecutor, Tick, build, report, run
+from tests.doubles import FakeStore
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 EVERY_SECOND = Settings(prices_every=1)
 PRICES = [JOBS["prices"]]
-
-
-class RecordingStore(Store):
-    """Holds nothing; remembers the instants that were completed."""
-
-    def __init__(self) -> None:
-        super().__init__(Settings())
-        self.completed: list[int] = []
-
-    def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
-        return pl.DataFrame(schema={"at": pl.UInt32})
-
-    def insert(self, table: str, rows: pl.DataFrame) -> None:
-        if table == "snapshot":
-            self.completed += rows["at"].to_list()
 
 
 class WatchedSource(SimulatedSource):
@@ -58,7 +43,7 @@ class WatchedSource(SimulatedSource):
 
 def run_until_stopped(source: SimulatedSource, store: Store, stop: threading.Event, settings: Settings) -> None:
     """Run the scheduler in a thread; fail where it is not stopped in ten seconds."""
-    thread = threading.Thread(target=run, args=(settings, source, store, stop, PRICES), daemon=True)
+    thread = threading.Thread(target=run, args=(settings, source, store, stop), kwargs={"jobs": PRICES}, daemon=True)
     thread.start()
     thread.join(timeout=10)
     ended = not thread.is_alive()
@@ -68,7 +53,7 @@ def run_until_stopped(source: SimulatedSource, store: Store, stop: threading.Eve
 
 def fire_times(now: datetime, settings: Settings, count: int) -> list[datetime]:
     """The first instants at which prices are taken; the second is also that of a trigger which knows no first."""
-    scheduler = build(settings, SimulatedSource("1"), RecordingStore(), threading.Event(), now)
+    scheduler = build(settings, SimulatedSource("1"), FakeStore(), threading.Event(), now)
     scheduler.start(paused=True)
     job = scheduler.get_job("prices")
     times = [job.next_run_time]
@@ -92,7 +77,7 @@ def test_instants_are_multiples_of_the_interval_since_the_epoch() -> None:
 
 
 def test_runs_that_come_late_are_not_dropped_silently_nor_doubled() -> None:
-    scheduler = build(Settings(), SimulatedSource("1"), RecordingStore(), threading.Event(), NOON)
+    scheduler = build(Settings(), SimulatedSource("1"), FakeStore(), threading.Event(), NOON)
     scheduler.start(paused=True)
     job = scheduler.get_job("prices")
     assert (job.misfire_grace_time, job.coalesce, job.max_instances) == (60, True, 1)
@@ -101,7 +86,7 @@ def test_runs_that_come_late_are_not_dropped_silently_nor_doubled() -> None:
 
 def test_a_snapshot_is_taken_at_once_for_the_current_instant() -> None:
     stop = threading.Event()
-    store = RecordingStore()
+    store = FakeStore()
     began = datetime.now(UTC)
     run_until_stopped(WatchedSource(lambda _: stop.set()), store, stop, Settings(prices_every=86_400))
     today = began.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -111,7 +96,7 @@ def test_a_snapshot_is_taken_at_once_for_the_current_instant() -> None:
 
 def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogCaptureFixture) -> None:
     stop = threading.Event()
-    store = RecordingStore()
+    store = FakeStore()
     asked: list[datetime] = []
 
     def watch(at: datetime) -> None:
@@ -134,7 +119,7 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_not_joined_by_another(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stop = threading.Event()
-    store = RecordingStore()
+    store = FakeStore()
     skipped = threading.Event()
     asked: list[datetime] = []
 
@@ -171,13 +156,13 @@ def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptur
         stop.set()
         raise SourceError("The source is gone.")
 
-    run_until_stopped(WatchedSource(watch), RecordingStore(), stop, Settings(prices_every=86_400))
+    run_until_stopped(WatchedSource(watch), FakeStore(), stop, Settings(prices_every=86_400))
     assert len(asked) == 1
     assert "The source is gone." in caplog.text
 
 
 def test_instants_that_were_passed_over_are_named(caplog: pytest.LogCaptureFixture) -> None:
-    tick = Tick(JOBS["prices"], SimulatedSource("1"), RecordingStore(), MINUTE, Patience())
+    tick = Tick(JOBS["prices"], SimulatedSource("1"), FakeStore(), MINUTE, Retries())
     tick(NOON)
     tick(NOON + MINUTE)
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
@@ -190,7 +175,7 @@ def test_instants_that_were_passed_over_are_named(caplog: pytest.LogCaptureFixtu
 
 
 def test_a_run_that_could_not_begin_in_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    store, executor = RecordingStore(), InstantExecutor()
+    store, executor = FakeStore(), InstantExecutor()
     scheduler = build(Settings(), SimulatedSource("1"), store, threading.Event(), NOON)
     scheduler.add_executor(executor, "late")
     scheduler.start(paused=True)

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.errors import SettingError
 from analytics_service.market.assets import Asset, AssetKind
-from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated import noise
 from analytics_service.sources.simulated.source import SimulatedSource
 
@@ -159,23 +157,3 @@ def test_the_oracle_quotes_every_asset_once_except_receipt_tokens() -> None:
 
 def test_prices_are_observed_at_the_whole_second() -> None:
     assert {price.observed_at for price in SimulatedSource("1").prices(NOON + timedelta(milliseconds=999))} == {NOON}
-
-
-@pytest.mark.parametrize(
-    ("spec", "opened"),
-    [("simulated", "simulated:1"), ("simulated:1", "simulated:1"), ("simulated:winter", "simulated:winter")],
-)
-def test_a_simulated_source_is_named_with_its_seed(spec: str, opened: str) -> None:
-    source = open_source(spec)
-    assert source is not None
-    assert source.spec == opened
-
-
-def test_none_opens_no_source() -> None:
-    assert open_source("none") is None
-
-
-@pytest.mark.parametrize("spec", ["", "simulate", "simulated:", "simulated:a b", "simulated:a:b", "none:1", "ftp://x"])
-def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
-    with pytest.raises(SettingError, match="must be simulated, simulated:<seed> or none"):
-        open_source(spec)

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from analytics_service.errors import ImportRefused
-from analytics_service.sources.files import judge_table
-from analytics_service.sources.rejected import RejectedFile
-from analytics_service.sources.tables import PRICE_FORMS, Form, open_table
-from tests.unit.price_files import HEADER, NAMES, NOW, judge, written
+from analytics_service.imports.families import PRICES
+from analytics_service.imports.forms import Form
+from analytics_service.imports.rejected import RejectedFile
+from tests.unit.price_files import HEADER, NOW, judge, opened, validated, written
 
 
 def test_line_numbers_are_those_of_an_editor(tmp_path: Path) -> None:
@@ -34,9 +34,9 @@ def test_a_long_file_is_read_in_blocks_without_losing_count(
     path.write_bytes(pack((HEADER + "\n".join(rows) + "\n" * 1000).encode()))
     sizes: list[int] = []
     bad: list[pl.DataFrame] = []
-    table = open_table(path)
-    judged = judge_table(table, NAMES, "s", NOW, bad.append, sizes.append)
-    seconds = pl.concat(judged.good)["observed_at"].to_list()
+    table = opened(path)
+    file = validated(table, bad.append, sizes.append)
+    seconds = pl.concat(file.good)["observed_at"].to_list()
     assert seconds == [second for second in range(count) if second % 100_000]
     assert pl.concat(bad)["line"].to_list() == [second + 2 for second in range(0, count, 100_000)]
     assert len(sizes) > 1
@@ -70,8 +70,8 @@ def test_text_that_is_not_utf8_is_an_unknown_symbol(tmp_path: Path) -> None:
         ("a.csv", b"symbol,symbol,timestamp,USD_price\n", "symbol, symbol"),
         ("a.csv", b"\n" + HEADER.encode(), "has the columns"),
         ("a.csv.gz", b"\x1f\x8bnothing", "cannot be read"),
-        ("a.csv.gz", gzip.compress(HEADER.encode() * 99)[:-9], "cannot be read"),
-        ("a.csv.gz", gzip.compress(HEADER.encode() * 99)[:-8] + b"\0" * 8, "cannot be read"),
+        ("a.csv.gz", gzip.compress(HEADER.encode() * 99, mtime=0)[:-9], "cannot be read"),
+        ("a.csv.gz", gzip.compress(HEADER.encode() * 99, mtime=0)[:-8] + b"\0" * 8, "cannot be read"),
         ("a.parquet", b"not parquet", "cannot be read"),
         ("a.parquet", b"PAR1 but damaged", "cannot be read"),
     ],
@@ -86,7 +86,7 @@ def test_an_unusable_file_is_refused_by_name(tmp_path: Path, name: str, content:
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match=r"nowhere\.csv is not a file"):
-        open_table(tmp_path / "nowhere.csv")
+        opened(tmp_path / "nowhere.csv")
 
 
 @pytest.mark.parametrize(
@@ -119,21 +119,21 @@ def test_bad_rows_of_parquet_are_told_by_row(tmp_path: Path) -> None:
         (4, "price is not a number"),
         (count, "price is negative"),
     ]
-    assert open_table(path).place == "row"
+    assert opened(path).place == "row"
 
 
 def test_parquet_times_must_be_numbers(tmp_path: Path) -> None:
     path = tmp_path / "prices.parquet"
     pl.DataFrame({"symbol": ["AAA"], "timestamp": [NOW], "USD_price": [1.0]}).write_parquet(path)
     with pytest.raises(ImportRefused, match=r"Column timestamp .*Datetime.*unix times as numbers"):
-        open_table(path)
+        opened(path)
 
 
 def test_rejected_rows_keep_the_columns_of_their_file_and_get_line_and_reason(tmp_path: Path) -> None:
     path = written(tmp_path, 'USD_price,symbol,timestamp\n1,AAA,100\n"-1", AAA,100\n1,AAA,100,7\n')
-    table = open_table(path)
+    table = opened(path)
     with RejectedFile(table) as rejected:
-        judge_table(table, NAMES, "s", NOW, rejected.add, lambda _: None)
+        validated(table, rejected.add)
         assert not rejected.path.exists()
         assert rejected.keep() == [tmp_path / "prices.csv.rejected.csv"]
     assert rejected.path.read_text().splitlines() == [
@@ -145,20 +145,20 @@ def test_rejected_rows_keep_the_columns_of_their_file_and_get_line_and_reason(tm
 
 
 def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path) -> None:
-    table = open_table(written(tmp_path, f"{HEADER}X,1,1\n"))
+    table = opened(written(tmp_path, f"{HEADER}X,1,1\n"))
     with RejectedFile(table) as rejected:
-        judge_table(table, NAMES, "s", NOW, rejected.add, lambda _: None)
+        validated(table, rejected.add)
     assert list(tmp_path.iterdir()) == [table.path]
 
 
 def test_rejected_rows_that_cannot_be_kept_are_a_refusal(tmp_path: Path) -> None:
-    table = open_table(written(tmp_path, f"{HEADER}X,1,1\n"))
+    table = opened(written(tmp_path, f"{HEADER}X,1,1\n"))
     (tmp_path / "prices.csv.rejected.csv.part").mkdir()
     with RejectedFile(table) as rejected, pytest.raises(ImportRefused, match="cannot be written to"):
-        judge_table(table, NAMES, "s", NOW, rejected.add, lambda _: None)
+        validated(table, rejected.add)
 
 
-@pytest.mark.parametrize("form", PRICE_FORMS, ids=str)
+@pytest.mark.parametrize("form", PRICES.forms, ids=str)
 def test_every_form_is_named_when_columns_are_not_recognised(tmp_path: Path, form: Form) -> None:
     with pytest.raises(ImportRefused, match=str(form)):
-        open_table(written(tmp_path, "x,y,z\n"))
+        opened(written(tmp_path, "x,y,z\n"))

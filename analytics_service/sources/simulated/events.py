@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
+from analytics_service.market.instants import instant
 from analytics_service.market.loans import Event, EventKind
 from analytics_service.market.positions import Position
 from analytics_service.market.values import usd_value
 from analytics_service.sources.simulated import prices
 from analytics_service.sources.simulated.accrual import accrued
-from analytics_service.sources.simulated.clock import HOUR, LAUNCH, instant
+from analytics_service.sources.simulated.clock import HOUR, LAUNCH
 from analytics_service.sources.simulated.draws import Draws
 from analytics_service.sources.simulated.holdings import position, trade, traded_at, units
 from analytics_service.sources.simulated.noise import UNIT

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
+from analytics_service.market.instants import instant
 from analytics_service.market.markets import CollateralMarket, DebtMarket, LendMarket, Market
 from analytics_service.market.positions import LendPosition, Position, Unbonding
 from analytics_service.sources.simulated.accrual import (
@@ -14,7 +15,6 @@ from analytics_service.sources.simulated.accrual import (
     utilization,
 )
 from analytics_service.sources.simulated.census import Census, census
-from analytics_service.sources.simulated.clock import instant
 from analytics_service.sources.simulated.noise import UNIT
 from analytics_service.sources.simulated.people import DESK_ADDRESS
 from analytics_service.sources.simulated.terms import HALTED, HALTED_FROM, TERMS

@@ -1,31 +1,49 @@
 """The simulated protocol as a source of snapshots."""
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from analytics_service.market.assets import Asset
+from analytics_service.market.instants import unix_second
 from analytics_service.market.loans import Event
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.simulated import events, markets, prices, swaps, terms, token, universe
-from analytics_service.sources.simulated.clock import second_of
+from analytics_service.sources.simulated.people import EMPTY_ADDRESS, RICH_ADDRESS
+
+_DEFAULT_SEED = "1"
 
 
-class SimulatedSource:
-    """A protocol made up from a seed. Answers for any instant, past or to come, by its whole second.
+class SimulatedSource(Source):
+    """A protocol made up from a seed. Knows every instant, past or future, by its whole second.
 
     Before launch, 2025-01-01, there are assets, prices and empty markets, but neither positions nor events.
     """
 
     def __init__(self, seed: str) -> None:
-        self._seed = seed
+        self._seed = seed or _DEFAULT_SEED
 
     @property
     def spec(self) -> str:
-        """`simulated:<seed>`, also where the operator left the seed out."""
+        """`simulated:<seed>`, even if the operator left the seed out."""
         return f"simulated:{self._seed}"
+
+    @property
+    def history(self) -> timedelta:
+        """A season, which fills the longest of the common ranges of charts."""
+        return timedelta(days=90)
+
+    @property
+    def samples(self) -> Mapping[Sample, str]:
+        """Addresses that are the same for every seed."""
+        return {
+            Sample.RICH_ACCOUNT: RICH_ADDRESS,
+            Sample.EMPTY_ACCOUNT: EMPTY_ADDRESS,
+            Sample.SWAP_CONTRACT: swaps.SWAP_CONTRACT,
+        }
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         """The same assets at every instant."""
@@ -34,7 +52,7 @@ class SimulatedSource:
     def prices(self, at: datetime) -> Sequence[Price]:
         """A price of every asset but receipt tokens, observed at the whole second."""
         observed_at = at.replace(microsecond=0)
-        second = second_of(at)
+        second = unix_second(at)
         return [
             Price(listing.asset.id, observed_at, prices.usd(self._seed, listing, second))
             for listing in universe.LISTINGS
@@ -42,7 +60,7 @@ class SimulatedSource:
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """Every market, in ascending order of asset id."""
-        return markets.markets(self._seed, second_of(at))
+        return markets.markets(self._seed, unix_second(at))
 
     def config(self, at: datetime) -> GlobalConfig:
         """The same rules at every instant."""
@@ -50,19 +68,19 @@ class SimulatedSource:
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """What users did, at whole seconds; the first of all is a loan at the second of the launch."""
-        return events.events(self._seed, second_of(after), second_of(until))
+        return events.events(self._seed, unix_second(after), unix_second(until))
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token with its four staking pools."""
-        return token.ptoken(self._seed, second_of(at))
+        return token.ptoken(self._seed, unix_second(at))
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
         """The same arrangements at every instant, as used by then."""
-        return token.arrangements(self._seed, second_of(at))
+        return token.arrangements(self._seed, unix_second(at))
 
     def positions(self, at: datetime) -> Iterable[Position]:
         """The position of everyone who has joined by then."""
-        return markets.positions(self._seed, second_of(at))
+        return markets.positions(self._seed, unix_second(at))
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The same two contracts at every instant."""

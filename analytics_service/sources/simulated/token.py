@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from analytics_service.market.instants import instant
 from analytics_service.market.positions import Position
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.market.unlocks import unlock_amounts, unlocked_at
 from analytics_service.sources.simulated import emission
 from analytics_service.sources.simulated.census import census
-from analytics_service.sources.simulated.clock import DAY, LAUNCH, instant
+from analytics_service.sources.simulated.clock import DAY, LAUNCH
 from analytics_service.sources.simulated.markets import positions
 from analytics_service.sources.simulated.people import contract_address, user_address
 from analytics_service.sources.simulated.terms import CONFIG

@@ -1,4 +1,4 @@
-"""Keeps the rows that an import refused, beside the file they came from."""
+"""Writes the rows that an import rejects into a file beside the one they came from."""
 
 from pathlib import Path
 from types import TracebackType
@@ -7,14 +7,14 @@ from typing import IO
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.sources.tables import Table
+from analytics_service.imports.tables import Table
 
 
 class RejectedFile:
     """`<FILE>.rejected.csv`: the file's own columns as text, then line (row of a Parquet file) and reason.
 
-    Made under a temporary name, on the first bad row; `keep` gives it its name, over that of an earlier import.
-    A file without bad rows leaves an earlier one alone. ImportRefused when the folder cannot be written to.
+    It is created under a temporary name with the first bad row; `keep` renames it, replacing that of an earlier import.
+    Without bad rows an earlier one is left alone. ImportRefused when the folder cannot be written to.
     """
 
     def __init__(self, table: Table) -> None:
@@ -24,7 +24,7 @@ class RejectedFile:
         self._file: IO[bytes] | None = None
 
     def add(self, bad: pl.DataFrame) -> None:
-        """Append bad rows, as judge_table tells them."""
+        """Append bad rows, as validate_file passes them."""
         try:
             first = self._file is None
             self._file = self._file or self._part.open("wb")
@@ -34,7 +34,7 @@ class RejectedFile:
             raise self._refused(error) from error
 
     def keep(self) -> list[Path]:
-        """Give the file its name; answers its path, or nothing when there was no bad row."""
+        """Give the file its name, and return its path; nothing when there was no bad row."""
         if self._file is None:
             return []
         try:

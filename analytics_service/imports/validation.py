@@ -1,4 +1,4 @@
-"""Judges the rows of price and rate files: which asset, which second, which numbers, or why not."""
+"""Validates the rows of a file: their asset, second and numbers, or the reason why a row cannot be imported."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -8,14 +8,16 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.forms import Form, Key
+from analytics_service.imports.tables import Table
 from analytics_service.market.assets import Asset
+from analytics_service.market.instants import unix_second
 from analytics_service.market.values import DECIMALS
-from analytics_service.sources.tables import Form, Key, Table
 
 TimeUnit = Literal["s", "ms"]
-# Unix seconds reach this in the year 5138; as milliseconds it is March 1973.
+# As unix seconds this is the year 5138; as milliseconds it is March 1973.
 _MILLISECONDS_FROM = 10**11
-# An observation cannot come from the future; a day allows for clocks and zones that are off.
+# Observations cannot be from the future; a day allows for wrong clocks and zones.
 _AHEAD = 86_400
 _LAST_SECOND = 2**32 - 1
 _VALUE = pl.Decimal(38, DECIMALS)
@@ -27,7 +29,7 @@ _UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a row may call an asset, and the ids that can come out of it. Addresses are in lower case."""
+    """The names that rows may use for assets, by the kind of name; addresses in lower case. `dtype` has all ids."""
 
     ids: dict[Key, dict[str, str]]
     ambiguous: frozenset[str]
@@ -35,7 +37,10 @@ class Names:
 
     @classmethod
     def of(cls, listed: Iterable[Asset], registered: Iterable[Asset]) -> "Names":
-        """Names of the assets in the assets file and in the store. A symbol in the file means the file's asset."""
+        """Names of the assets that the import's files list, and of those in the store.
+
+        A symbol or address of a listed asset means that asset.
+        """
         listed, registered = list(listed), list(registered)
         symbols: dict[str, str] = {}
         ambiguous: set[str] = set()
@@ -55,45 +60,55 @@ class Names:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What rows are validated against: names of assets, the unit of times, and the present instant.
+
+    Observations more than a day after the present instant are refused.
+    """
+
+    names: Names
+    unit: TimeUnit
+    at: datetime
+
+
 @dataclass(slots=True)
-class Judged:
-    """The outcome of a file. Good rows: asset (Enum of ids), observed_at (UInt32 seconds), values; in file order."""
+class ValidatedFile:
+    """The good rows of a file in its order, and counts of all rows and of the rejected ones.
+
+    Columns: asset (Enum of ids), observed_at (UInt32, unix seconds), and the values of the form.
+    """
 
     good: list[pl.DataFrame]
     read: int = 0
     rejected: int = 0
 
 
-def judge_table(
-    table: Table,
-    names: Names,
-    unit: TimeUnit,
-    at: datetime,
-    reject: Callable[[pl.DataFrame], None],
-    advance: Callable[[int], None],
-) -> Judged:
-    """Judge all rows of a file. `reject` gets bad rows (line, the file's fields, reason) as they are met, in order.
+def validate_file(
+    table: Table, rules: Rules, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None]
+) -> ValidatedFile:
+    """Validate all rows of a file. `reject` gets blocks of bad rows (line, the file's fields, reason), in their order.
 
     ImportRefused when the file's times are in the other unit, or when it turns out to be unreadable.
     """
-    form = table.form
+    form, names, unit = table.form, rules.names, rules.unit
     nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), **dict.fromkeys(form.values, _VALUE)}
-    judged, scale = Judged([pl.DataFrame(schema=nothing)]), _Scale(table, unit)
-    latest = min(int(at.timestamp()) + _AHEAD, _LAST_SECOND)
+    validated, scale = ValidatedFile([pl.DataFrame(schema=nothing)]), _Scale(table, unit)
+    latest = min(unix_second(rules.at) + _AHEAD, _LAST_SECOND)
     for block, size in table.blocks():
         rows = _parsed(block, names, form)
         scale.add(rows["time_number"])
         rows = rows.with_columns(observed_at=pl.col("time_number") // (1000 if unit == "ms" else 1))
         usable = rows.select(_is_good(form, latest)).to_series()
         good = rows if usable.all() else rows.filter(usable)
-        judged.good.append(good.select("asset", pl.col("observed_at").cast(pl.UInt32), *_values(form)))
-        judged.read += rows.height
+        validated.good.append(good.select("asset", pl.col("observed_at").cast(pl.UInt32), *_values(form)))
+        validated.read += rows.height
         if good.height < rows.height:
-            judged.rejected += rows.height - good.height
+            validated.rejected += rows.height - good.height
             reject(_explained(rows.filter(~usable), names, table, latest))
         advance(size)
     scale.check()
-    return judged
+    return validated
 
 
 def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
@@ -122,15 +137,15 @@ def _number(field: str) -> str:
 
 
 def _flag(field: str) -> pl.Expr:
-    """True or False in any case, as a Boolean; null for anything else."""
+    """True or False, written in any case, as a Boolean; null for anything else."""
     return _text(field).str.to_lowercase().replace_strict(_FLAG, default=None, return_dtype=pl.Boolean)
 
 
 def _values(form: Form) -> list[pl.Expr]:
-    """The numbers of good rows. What cannot be borrowed, and is not, has no borrow rate."""
+    """The numbers of good rows; null where a flag says that there is none."""
     values = {field: pl.col(_number(field)) for field in form.values}
-    if "enabled" in form.columns:
-        values["borrow"] = pl.when(_flag("enabled") | (values["borrow"] > 0)).then(values["borrow"])
+    for field, flag in form.flags.items():
+        values[field] = pl.when(_flag(flag) | (values[field] > 0)).then(values[field])
     return [value.alias(field) for field, value in values.items()]
 
 
@@ -144,16 +159,18 @@ def _is_good(form: Form, latest: int) -> pl.Expr:
         good &= pl.col(_number(field)).is_not_null() & ~_is_negative(field)
         if most is not None:
             good &= (pl.col(_number(field)) <= most).fill_null(False)
-    return good & _flag("enabled").is_not_null() if "enabled" in form.columns else good
+    for flag in form.flags.values():
+        good &= _flag(flag).is_not_null()
+    return good
 
 
 def _is_negative(field: str) -> pl.Expr:
-    # By text: what rounds to zero may be negative, and -0 is not.
+    # Compared as text: a number that rounds to zero may be negative, and -0 is not.
     return _text(field).str.contains(r"^-[0.]*[1-9]")
 
 
 def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl.DataFrame:
-    """Bad rows as they stand in the file, with the first reason that applies."""
+    """Bad rows with their fields as in the file, and the first reason that applies."""
     form = table.form
     key, time = _text("key"), _text("time")
     column, time_column = form.columns["key"], form.columns["time"]
@@ -171,8 +188,8 @@ def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl
     }
     for field, most in form.values.items():
         reasons |= _value_reasons(field, form.columns[field], most)
-    if "enabled" in form.columns:
-        reasons[f"{form.columns['enabled']} is neither True nor False"] = _flag("enabled").is_null()
+    for flag in form.flags.values():
+        reasons[f"{form.columns[flag]} is neither True nor False"] = _flag(flag).is_null()
     reason = pl.coalesce(pl.when(applies).then(pl.lit(text)) for text, applies in reasons.items())
     last = table.fields[-1]
     whole = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, pl.lit(","), "extra"))
@@ -194,7 +211,7 @@ def _value_reasons(field: str, column: str, most: int | None) -> dict[str, pl.Ex
 
 @dataclass(slots=True)
 class _Scale:
-    """Whether a file's times are in the unit that was named: half of them far off means they are not."""
+    """Checks that a file's times are in the named unit: when at least half of them are far off, they are not."""
 
     table: Table
     unit: TimeUnit

@@ -1,26 +1,26 @@
-"""Reads CSV, gzipped CSV and Parquet files of prices or rates as blocks of text.
+"""Reads CSV, gzipped CSV and Parquet files as blocks of text.
 
-A CSV row is one line of the file, so a fault costs one row and line numbers are those an editor shows. Fields may
-stand in double quotes; a quoted field cannot hold a comma or a line end, which no symbol, time or number does.
-Blank lines at the end of a file are no rows; elsewhere they are empty ones.
+A CSV row is one line of the file, so a fault costs one row, and line numbers are those that an editor shows. Fields may
+be in double quotes; a quoted field cannot contain a comma or a line end, which no symbol, time or number has. Blank
+lines at the end of a file are ignored; elsewhere they are empty rows.
 
-Parquet columns of text, integers and decimals are taken exactly. Binary floats are taken as their shortest decimal
-text, the number their writer meant: such a file holds nothing better.
+Parquet columns of text, integers and decimals are read exactly. Binary floats are read as their shortest decimal text:
+the number that their writer meant, and the best that such a file contains.
 """
 
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.forms import Form
 
 _BLOCK_BYTES = 16 * 2**20
 _BLOCK_ROWS = 500_000
@@ -30,61 +30,14 @@ _TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 _QUOTED = r'^\s*"(.*)"\s*$'
 
 
-class Key(Enum):
-    """What names the asset of a row; an address may be written in any case."""
-
-    SYMBOL = "symbol"
-    ID = "asset id"
-    ADDRESS = "address"
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What a file may look like: the names of its columns by field, among them `key` and `time`.
-
-    `values` are the fields of numbers, which must not be negative, each with the greatest it may be; None is below
-    10^20. With `more`, a file may have further columns, which count for nothing.
-    """
-
-    key: Key
-    columns: Mapping[str, str]
-    values: Mapping[str, int | None]
-    more: bool = False
-
-    def __str__(self) -> str:
-        return ",".join(self.columns.values())
-
-
-_PRICE = {"price": None}
-PRICE_FORMS = (
-    Form(Key.SYMBOL, {"key": "symbol", "time": "timestamp", "price": "USD_price"}, _PRICE),
-    Form(Key.ID, {"key": "asset_id", "time": "ts", "price": "price"}, _PRICE),
-)
-RATE_FORMS = (
-    Form(
-        Key.ADDRESS,
-        {
-            "key": "asset_address",
-            "time": "timestamp",
-            "symbol": "symbol",
-            "decimals": "decimals",
-            "enabled": "borrowing_enabled",
-            "lend": "current_liquidity_rate",
-            "borrow": "current_variable_borrow_rate",
-        },
-        {"lend": 100, "borrow": 100},
-        more=True,
-    ),
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file whose columns have been recognised.
+    """A file whose columns were recognised.
 
-    `columns` are the file's own, in its order; `fields` says which of the form's fields each of them is. Blocks hold
-    the row's number in the file as `line`, the fields, and as `extra` what follows the last of them. `size` is what the
-    sizes of all blocks add up to. A row's number counts `place`s: lines with the header as the first, or rows.
+    `columns` are the names in the file, in its order, and `fields` the form's fields that they stand for. `blocks`
+    yields rows and the size of each block, which add up to `size`. Rows have the columns `line` (number of the row in
+    the file), the fields, and `extra` (what follows the last of them). A row's number counts `place`s: lines, of which
+    the header is the first, or rows.
     """
 
     path: Path
@@ -96,8 +49,8 @@ class Table:
     blocks: Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 
 
-def open_table(path: Path, forms: Sequence[Form] = PRICE_FORMS) -> Table:
-    """Recognise a file as one of some forms. ImportRefused when it is missing, unreadable, or has other columns."""
+def open_table(path: Path, forms: Sequence[Form]) -> Table:
+    """Recognise the form of a file. ImportRefused when it is missing, unreadable, or has the columns of no form."""
     if not path.is_file():
         raise ImportRefused(f"{path} is not a file. Check the name.")
     with _readable(path), path.open("rb") as file:
@@ -120,7 +73,7 @@ def _csv_blocks(path: Path, fields: list[str]) -> Iterator[tuple[pl.DataFrame, i
         line, told, rest = 2, 0, b""
         while chunk := stream.read(_BLOCK_BYTES):
             rest += chunk
-            # The last line that is not blank stays in hand: it may be incomplete, or nothing may follow it.
+            # The last line that is not blank is kept back: it may be incomplete, or the end of the file.
             cut = rest.rfind(b"\n", 0, len(rest.rstrip())) + 1
             if cut:
                 rows = _parsed(rest[:cut], fields, line)
@@ -137,7 +90,7 @@ def _parsed(block: bytes, fields: list[str], line: int) -> pl.DataFrame:
         block,
         has_header=False,
         schema=dict.fromkeys([*fields, "extra"], pl.String()),
-        # Quotes are taken off below: one that is never closed must not swallow the lines after it.
+        # Quotes are removed below: one that is never closed must not swallow the lines after it.
         quote_char=None,
         encoding="utf8-lossy",
         empty_string_is_null=False,
@@ -196,7 +149,7 @@ def _shown(forms: Sequence[Form]) -> str:
 
 @contextmanager
 def _lines(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
-    """The file as stored, whose position tells the progress, and its unpacked content."""
+    """The stored file, whose position is the progress, and its unpacked content."""
     with _readable(path), path.open("rb") as raw:
         if raw.read(2) == b"\x1f\x8b":
             raw.seek(0)

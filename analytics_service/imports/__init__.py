@@ -1,0 +1,1 @@
+"""Imports of files of history: read, validate, stage, publish."""

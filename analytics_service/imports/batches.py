@@ -1,0 +1,88 @@
+"""Writes the rows of an import into staging tables, in batches that may be sent again.
+
+All batches have one version, so they may be written in any order and more than once.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+
+import polars as pl
+
+from analytics_service.imports.families import Family
+from analytics_service.imports.merging import WINDOW
+from analytics_service.imports.reporter import Reporter
+from analytics_service.store.columns import versioned
+from analytics_service.store.connection import Store
+from analytics_service.store.publication import Patient
+from analytics_service.store.staging import Staging
+
+_BATCH_ROWS = 500_000
+# ClickHouse takes in a batch on one core.
+_WRITERS = 2
+# A batch asks which of its instants the store has; this bounds the answer where few rows span a long time.
+_BATCH_WINDOWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWriter:
+    """Writes rows of a family, with a version, into staging tables."""
+
+    store: Store
+    family: Family
+    staged: Staging
+    version: int
+    retry: Patient
+
+    def write(self, rows: pl.DataFrame, reporter: Reporter) -> int:
+        """Write merged rows, and return how many of their observations the store had before."""
+        reporter.stage("Writing", rows.height)
+        known = 0
+        writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="import")
+        try:
+            pending = [writers.submit(self._write_batch, batch) for batch in _batches(rows)]
+            for done in as_completed(pending):
+                count, had = done.result()
+                known += had
+                reporter.advance(count)
+        finally:
+            writers.shutdown(cancel_futures=True)
+        return known
+
+    def _write_batch(self, batch: pl.DataFrame) -> tuple[int, int]:
+        """The number of rows, and how many of them the store had before."""
+        # Counted once, before the first attempt: an attempt that failed may have written the rows all the same.
+        known = self.retry(lambda: _count_known(self.store, self.family.targets[0].table, batch))
+        for target in self.family.targets:
+            field = target.field
+            filled = batch.filter(pl.col(field).is_not_null()) if batch[field].null_count() else batch
+            rows = filled.select(
+                pl.col("asset").cast(pl.String).alias("asset_id"), "observed_at", pl.col(field).alias(target.column)
+            )
+            insert = partial(self.store.insert, self.staged.twin(target.table), versioned(rows, self.version))
+            self.retry(insert)
+        return batch.height, known
+
+
+def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Slices of merged rows, each of at most _BATCH_ROWS rows and _BATCH_WINDOWS windows."""
+    start = 0
+    for span in rows.select((pl.col("observed_at") // (WINDOW * _BATCH_WINDOWS)).rle()).unnest("observed_at")["len"]:
+        yield from rows.slice(start, span).iter_slices(_BATCH_ROWS)
+        start += span
+
+
+def _count_known(store: Store, table: str, batch: pl.DataFrame) -> int:
+    """How many of the batch's observations have an asset and instant that the store already has."""
+    bounds = batch.select(
+        first_asset=pl.col("asset").min().cast(pl.String),
+        last_asset=pl.col("asset").max().cast(pl.String),
+        start=pl.col("observed_at").min(),
+        end=pl.col("observed_at").max(),
+    ).row(0, named=True)
+    stored = store.frame("instants", table=table, **bounds).select(
+        pl.col("asset_id").cast(batch.schema["asset"], strict=False).alias("asset"),
+        pl.col("instants").alias("observed_at"),
+    )
+    return batch.join(stored.explode("observed_at"), on=["asset", "observed_at"], how="semi").height

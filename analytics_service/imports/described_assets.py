@@ -1,0 +1,29 @@
+"""Assets that files describe themselves, where each row has the symbol, address and decimals of its asset."""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from analytics_service.imports.assets_file import asset_fault, token
+from analytics_service.imports.tables import Table
+from analytics_service.market.assets import Asset
+
+_FIELDS = {"symbol": "symbol", "key": "address", "decimals": "decimals"}
+
+
+def read_described_assets(tables: Iterable[Table], known: Iterable[Asset]) -> list[Asset]:
+    """The assets that files describe and that are not known, as the first usable row of each describes it.
+
+    Addresses that differ only in case are one. Rows that describe no usable asset are skipped; validation rejects them.
+    ImportRefused when a file is unreadable.
+    """
+    found: dict[str, Asset] = {}
+    wanted = [pl.col(field).str.strip_chars().alias(name) for field, name in _FIELDS.items()]
+    for table in tables:
+        for block, _ in table.blocks() if table.form.describes_assets else ():
+            for row in block.select(wanted).unique(maintain_order=True).iter_rows(named=True):
+                if asset_fault(row) is None:
+                    found.setdefault(row["address"].lower(), token(row))
+    for asset in known:
+        found.pop(asset.group_key.lower(), None)
+    return list(found.values())

@@ -1,0 +1,37 @@
+"""What files of history may look like."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+
+class Key(Enum):
+    """What identifies the asset of a row. Addresses may be written in any case."""
+
+    SYMBOL = "symbol"
+    ID = "asset id"
+    ADDRESS = "address"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The columns of a file by field, among them `key` and `time`.
+
+    `values` are the fields with numbers, which must not be negative, each with its greatest value; None is below 10^20.
+    `flags` names, for some of these fields, a field of True or False: where it is False and the number is 0, the row
+    has no value. With `more`, a file may have further columns, which are ignored.
+    """
+
+    key: Key
+    columns: Mapping[str, str]
+    values: Mapping[str, int | None]
+    flags: Mapping[str, str] = field(default_factory=dict)
+    more: bool = False
+
+    def __str__(self) -> str:
+        return ",".join(self.columns.values())
+
+    @property
+    def describes_assets(self) -> bool:
+        """Whether each row has the symbol, address and decimals of its asset."""
+        return self.key is Key.ADDRESS and {"symbol", "decimals"} <= self.columns.keys()

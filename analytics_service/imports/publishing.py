@@ -1,0 +1,79 @@
+"""Stages an import's rows where no reader sees them, then publishes all of them at once.
+
+An import that was stopped has left rows of its own version only. The next run has a greater version, and ends in the
+same state as an undisturbed one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import polars as pl
+
+from analytics_service.errors import StoreUnavailable
+from analytics_service.imports.batches import BatchWriter
+from analytics_service.imports.families import Family
+from analytics_service.imports.reporter import Reporter
+from analytics_service.market.assets import Asset
+from analytics_service.store import assets, ledger
+from analytics_service.store.connection import Store
+from analytics_service.store.publication import publication
+from analytics_service.store.retries import Retries
+from analytics_service.store.staging import staging
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What an import brings: merged rows of a family, definitions of new assets, and the names of its files."""
+
+    family: Family
+    rows: pl.DataFrame
+    assets: Sequence[Asset]
+    source: str
+
+    def run(self, version: int) -> ledger.Run:
+        """The ledger's row about the import."""
+        first, last = int(self.rows["observed_at"].min()), int(self.rows["observed_at"].max())  # type: ignore[arg-type]
+        count = sum(self.rows.height - self.rows[target.field].null_count() for target in self.family.targets)
+        return ledger.Run(self.family.name, last, "import", first, last, count, self.source, version)
+
+
+def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[float], bool | None]) -> int:
+    """Stage the rows, then show them together with the assets and the ledger's row.
+
+    Returns how many of the observations the store had before. `wait` pauses between attempts while ClickHouse is away.
+    """
+    # Half a minute is enough for the embedded server to restart many times over.
+    retry = _Resumable(Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait))
+    family, version = content.family, ledger.new_version()
+    with staging(store, [target.table for target in family.targets], version, retry) as staged:
+        known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
+        with publication(store, family.name, None, version, retry) as heartbeat:
+            # A definition that is newer than any version a reader has seen changes no answer that was given.
+            defined = version if family.name == assets.SHOWN_WITH else ledger.new_version()
+            for step in (
+                lambda: assets.write_assets(store, content.assets, defined),
+                staged.attach,
+                lambda: ledger.complete(store, [content.run(version)]),
+            ):
+                retry(heartbeat)
+                retry(step)
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Resumable:
+    """Retries, and tells how to go on when ClickHouse stays away."""
+
+    retries: Retries
+
+    def __call__(self, act: Callable[[], _T], /) -> _T:
+        try:
+            return self.retries(act)
+        except StoreUnavailable as error:
+            raise StoreUnavailable(
+                f"{error} The import stopped half-way. Run the same command again when ClickHouse answers: "
+                "it continues safely and ends in the same state."
+            ) from error

@@ -1,0 +1,13 @@
+"""How an import reports its progress."""
+
+from typing import Protocol
+
+
+class Reporter(Protocol):
+    """Shows the progress of a long operation."""
+
+    def stage(self, label: str, total: int) -> None:
+        """A stage of so many units begins."""
+
+    def advance(self, count: int) -> None:
+        """So many more units of the stage are done."""

@@ -1,0 +1,32 @@
+"""Unix seconds, aware datetimes, and the multiples of an interval since the epoch."""
+
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+_SECOND = timedelta(seconds=1)
+
+
+def unix_second(at: datetime) -> int:
+    """The unix second that contains an aware instant."""
+    return (at - EPOCH) // _SECOND
+
+
+def instant(second: int) -> datetime:
+    """The start of a unix second, in UTC."""
+    return EPOCH + second * _SECOND
+
+
+def shown(at: datetime) -> str:
+    """A UTC instant as people read it, such as 2026-03-01T00:00:00Z."""
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def floored(at: datetime, step: timedelta) -> datetime:
+    """The last multiple of a step since the epoch that is not after an instant, in UTC."""
+    return EPOCH + (at - EPOCH) // step * step
+
+
+def multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]:
+    """The multiples of a step since the epoch in [start, end], in UTC, oldest first."""
+    first, last = -((EPOCH - start) // step), (end - EPOCH) // step
+    return [EPOCH + step * number for number in range(first, last + 1)]

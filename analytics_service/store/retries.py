@@ -1,0 +1,56 @@
+"""The one retry policy: what is away for a moment is tried again after pauses that double."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
+
+from analytics_service.errors import AnalyticsError, StoreUnavailable
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Calls a function until it returns, for at most `seconds` in all; 0 is once. Then its last error is raised.
+
+    Only `errors` are retried. `wait` pauses, and returns whether to give up, as `threading.Event.wait` does.
+    `on_retry` is called before each pause with the error and the pause's seconds.
+    """
+
+    seconds: float = 0.0
+    first_pause: float = 1.0
+    longest_pause: float = 30.0
+    errors: tuple[type[AnalyticsError], ...] = (StoreUnavailable,)
+    wait: Callable[[float], bool | None] = field(default_factory=lambda: threading.Event().wait)
+    on_retry: Callable[[BaseException, float], None] = lambda error, pause: None
+
+    def __call__(self, act: Callable[[], _T], /) -> _T:
+        """The result of the function."""
+        failures: list[BaseException] = []
+
+        def before_pause(call: RetryCallState) -> None:
+            if call.outcome and (error := call.outcome.exception()):
+                failures.append(error)
+                self.on_retry(error, call.upcoming_sleep)
+
+        def pause(seconds: float) -> None:
+            if self.wait(seconds):
+                raise failures[-1]
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(self.errors),
+            wait=wait_exponential(multiplier=self.first_pause, max=self.longest_pause),
+            stop=self._is_too_late,
+            before_sleep=before_pause,
+            sleep=pause,
+            reraise=True,
+        )
+        return retrying(act)
+
+    def _is_too_late(self, call: RetryCallState) -> bool:
+        """Whether the next attempt would begin after the time is up. Pauses count in full, however they were spent."""
+        elapsed = max(call.seconds_since_start or 0.0, call.idle_for)
+        return elapsed + call.upcoming_sleep > self.seconds

@@ -1,0 +1,35 @@
+"""Tables in which each snapshot has rows of its own: one declaration for writing and reading them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from analytics_service.store.columns import Columns, Row, decoded, encoded, select_list
+from analytics_service.store.connection import Store
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTable:
+    """A table with the columns below, `observed_at` (instant of the snapshot) and `version`.
+
+    A snapshot has one row for each value of `key`. A table without further key columns has one row for each snapshot.
+    """
+
+    name: str
+    columns: Columns
+    key: tuple[str, ...] = ("observed_at",)
+
+    def frame(self, rows: Iterable[Row]) -> pl.DataFrame:
+        """Rows of one snapshot as a batch to insert, without `observed_at` and `version`."""
+        return encoded(rows, self.columns)
+
+    def read(self, store: Store, at: int, only: str = "true", **parameters: str) -> Iterator[dict[str, Any]]:
+        """The rows of a snapshot (unix second), as values of the domain, in the order of the key.
+
+        `only` is an SQL condition on the rows, whose values are bound from the parameters.
+        """
+        places = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
+        rows = store.frame("snapshot_rows", places, table=self.name, at=at, **parameters)
+        return (decoded(row, self.columns) for row in rows.iter_rows(named=True))

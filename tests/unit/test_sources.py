@@ -1,0 +1,96 @@
+"""Opening sources by their specs."""
+
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from analytics_service.errors import SettingError
+from analytics_service.sources.base import Sample
+from analytics_service.sources.registry import open_source
+from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
+
+MODULE = """
+from analytics_service.sources.base import Source
+
+class Chain(Source):
+    def __init__(self, rest):
+        if not rest.startswith("http"):
+            raise ValueError("must be chain:http://node:1317")
+        self.spec = f"chain:{rest}"
+    spec = ""
+"""
+ENTRY_POINTS = """
+[analytics_service.sources]
+chain = chain_source:Chain
+broken = chain_source:Missing
+absent = no_such_module:Source
+"""
+
+
+@pytest.fixture
+def _chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package that provides sources of its own."""
+    (tmp_path / "chain_source.py").write_text(MODULE)
+    metadata = tmp_path / "chain_source-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: chain-source\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spec", "opened"),
+    [("simulated", "simulated:1"), ("simulated:1", "simulated:1"), ("simulated:winter", "simulated:winter")],
+)
+def test_a_simulated_source_is_named_with_its_seed(spec: str, opened: str) -> None:
+    source = open_source(spec)
+    assert source is not None
+    assert source.spec == opened
+
+
+def test_none_opens_no_source() -> None:
+    assert open_source("none") is None
+
+
+@pytest.mark.parametrize("spec", ["", "simulate", "simulated:", "simulated:a b", "simulated:a:b", "none:1", "ftp://x"])
+def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
+    with pytest.raises(SettingError, match="must be simulated, simulated:<seed> or none"):
+        open_source(spec)
+
+
+def test_the_simulated_source_has_cheap_history_and_samples() -> None:
+    source = open_source("simulated")
+    assert source is not None
+    assert source.history == timedelta(days=90)
+    assert source.samples == {
+        Sample.RICH_ACCOUNT: RICH_ADDRESS,
+        Sample.EMPTY_ACCOUNT: EMPTY_ADDRESS,
+        Sample.SWAP_CONTRACT: SWAP_CONTRACT,
+    }
+    source.close()
+
+
+@pytest.mark.usefixtures("_chain")
+def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
+    """Unless it says otherwise, it has no cheap history and no samples, and there is nothing to close."""
+    source = open_source("chain:http://node:1317")
+    assert source is not None
+    with closing(source):
+        assert (source.spec, source.history, source.samples) == ("chain:http://node:1317", None, {})
+
+
+@pytest.mark.usefixtures("_chain")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("chain:ftp", "'chain:ftp' is not a source: it must be chain:http://node:1317."),
+        ("broken", r"The source broken \(chain_source:Missing\) cannot be loaded"),
+        ("absent", r"The source absent \(no_such_module:Source\) cannot be loaded"),
+        ("other", "must be simulated, simulated:<seed> or none"),
+    ],
+)
+def test_a_source_that_cannot_be_opened_is_told_in_plain_words(spec: str, message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        open_source(spec)
