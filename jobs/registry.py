@@ -1,7 +1,7 @@
-"""The jobs. Each setting <name>_every, in the order of config.py, is the interval of the job in the module jobs.<name>.
+"""All jobs: each setting <name>_every is the interval of the job in the module jobs.<name>.
 
-Such a module has a docstring that says what the job stores, a function `collect` (see snapshot.Collect), and HISTORY:
-whether the past can be added, too. Jobs run for the first time in the order of the settings.
+Such a module has a docstring whose first line says what the job stores, a function `collect` (see snapshot.Collect),
+and HISTORY: whether snapshots of the past can be added, too. Jobs first run in the order of the settings.
 """
 
 from dataclasses import dataclass, fields
@@ -15,7 +15,7 @@ _INTERVAL = "_every"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Takes snapshots of a family of data, which has the job's name. `history` says whether the past can be added."""
+    """Takes snapshots of a family of data. `history` says whether snapshots of the past can be added."""
 
     name: str
     help: str
@@ -24,7 +24,7 @@ class Job:
 
     @property
     def family(self) -> str:
-        """The family of data, as the ledger calls it."""
+        """The ledger's family, which has the name of the job."""
         return self.name
 
     def every(self, settings: Settings) -> int:
@@ -34,7 +34,7 @@ class Job:
 
 def _job(name: str) -> Job:
     module = import_module(f"jobs.{name}")
-    return Job(name, module.__doc__ or "", module.collect, module.HISTORY)
+    return Job(name, (module.__doc__ or "").partition("\n")[0], module.collect, module.HISTORY)
 
 
 JOBS = {

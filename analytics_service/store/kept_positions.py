@@ -1,7 +1,6 @@
-"""Positions of the newest snapshot in memory: a query costs a hundred times what the rest of a lookup does.
+"""Positions of the newest snapshot in memory: a query costs a hundred times as much as the rest of a lookup.
 
-Memory answers for the one snapshot that it holds, and the store for any other: so nobody waits for memory, and what it
-cannot tell it is not asked.
+Memory serves the one snapshot that it holds, and the store any other, so no lookup waits for memory.
 """
 
 import logging
@@ -22,11 +21,11 @@ from analytics_service.store.positions import STATE, position_of, read_changed, 
 
 log = logging.getLogger(__name__)
 
-# A quarter of what reading all positions of 100,000 addresses costs: who asked for so many will ask for more.
+# Lookups before all positions are loaded. They cost a quarter of loading 100,000 addresses, and more will follow.
 _WORTH = 50
 # About 100 MB.
 _MOST_ITEMS = 2_000_000
-# Addresses that are asked for at a time: a parameter may be 128 KiB long, an address 90 characters.
+# Addresses that are read at a time: a parameter may be 128 KiB long, an address 90 characters.
 _CHUNK = 1_000
 
 
@@ -35,7 +34,7 @@ def _in_background(work: Callable[[], None]) -> None:
 
 
 class _Part:
-    """Positions of neighbours: a row for each address, in their order, its items in lists, one a column of STATE."""
+    """Positions of consecutive addresses: one row each in ascending order, with a list of items' values per column."""
 
     def __init__(self, rows: pl.DataFrame) -> None:
         self.rows = rows
@@ -52,7 +51,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """All positions as of a head, part by part; each begins with the address in `begins`, the first with any."""
+    """All positions as of a head, in parts. Each part begins with its address in `begins`, the first with any."""
 
     head: Head
     begins: Sequence[str]
@@ -63,10 +62,10 @@ class _Kept:
 
 
 class KeptPositions:
-    """Positions of single addresses: from memory once so many were asked for that having all of them there pays.
+    """Positions of single addresses, from memory once there were `worth` lookups, so that loading all of them pays.
 
-    From then on what changed is read when there is a new snapshot, in the background. More than `most_items` items are
-    left to the store.
+    From then on the changes of each new snapshot are read in the background. More than `most_items` items stay in the
+    store.
     """
 
     def __init__(
@@ -99,19 +98,19 @@ class KeptPositions:
         return read_position(self._store, address, head.at)
 
     def _load(self, head: Head) -> None:
-        # Whatever fails, there is nothing in memory then, and lookups are counted anew.
+        # After a failure nothing is in memory, and lookups are counted again from zero.
         kept, self._kept, self._lookups = self._kept, None, 0
         try:
             self._kept = self._renewed(kept, head)
         except AnalyticsError as error:
-            log.warning("Positions could not be read ahead: %s", error)
+            log.warning("Positions could not be loaded into memory: %s", error)
         finally:
             self._lock.release()
 
     def _renewed(self, kept: _Kept | None, head: Head) -> _Kept | None:
-        """All positions as of a head, those that have not changed from memory; None when they do not fit."""
+        """All positions as of a head, unchanged ones taken from memory; None when they do not fit."""
         if kept is not None and kept.head.at not in completed(self._store, head.family, kept.head.at, head.at):
-            # The store is not the one it was, or has gone back.
+            # The store was replaced, or an older backup was restored.
             kept = None
         changed = read_changed(self._store, kept.head.at if kept else 0)
         starts = range(0, max(changed.len(), 1), self._chunk)
@@ -127,13 +126,13 @@ class KeptPositions:
 
     def _fits(self, parts: Sequence[_Part]) -> bool:
         if sum(part.items for part in parts) > self._most_items:
-            log.info("Positions have more than %d items; they are left to the store.", self._most_items)
+            log.info("Positions have more than %d items; they stay in the store.", self._most_items)
             self._few = False
         return self._few
 
 
 def _merged(kept: _Kept, changed: pl.Series, fresh: pl.DataFrame) -> Iterator[_Part]:
-    """The parts where some addresses have changed; those that are still there have fresh rows."""
+    """The parts with the rows of changed addresses replaced by fresh ones, or removed."""
     address = pl.col("address")
     for part, begin, end in zip_longest(kept.parts, kept.begins, kept.begins[1:]):
         same = part.rows.filter(~address.is_in(changed.implode()))
@@ -142,6 +141,6 @@ def _merged(kept: _Kept, changed: pl.Series, fresh: pl.DataFrame) -> Iterator[_P
 
 
 def _by_address(items: pl.DataFrame) -> pl.DataFrame:
-    # The same few words again and again.
+    # These columns repeat a few words many times.
     words = pl.col("kind", "asset_id").cast(pl.Categorical)
     return items.with_columns(words).group_by("address", maintain_order=True).agg(STATE)

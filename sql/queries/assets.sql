@@ -1,4 +1,4 @@
--- How is each asset defined, as of a version of the ledger?
+-- How was each asset defined at a version of the ledger?
 SELECT *
 FROM asset
 WHERE version <= {version:UInt64}

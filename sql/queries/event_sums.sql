@@ -1,4 +1,4 @@
--- What are the loans and flash loans between instants worth, by asset? since is the instant that an interval follows.
+-- What are the loans and flash loans between some instants worth, by asset? `since` is the instant before an interval.
 SELECT
     kind,
     asset_id,

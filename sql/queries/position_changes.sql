@@ -1,4 +1,4 @@
--- Which addresses were found changed at an instant or later?
+-- Which addresses changed at an instant or later?
 SELECT DISTINCT address
 FROM position_digest
 WHERE observed_at >= toDateTime({since:UInt32}, 'UTC')

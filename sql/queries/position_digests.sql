@@ -1,4 +1,4 @@
--- Which state of each address was written last, and was its run completed?
+-- Which digest of each address was written last, and was its run completed?
 SELECT
     address,
     tupleElement(last, 1) AS digest,

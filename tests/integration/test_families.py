@@ -76,16 +76,6 @@ def contents(client: Client, without: Sequence[str] = ()) -> dict[str, list[list
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
-def test_a_snapshot_taken_twice_changes_nothing(job: Job, store: Store, client: Client) -> None:
-    source = HandMade(positions_=[POSITION])
-    assert run_once(job, source, store, NOON) is Outcome.DONE
-    before = contents(client)
-    assert before[TABLES[job.name]]
-    assert run_once(job, source, store, NOON) is Outcome.ALREADY_DONE
-    assert contents(client) == before
-
-
-@pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
 def test_a_snapshot_that_is_written_twice_stands_there_once(job: Job, store: Store, client: Client) -> None:
     """As when two schedulers race for an instant: both have found it missing. Only versions and notices may differ."""
     source = HandMade(positions_=[POSITION])

@@ -137,6 +137,18 @@ def test_assets_are_registered_once_and_never_redefined(store: Store, settings: 
     assert query(settings, "SELECT count() FROM asset") == [(3,)]
 
 
+def test_prices_of_assets_whose_addresses_differ_only_in_case_are_kept_apart(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """One is registered already, the other is in the assets file."""
+    write_assets(store, [Asset(AssetGroup.TOKEN, "0xA", "Other", "OTHER", "other", 6, 2)], 1)
+    rows = [("token;0xA", 100, "1"), ("token;0xa", 100, "2")]
+    for written, replaced in ((2, 0), (0, 2)):
+        assert run(store, prices_file(tmp_path, rows)) == Summary(2, written, replaced, 0)
+        assert observations(settings) == {("token;0xA", 100): Decimal(1), ("token;0xa", 100): Decimal(2)}
+    assert list(read_assets(store)) == ["token;0xA", *IDS]
+
+
 def test_registered_assets_need_no_assets_file(store: Store, settings: Settings, tmp_path: Path) -> None:
     write_assets(store, [Asset(AssetGroup.NATIVE, "coin", "Coin", "COIN", "ucoin", 6, 2)], 1)
     path = tmp_path / "prices.csv"

@@ -20,7 +20,6 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed, read_heads
-from jobs import scheduler
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse
@@ -70,14 +69,6 @@ def test_a_run_stores_what_the_source_says(store: Store, client: Client) -> None
     assert stored_prices(client, NOON) == quoted_prices(NOON)
     assert list(read_assets(store).values()) == sorted(SOURCE.assets(NOON), key=lambda asset: asset.id)
     assert read_heads(store)["prices"].instant == NOON
-
-
-def test_running_once_twice_changes_nothing(store: Store, client: Client) -> None:
-    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.DONE
-    before = contents(client)
-    assert all(before[table] for table in ("asset", "price", "price_rollup", "snapshot", "snapshot_head"))
-    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.ALREADY_DONE
-    assert contents(client) == before
 
 
 def test_backfilling_twice_changes_nothing(store: Store, client: Client) -> None:
@@ -195,25 +186,3 @@ def test_a_later_snapshot_redefines_assets(store: Store) -> None:
     assert read_assets(store)[first.id].name == "Old Name"
     backfill(PRICES, source, store, [NOON - HOUR, NOON, NOON + HOUR])
     assert read_assets(store)[first.id].name == "New Name"
-
-
-def test_the_scheduler_takes_a_first_snapshot_and_stops_when_told(store: Store) -> None:
-    stop = threading.Event()
-
-    class StoppingSource(SimulatedSource):
-        def prices(self, at: datetime) -> Sequence[Price]:
-            stop.set()
-            return super().prices(at)
-
-    thread = threading.Thread(
-        target=scheduler.run,
-        args=(Settings(prices_every=60), StoppingSource("1"), store, stop),
-        kwargs={"jobs": [PRICES]},
-        daemon=True,
-    )
-    thread.start()
-    thread.join(timeout=20)
-    assert not thread.is_alive()
-    head = read_heads(store)["prices"]
-    assert head.at % 60 == 0
-    assert head.at == head.last_observed_at

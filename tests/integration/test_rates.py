@@ -121,6 +121,13 @@ def test_an_address_means_the_registered_asset_in_any_case(store: Store, setting
     assert stored(settings, "lend_rate") == {(registered.id, 100): Decimal("0.1")}
 
 
+def test_one_address_in_two_spellings_is_one_asset(store: Store, settings: Settings, tmp_path: Path) -> None:
+    rows = ("100,AAA,0xAbC0,18,True,True,0.1,0.25,99", "100,AAA,0xABC0,18,True,True,0.5,0.75,99")
+    assert imported(store, rate_file(tmp_path, *rows)) == Summary(read=2, written=1, replaced=1, rejected=0)
+    assert list(read_assets(store)) == [AAA]
+    assert stored(settings, "borrow_rate") == {(AAA, 100): Decimal("0.75")}
+
+
 BAD = {
     "100,AAA,0xa,18,True,True,-0.1,0.25,99": "current_liquidity_rate is negative",
     "100,AAA,0xa,18,True,True,0.1,100.5,99": "current_variable_borrow_rate is above 100",

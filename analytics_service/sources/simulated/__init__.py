@@ -1,4 +1,4 @@
-"""A simulated protocol: the same seed and instant always give the same state. One module for each family of data."""
+"""A simulated protocol: the same seed and instant always give the same state. One module for each kind of data."""
 
 from analytics_service.sources.simulated.people import (
     EMPTY_ADDRESS,

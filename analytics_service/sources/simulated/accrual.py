@@ -10,21 +10,21 @@ from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH, MINUTE
 from analytics_service.sources.simulated.noise import UNIT, ease
 from analytics_service.sources.simulated.terms import TERMS, Curve
 
-# Seconds and swing of the waves that utilization rides on: at most 0.285 together.
+# Periods (seconds) and swings of the waves that add up to utilization; the swings sum to 0.285.
 _WAVES = (
     (8 * HOUR, 15 * UNIT // 1000),
     (3 * DAY, 40 * UNIT // 1000),
     (21 * DAY, 100 * UNIT // 1000),
     (120 * DAY, 130 * UNIT // 1000),
 )
-# Days whose interest is summed and kept together.
+# Days whose interest is summed and cached together.
 _ERA = 64
 _CONTEXT = Context(prec=40)
 
 
 @dataclass(frozen=True, slots=True)
 class Accrued:
-    """What one share of debt owes and one receipt token redeems, in `UNIT`, and the sum of utilization by seconds."""
+    """What one share of debt owes and one receipt token redeems, and utilization summed over the seconds; in `UNIT`."""
 
     debt_index: int
     lend_index: int
@@ -32,12 +32,12 @@ class Accrued:
 
 
 def distributed_at(second: int) -> int:
-    """When interest was last distributed: it is every full minute."""
+    """When interest was last distributed, which happens every full minute."""
     return second - second % MINUTE
 
 
 def utilization(seed: str, asset_id: str, second: int) -> int:
-    """Part of the lent principal that is borrowed, in `UNIT`; from 0.26 to 0.95."""
+    """The part of the lent principal that is borrowed, in `UNIT`; from 0.26 to 0.95."""
     curve = _curve(asset_id)
     key = f"{seed}|{asset_id}|utilization"
     return curve.centre + sum(swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in _WAVES)
@@ -59,7 +59,7 @@ def lend_rate(asset_id: str, used: int) -> int:
 
 @lru_cache(maxsize=20_000)
 def accrued(seed: str, asset_id: str, second: int) -> Accrued:
-    """Interest distributed by a second. Nothing accrues before launch."""
+    """Interest distributed up to a second. Nothing accrues before launch."""
     days, within = divmod(max(distributed_at(second) - LAUNCH, 0), DAY)
     era, day = divmod(days, _ERA)
     sums = _sums(seed, asset_id, era)
@@ -71,9 +71,9 @@ def accrued(seed: str, asset_id: str, second: int) -> Accrued:
 
 @lru_cache(maxsize=2_000)
 def _sums(seed: str, asset_id: str, era: int) -> tuple[tuple[int, int, int], ...]:
-    """Borrow rate, lend rate and utilization summed over the seconds up to the beginning of each day of an era.
+    """Borrow rate, lend rate and utilization summed over the seconds up to the start of each day of an era.
 
-    A day earns the mean of the rates at its ends.
+    A day earns the mean of the rates at its start and end.
     """
     begin = LAUNCH + era * _ERA * DAY
     used = [utilization(seed, asset_id, begin + day * DAY) for day in range(_ERA + 1)]
@@ -90,7 +90,7 @@ def _plus(left: tuple[int, int, int], right: tuple[int, ...]) -> tuple[int, int,
 
 
 def _grown(rate_seconds: int) -> int:
-    """What 1 grows to, in `UNIT`, by continuous interest."""
+    """What 1 grows to with continuous interest, in `UNIT`."""
     exponent = _CONTEXT.divide(Decimal(rate_seconds), Decimal(UNIT * SECONDS_PER_YEAR))
     return int(_CONTEXT.multiply(_CONTEXT.exp(exponent), Decimal(UNIT)))
 

@@ -1,4 +1,4 @@
-"""All users' positions at an instant, and what they add up to."""
+"""All users' positions at an instant, and their sums."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from analytics_service.sources.simulated.people import USERS, profile
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Positions as of their users' last trades; shares and receipt tokens by asset id, stakes by pool."""
+    """Positions after their users' last trades; sums of shares and receipt tokens by asset id, of stakes by pool."""
 
     positions: tuple[Position, ...]
     collateral: Counter[str] = field(default_factory=Counter)
@@ -22,7 +22,7 @@ class Census:
 
 @lru_cache(maxsize=8)
 def census(seed: str, second: int) -> Census:
-    """Everyone who has joined by a second. To be read only: the same answer may be given again."""
+    """Everyone who has joined by a second. Do not change the result: it is cached."""
     trades = ((number, trade(profile(seed, number), second)) for number in range(USERS))
     result = Census(tuple(position(seed, number, last) for number, last in trades if last >= 0))
     for one in result.positions:

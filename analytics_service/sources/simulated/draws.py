@@ -1,4 +1,4 @@
-"""Chance by hashing: the same key always draws the same numbers, on every platform."""
+"""Randomness by hashing: the same key always draws the same numbers, on every platform."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -18,22 +18,22 @@ class Draws:
         self._words: list[int] = []
 
     def below(self, limit: int) -> int:
-        """From 0 up to, but without, the limit; all alike."""
+        """A number from 0 up to, but without, the limit, all equally likely."""
         if not self._words:
             self._words = list(_WORDS.unpack(blake2b(f"{self._key}|{self._block}".encode()).digest()))
             self._block += 1
         return self._words.pop() * limit >> 64
 
     def between(self, low: int, high: int) -> int:
-        """From `low` to `high`, both included."""
+        """A number from `low` to `high`, both included."""
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:
-        """True in this many of a hundred cases."""
+        """True with a probability of so many percent."""
         return self.below(100) < percent
 
     def sized(self, low: int, doublings: int) -> int:
-        """From `low` up to `low` doubled so many times, each doubling as likely as the next: many small, few large."""
+        """A number from `low` to `low` doubled so many times, each doubling equally likely: many small, few large."""
         size = low << self.below(doublings)
         return size + self.below(size)
 
@@ -42,6 +42,6 @@ class Draws:
         return items[self.below(len(items))]
 
     def sample(self, items: Sequence[_Item], count: int) -> tuple[_Item, ...]:
-        """So many different ones of the items."""
+        """So many different items."""
         left = list(items)
         return tuple(left.pop(self.below(len(left))) for _ in range(min(count, len(left))))

@@ -11,7 +11,7 @@ TOTAL_SUPPLY = 1_000_000_000 * 10**6
 EMISSION_RATE = 40_000_000 * 10**6
 TOKENS_PER_WEIGHT = 1_000_000
 _ISSUED_AT_LAUNCH = 400_000_000 * 10**6
-# Reward weight of all stakes on which the accumulator is reckoned, in denom units.
+# Reward weight of all stakes that the accumulator assumes, in denom units.
 _REWARD_WEIGHT = 12_000_000 * 10**6
 _CONTEXT = Context(prec=40, rounding=ROUND_DOWN)
 
@@ -36,17 +36,17 @@ POOLS = (
 
 
 def distributed_at(second: int) -> int:
-    """When rewards were last distributed: it is every full hour."""
+    """When rewards were last distributed, which happens every full hour."""
     return second - second % HOUR
 
 
 def issued(second: int) -> int:
-    """Denom units issued by the last distribution, never more than there are."""
+    """Denom units issued up to the last distribution, never more than the total supply."""
     return min(_ISSUED_AT_LAUNCH + EMISSION_RATE * _elapsed(second) // SECONDS_PER_YEAR, TOTAL_SUPPLY)
 
 
 def stake_acc(second: int) -> Decimal:
-    """Denom units that one of reward weight has earned by the last distribution, 18 decimals."""
+    """Denom units that one unit of reward weight has earned up to the last distribution, with 18 decimals."""
     earned = Decimal(EMISSION_RATE * _elapsed(second))
     per_weight = _CONTEXT.divide(earned, Decimal(_REWARD_WEIGHT * SECONDS_PER_YEAR))
     return per_weight.quantize(Decimal("1e-18"), context=_CONTEXT)

@@ -22,7 +22,7 @@ _BORROWED = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
 # Up to this many flash loans in each slot of so many seconds since launch.
 _FLASH_SLOT = 6 * HOUR
 _FLASH_MOST = 3
-# One reduction of a debt in so many is a liquidation, not a repayment.
+# One of so many reductions of debts is a liquidation instead of a repayment.
 _LIQUIDATED_EVERY = 12
 
 
@@ -40,7 +40,7 @@ def _trades(seed: str, after: int, until: int) -> Iterator[Event]:
 
 
 def _trade(seed: str, number: int, made: int) -> Iterator[Event]:
-    """What a user borrowed, repaid, lent and redeemed in a trade."""
+    """What a user borrowed, repaid, lent and redeemed in one trade."""
     second = traded_at(profile(seed, number), made)
     draws = Draws(f"{seed}|event|{number}|{made}")
     now = position(seed, number, made)
@@ -60,7 +60,7 @@ _Change = tuple[EventKind, EventKind, str, int]
 
 
 def _debt_changes(now: Position, before: Position | None) -> Iterator[_Change]:
-    """Kinds of an increase and a decrease, asset id and change of shares of each debt."""
+    """For each debt: the kinds of an increase and of a decrease, the asset id, and the change of shares."""
     for place, account in enumerate(now.accounts):
         for item, debt in enumerate(account.debts):
             had = before.accounts[place].debts[item].shares if before else 0
@@ -68,7 +68,7 @@ def _debt_changes(now: Position, before: Position | None) -> Iterator[_Change]:
 
 
 def _lend_changes(now: Position, before: Position | None) -> Iterator[_Change]:
-    """The same of each deposit, in receipt tokens."""
+    """The same for each deposit, in receipt tokens."""
     for item, lent in enumerate(now.lends):
         old = before.lends[item] if before else None
         had = old.held + old.collateralized if old else 0
@@ -76,7 +76,7 @@ def _lend_changes(now: Position, before: Position | None) -> Iterator[_Change]:
 
 
 def _flash_loans(seed: str, after: int, until: int) -> Iterator[Event]:
-    # None in the first slot: the protocol's first loan is an ordinary one.
+    # None in the first slot: the protocol's first loan is not a flash loan.
     first = max((after - LAUNCH) // _FLASH_SLOT, 1)
     for slot in range(first, (until - LAUNCH) // _FLASH_SLOT + 1):
         draws = Draws(f"{seed}|flash|{slot}")

@@ -1,4 +1,4 @@
-"""What a user holds from one trade to the next: a pure function of the user and the number of the trade."""
+"""What a user holds between two trades: a pure function of the user and the number of the first."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -40,7 +40,7 @@ def traded_at(user: Profile, number: int) -> int:
 
 @lru_cache(maxsize=8_192)
 def position(seed: str, user_number: int, number: int) -> Position:
-    """What the user has from a trade until the next. Amounts follow the prices of the day's beginning."""
+    """What the user has from a trade until the next. Amounts follow the prices at the start of the day."""
     user = profile(seed, user_number)
     at = traded_at(user, number)
     draws = Draws(f"{seed}|user|{user_number}|{number}")
@@ -59,7 +59,7 @@ def position(seed: str, user_number: int, number: int) -> Position:
 
 
 def units(seed: str, asset_id: str, cents: int, second: int) -> int:
-    """Denom units of an asset that so many US cents buy at the price of the day's beginning, rounded down."""
+    """Denom units of an asset that so many US cents buy at the price of the start of the day, rounded down."""
     standard_unit: int = 10 ** _LISTINGS[asset_id].asset.decimals_denom
     return cents * standard_unit * UNIT // (_day_price(seed, asset_id, second - second % DAY) * 100)
 
@@ -107,7 +107,7 @@ def _debt_shares(seed: str, asset_id: str, cents: int, at: int) -> int:
 
 
 def _unhalted(accounts: tuple[Account, ...], first: tuple[Account, ...]) -> tuple[Account, ...]:
-    """The accounts, but with the debts they first had where no more can be borrowed."""
+    """The accounts, with their first debts of the asset that cannot be borrowed any more."""
     return tuple(
         replace(now, debts=tuple(map(_unless_halted, now.debts, then.debts)))
         for now, then in zip(accounts, first, strict=True)
@@ -131,7 +131,7 @@ def _wallet(seed: str, user: Profile, lends: tuple[LendPosition, ...], at: int, 
 
 
 def _stakes(user: Profile, at: int, draws: Draws) -> tuple[Stake, ...]:
-    # A cascade is always due after the next trade, which puts it off.
+    # A cascade is always due after the next trade, which postpones it.
     moves_at = instant(at + user.period + 7 * DAY)
     return tuple(
         Stake(

@@ -22,7 +22,7 @@ from analytics_service.sources.simulated.terms import HALTED, HALTED_FROM, TERMS
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is lent and owed of an asset. The `desk` holds those of the receipts that no user does."""
+    """What is lent and owed of an asset. The liquidity desk holds the receipts that no user holds (`desk`)."""
 
     principal: int
     receipts: int
@@ -32,12 +32,12 @@ class Pool:
 
     @property
     def used(self) -> int:
-        """Utilization, in `UNIT`; 0 of nothing."""
+        """Utilization, in `UNIT`; 0 without principal."""
         return self.balance * UNIT // self.principal if self.principal else 0
 
 
 def markets(seed: str, second: int) -> list[Market]:
-    """Every market, also before launch, when all are empty."""
+    """Every market; before launch all are empty."""
     people = census(seed, second)
     return [_market(seed, asset_id, second, people) for asset_id in TERMS]
 
@@ -56,8 +56,8 @@ def positions(seed: str, second: int) -> Iterator[Position]:
 def lent(seed: str, asset_id: str, second: int, people: Census) -> Pool:
     """What is lent and owed of an asset that can be borrowed.
 
-    The desk lends just what brings utilization to where `accrual` has it, so that the rates shown are those at which
-    interest accrues. Where users alone lend more than that, utilization is lower; it never reaches 1.
+    The desk lends what brings utilization to the value in `accrual`, so that interest accrues at the rates that are
+    shown. Where users alone lend more than that, utilization is lower; it never reaches 1.
     """
     growth = accrued(seed, asset_id, second)
     shares, users = people.debt[asset_id], people.receipts[asset_id]

@@ -1,16 +1,16 @@
-"""Noise that wanders like a market: a pure function of a key and a second, in whole numbers only."""
+"""Noise that moves like a market: a pure function of a key and a second, in whole numbers only."""
 
 from functools import lru_cache
 from hashlib import blake2b
 
-# Fixed point: this many stand for 1.
+# Fixed-point numbers: this many are 1.
 UNIT = 10**18
 # Seconds between independent values of each octave: 2 minutes, 8 minutes, ... up to 364 days.
 PERIODS = tuple(120 * 4**octave for octave in range(10))
 
 
 def wander(key: str, second: int, swings: tuple[int, ...]) -> int:
-    """The sum of the octaves, each scaled by its swing (one for each of PERIODS); at most sum(swings) either way."""
+    """The sum of the octaves, each scaled by its swing (one for each of PERIODS); from -sum(swings) to sum(swings)."""
     return sum(
         swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in zip(PERIODS, swings, strict=True)
     )
@@ -19,9 +19,9 @@ def wander(key: str, second: int, swings: tuple[int, ...]) -> int:
 def ease(key: str, second: int, period: int) -> int:
     """One octave, -UNIT to UNIT: an independent value every `period` seconds, eased from one to the next.
 
-    Its slope is at most 3 UNIT a period.
+    Its slope is at most 3 UNIT per period.
     """
-    # Without a phase of its own every octave of every asset would rest at the same instants.
+    # Without a phase of their own all octaves of all assets would be flat at the same instants.
     index, within = divmod(second + _phase(key, period), period)
     before, after = _draw(key, index), _draw(key, index + 1)
     x = within * UNIT // period

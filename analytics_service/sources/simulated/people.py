@@ -1,4 +1,4 @@
-"""Who uses the simulated protocol, and for what. Addresses are the same for every seed, so they can be quoted."""
+"""The users of the simulated protocol. Their addresses are the same for every seed, so that they can be quoted."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +15,7 @@ RICH, UNHEALTHY = 0, 1
 _PREFIX = "ptcl"
 # By then all users have joined.
 _JOINING = 30 * DAY
-# One address in so many is hexadecimal.
+# One of so many addresses is hexadecimal.
 _HEX_EVERY = 8
 
 _LENT = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
@@ -29,7 +29,7 @@ _UNKNOWN = ("native;umystery", "token;0x" + sha256(b"unlisted").hexdigest()[:40]
 
 @dataclass(frozen=True, slots=True)
 class AccountPlan:
-    """What a borrow account is for: collaterals of about `usd`, and debts of about `percent` of what they allow."""
+    """A borrow account with collaterals worth about `usd`, and debts of about `percent` of what these allow."""
 
     index: int
     usd: int
@@ -40,7 +40,7 @@ class AccountPlan:
 
 @dataclass(frozen=True, slots=True)
 class LendPlan:
-    """A deposit of about `usd`, this percentage of which is collateral of the account with an index."""
+    """A deposit worth about `usd`, of which `posted` percent are collateral of the account with an index."""
 
     asset_id: str
     usd: int
@@ -60,9 +60,9 @@ class StakePlan:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A user: what does not change. `joined` is unix seconds; every `period` seconds the user trades.
+    """The constant properties of a user, who joins at unix second `joined` and trades every `period` seconds.
 
-    Amounts in `wallet` are USD, those in `unknown` denom units. A `steady` user keeps to the plan exactly.
+    Amounts in `wallet` are USD, those in `unknown` denom units. A `steady` user follows the plan exactly.
     """
 
     address: str
@@ -89,7 +89,7 @@ def user_address(number: int) -> str:
 
 @lru_cache(maxsize=4_000)
 def profile(seed: str, number: int) -> Profile:
-    """What a user is like."""
+    """The properties of a user."""
     if number == RICH:
         return _rich()
     if number == UNHEALTHY:
@@ -126,7 +126,7 @@ def _accounts(draws: Draws) -> tuple[AccountPlan, ...]:
 
 
 def _lends(draws: Draws, accounts: tuple[AccountPlan, ...]) -> tuple[LendPlan, ...]:
-    # Small beside what is borrowed: see `markets.lent`.
+    # Small compared with what is borrowed; see `markets.lent`.
     return tuple(
         LendPlan(
             asset_id,
@@ -146,7 +146,7 @@ def _stakes(draws: Draws, accounts: tuple[AccountPlan, ...]) -> tuple[StakePlan,
 
 
 def _rich() -> Profile:
-    """One of everything. Owes every asset there is from launch on, so that no market is ever without debt."""
+    """One of everything. Owes every asset from launch on, so that no market is ever without debt."""
     ids = ID_OF
     return Profile(
         user_address(RICH),
@@ -186,11 +186,11 @@ def _unhealthy() -> Profile:
     return Profile(user_address(UNHEALTHY), joined=LAUNCH + HOUR, period=10 * DAY, accounts=(account,), steady=True)
 
 
-# Owes, lends, stakes and waits for unlocks: every part of a position has something to show.
+# Owes, lends, stakes and waits for unlocks: no part of the position is empty.
 RICH_ADDRESS = user_address(RICH)
 # Has one borrow account whose health is below 1.
 UNHEALTHY_ADDRESS = user_address(UNHEALTHY)
 # Has no position.
 EMPTY_ADDRESS = bech32_address(_PREFIX, sha256(b"nobody").digest()[:20])
-# Lends what users do not, so that utilization stays where the rates want it.
+# Lends what users do not, so that utilization has the value that rates follow from.
 DESK_ADDRESS = contract_address("liquidity desk")

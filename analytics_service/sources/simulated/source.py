@@ -33,7 +33,7 @@ class SimulatedSource(Source):
 
     @property
     def history(self) -> timedelta:
-        """A season, which fills the longest of the common ranges of charts."""
+        """Three months: prices, rates and loans of the past are cheap to compute."""
         return timedelta(days=90)
 
     @property
@@ -50,7 +50,7 @@ class SimulatedSource(Source):
         return universe.ASSETS
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        """A price of every asset but receipt tokens, observed at the whole second."""
+        """A price of every asset except receipt tokens, observed at the whole second."""
         observed_at = at.replace(microsecond=0)
         second = unix_second(at)
         return [
@@ -67,7 +67,7 @@ class SimulatedSource(Source):
         return terms.CONFIG
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """What users did, at whole seconds; the first of all is a loan at the second of the launch."""
+        """What users did, at whole seconds; the first event is a loan at the second of the launch."""
         return events.events(self._seed, unix_second(after), unix_second(until))
 
     def ptoken(self, at: datetime) -> Ptoken:
@@ -75,7 +75,7 @@ class SimulatedSource(Source):
         return token.ptoken(self._seed, unix_second(at))
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        """The same arrangements at every instant, as used by then."""
+        """The same arrangements at every instant, with their state at it."""
         return token.arrangements(self._seed, unix_second(at))
 
     def positions(self, at: datetime) -> Iterable[Position]:

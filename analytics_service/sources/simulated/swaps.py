@@ -6,7 +6,7 @@ from analytics_service.sources.simulated.people import contract_address
 from analytics_service.sources.simulated.universe import ASSETS
 
 _DENOMS = tuple(asset.symbol_denom for asset in ASSETS if asset.kind is not AssetKind.RECEIPT)
-# The second contract trades everything against these, and nothing else.
+# The second contract swaps only against these.
 _QUOTES = ("uusdt", "ahel")
 
 # A contract that swaps every denom for every other.

@@ -1,4 +1,4 @@
-"""Rules of the simulated markets: which asset has which, and on what terms. The same for every seed."""
+"""Which markets each asset has in the simulated protocol, and their rules. The same for every seed."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,16 +9,16 @@ from analytics_service.sources.simulated.clock import DAY, LAUNCH
 from analytics_service.sources.simulated.noise import UNIT
 from analytics_service.sources.simulated.universe import ASSETS, LISTINGS
 
-# From 2025-02-15 no new debt of the asset below is taken; what was owed by then stays.
+# From 2025-02-15 the asset below cannot be borrowed any more; existing debts stay.
 HALTED_FROM = LAUNCH + 45 * DAY
 _HALTED = "TIDE"
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Borrow APR by utilization: from `base` by `slope` up to the kink, and by `steep` from there to 1. In `UNIT`.
+    """Borrow APR by utilization, in `UNIT`: `base`, plus `slope` up to the kink, plus `steep` from there to 1.
 
-    Utilization itself wanders about `centre`.
+    Utilization itself moves around `centre`.
     """
 
     base: int
@@ -30,7 +30,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """An asset's markets. An asset that can be borrowed has a curve, and is lent too."""
+    """An asset's markets. An asset that can be borrowed has a curve, and can be lent, too."""
 
     collateral: CollateralConfig | None
     debt: DebtConfig | None
@@ -58,7 +58,7 @@ _COLLATERALS: dict[str, tuple[bool, str, str, int | None, str, str]] = {
     "rUSDT": (True, "0.8", "0.86", 900_000_000, "0.005", "0.06"),
     "rUSDC": (True, "0.82", "0.88", 900_000_000, "0.005", "0.06"),
 }
-# Symbol: cap in USD at the listing price, halting utilization, interest fee; then in basis points what a Curve has.
+# Symbol: cap in USD at the listing price, halting utilization, interest fee; the fields of a Curve in basis points.
 _DEBTS: dict[str, tuple[int | None, str, str, tuple[int, int, int, int, int]]] = {
     "HEL": (500_000_000, "0.95", "0.2", (100, 700, 12_000, 7_500, 5_900)),
     "ORB": (300_000_000, "0.95", "0.2", (150, 900, 15_000, 7_500, 5_700)),
@@ -75,7 +75,7 @@ _LISTED_USD = {listing.asset.id: listing.usd for listing in LISTINGS}
 
 
 def _cap(symbol: str, usd: int | None) -> int | None:
-    """Whole standard units, in denom units. Receipt tokens begin as one of their origin each."""
+    """Whole standard units worth so much, in denom units. A receipt token begins with the price of its origin."""
     asset = _BY_SYMBOL[symbol]
     price = _LISTED_USD[asset.origin_asset if asset.kind is AssetKind.RECEIPT and asset.origin_asset else asset.id]
     return None if usd is None else int(usd // price) * 10**asset.decimals_denom

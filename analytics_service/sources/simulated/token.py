@@ -22,7 +22,7 @@ _TOKEN = 10**6
 class Agreement:
     """An arrangement as agreed with a user. Days count from launch; `days` is its length, 0 for a lump sum.
 
-    The user claims all there is every `claims` days from the beginning; never where that is 0.
+    From its beginning the user claims everything claimable every `claims` days; never when that is 0.
     """
 
     user: int
@@ -56,7 +56,7 @@ _AGREEMENTS = (
 
 
 def ptoken(seed: str, second: int) -> Ptoken:
-    """The protocol token. What is staked is the sum over all positions."""
+    """The protocol token. Its pools hold the sums of all positions' stakes."""
     everyone = list(positions(seed, second))
     issued = emission.issued(second)
     bonded = census(seed, second).bonded
@@ -87,7 +87,7 @@ def ptoken(seed: str, second: int) -> Ptoken:
 
 
 def arrangements(seed: str, second: int) -> list[Arrangement]:
-    """Every arrangement, as used by a second; the same agreements for every seed."""
+    """Every arrangement with its state at a second; the same agreements for every seed."""
     people = {one.address: one for one in census(seed, second).positions}
     made: dict[int, int] = {}
     result = []
@@ -120,10 +120,10 @@ def _arrangement(agreement: Agreement, index: int, member: Position | None, seco
 
 
 def _claimed(bare: Arrangement, agreement: Agreement, begins: int, second: int) -> Arrangement:
-    """The arrangement after its last claim. None is made once there is nothing left to claim."""
+    """The arrangement after its last claim. Claims end once nothing is left to claim."""
     ends = [agreement.expires, agreement.reclaimed]
     if agreement.days:
-        # The claim that finds all of it unlocked is the last.
+        # The first claim after all of it has unlocked is the last.
         ends.append(agreement.begins + agreement.days + agreement.claims)
     else:
         ends.append(agreement.begins + agreement.claims + 1)
@@ -137,7 +137,7 @@ def _claimed(bare: Arrangement, agreement: Agreement, begins: int, second: int) 
 
 
 def _kept(seed: str, second: int) -> Iterator[int]:
-    """What each arrangement still holds: locked, or not claimed yet."""
+    """What each arrangement still holds, locked or not claimed yet."""
     for one in arrangements(seed, second):
         amounts = unlock_amounts(one, instant(second))
         yield one.amount - amounts.claimed - amounts.reclaimed - amounts.expired

@@ -1,4 +1,4 @@
-"""What the simulated protocol lists: the same assets for every seed, so their ids can be quoted."""
+"""The assets of the simulated protocol: the same for every seed, so that their ids can be quoted."""
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -24,7 +24,7 @@ class Listing:
 
 
 def regular(asset: Asset, usd: str, swings: tuple[int, ...]) -> Listing:
-    """A listing with fortunes of its own."""
+    """A listing whose price follows no other."""
     return Listing(asset, Decimal(usd), swings, follows=asset.id)
 
 
@@ -35,8 +35,8 @@ def staked(asset: Asset, origin: Listing, percent: int) -> Listing:
 
 
 def volatile(percent: int) -> tuple[int, ...]:
-    """Swings of a price that moves by about `percent` in a year, and over shorter times by the root of the time."""
-    # Periods differ by a factor of 4, so the root of the time halves from one octave to the next shorter.
+    """Swings of a price that moves by about `percent` in a year, and in shorter times by the root of the time."""
+    # Periods differ by a factor of 4, so the root halves from one octave to the next shorter one.
     return tuple(percent * UNIT // 100 >> halvings for halvings in reversed(range(len(PERIODS))))
 
 
@@ -51,7 +51,7 @@ def native(denom: str, name: str, symbol: str, decimals: int, display: int) -> A
 
 
 def token(denom: str, name: str, symbol: str, decimals: int, display: int) -> Asset:
-    """An asset that lives in a contract; the address is made up from the symbol."""
+    """An asset of a contract, whose address is made from the symbol."""
     address = "0x" + sha256(symbol.encode()).hexdigest()[:40]
     return Asset(AssetGroup.TOKEN, address, name, symbol, denom, decimals, display)
 
