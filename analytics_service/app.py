@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import partial
 from zoneinfo import ZoneInfo
 
 import falcon
 
 from analytics_service.config import Settings
+from analytics_service.history.catalogue import HISTORIES
+from analytics_service.history.memory import Loader, Memory
+from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
 from analytics_service.http.middleware import CrossOrigin, Negotiation
@@ -17,22 +19,20 @@ from analytics_service.present.markets import COLLATERAL_MARKET, DEBT_MARKET, LE
 from analytics_service.resources import analytics, assets, docs, health, markets, metrics, ptoken, swaps, users
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
-from analytics_service.resources.view import Views
-from analytics_service.series.archive import Archive
-from analytics_service.series.memory import Memory
-from analytics_service.series.page import Pages
-from analytics_service.series.rows import BORROW_RATES, LEND_RATES, LOANS, PRICES
+from analytics_service.state.heads import Heads
+from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
-from analytics_service.store.heads import Heads
 from jobs.registry import JOBS
 
 _MIB = 2**20
+Routes = list[tuple[str, Resource]]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The application, and the memory that its pages come from."""
+    """The application, and what its answers come from."""
 
-    memory: Memory
+    heads: Heads
+    loader: Loader
 
 
 def _now() -> datetime:
@@ -46,48 +46,51 @@ def create_app(
     heads: Heads | None = None,
 ) -> App:
     """The service over a store. Makes no connection; that happens with the first request, after any fork."""
-    memory = Memory(settings.history_memory * _MIB)
     store = store or Store(settings)
-    routes = _routes(settings, store, heads or Heads(store), memory, clock)
+    heads = heads or Heads(store)
+    loader = Loader(Memory(settings.history_memory * _MIB))
+    # Without a source nothing is scheduled, so nothing can be late.
+    every = {} if settings.source == "none" else {job.family: job.every(settings) for job in JOBS.values()}
+    views = Views(store, heads, most_waiting=max(settings.threads - 1, 1))
+    shared = Shared(views, Answers(settings.answer_memory * _MIB), Schedule(every, clock))
+    routes = _operations(health.Monitor(store, every, clock)) + _current(shared)
+    for history in HISTORIES:
+        reader = HistoryReader(store, history, loader)
+        heads.before_showing(history.family, reader.prepare)
+        routes += _history(shared, reader, ZoneInfo(settings.tz))
     described = document(routes)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described))]
 
     app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation()])
-    app.memory = memory
+    app.heads, app.loader = heads, loader
     errors.install(app)
     for path, resource in routes:
         app.add_route(path, resource)
     return app
 
 
-def _routes(
-    settings: Settings, store: Store, heads: Heads, memory: Memory, clock: Callable[[], datetime]
-) -> list[tuple[str, Resource]]:
-    zone = ZoneInfo(settings.tz)
-    archive = partial(Archive, store, heads, memory=memory)
-    loans = Pages(archive(LOANS))
-    # Without a source nothing is scheduled, so nothing can be late.
-    every = {} if settings.source == "none" else {job.family: job.every(settings) for job in JOBS.values()}
-    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
-    monitor = health.Monitor(store, every, clock)
+def _operations(monitor: health.Monitor) -> Routes:
     return [
         ("/healthz", health.Alive()),
         ("/readyz", health.Ready(monitor)),
         ("/metrics", metrics.Metrics(monitor)),
         ("/api/v1/status/health", health.Health(monitor)),
+    ]
+
+
+def _history(shared: Shared, reader: HistoryReader, zone: ZoneInfo) -> Routes:
+    """The paths of one entry in the table of histories."""
+    by_asset, total = reader.history.by_asset, reader.history.total
+    routes: Routes = [(f"/api/v1{by_asset.path}", MultiSeries(shared, reader, by_asset, zone))]
+    return [*routes, (f"/api/v1{total.path}", SingleSeries(shared, reader, total, zone))] if total else routes
+
+
+def _current(shared: Shared) -> Routes:
+    return [
         ("/api/v1/analytics/market/state", analytics.AnalyticsState(shared)),
-        (
-            "/api/v1/analytics/market/history/loans-originated",
-            SingleSeries(shared, loans, zone, "Value of all loans since the first, in USD of their time."),
-        ),
-        (
-            "/api/v1/analytics/market/history/loans-originated/by-asset",
-            MultiSeries(shared, loans, zone, "Value of all loans of each asset since its first."),
-        ),
         ("/api/v1/analytics/ptoken/unlocks-distribution", ptoken.UnlockGroups(shared)),
         ("/api/v1/assets", assets.Assets(shared)),
         ("/api/v1/assets/prices", assets.Prices(shared)),
-        ("/api/v1/assets/price-history", MultiSeries(shared, Pages(archive(PRICES)), zone, "History of prices.")),
         ("/api/v1/ptoken/params", ptoken.params_of(shared)),
         ("/api/v1/ptoken/state", ptoken.state_of(shared)),
         ("/api/v1/ptoken/staking", ptoken.staking_of(shared)),
@@ -96,10 +99,6 @@ def _routes(
         ("/api/v1/markets/supply", markets.MarketSupply(shared)),
         ("/api/v1/markets/lend", markets.MarketList(shared, "lend", LEND_MARKET, "Every lend market.")),
         ("/api/v1/markets/lend/lookup", markets.MarketLookup(shared, "lend", LEND_MARKET, "An asset's lend market.")),
-        (
-            "/api/v1/markets/lend/rate-history",
-            MultiSeries(shared, Pages(archive(LEND_RATES)), zone, "History of lend APRs."),
-        ),
         ("/api/v1/markets/borrow", markets.Borrow(shared)),
         (
             "/api/v1/markets/borrow/collaterals",
@@ -113,10 +112,6 @@ def _routes(
         (
             "/api/v1/markets/borrow/debts/lookup",
             markets.MarketLookup(shared, "debt", DEBT_MARKET, "An asset's debt market."),
-        ),
-        (
-            "/api/v1/markets/borrow/rate-history",
-            MultiSeries(shared, Pages(archive(BORROW_RATES)), zone, "History of borrow APRs."),
         ),
         ("/api/v1/markets/merged", markets.MergedList(shared)),
         ("/api/v1/markets/merged/lookup", markets.MergedLookup(shared)),

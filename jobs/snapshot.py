@@ -11,11 +11,11 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.instants import shown, unix_second
 from analytics_service.market.markets import Market
 from analytics_service.sources.base import Source
-from analytics_service.store.assets import read_assets, write_assets
+from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Run, complete, completed_before, read_heads
-from analytics_service.store.publication import publication
+from analytics_service.store.rewrite import appends, publish, staging
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,22 @@ def commit(store: Store, snapshots: Sequence[Snapshot], origin: Origin, version:
     """Write snapshots of one job, oldest first, all with the same tables, with one insert for each table.
 
     The ledger comes last, so a commit that dies half-way shows nothing; repeating it writes the same again. Snapshots
-    of a past that readers already see are announced first, which takes some seconds.
+    of a past that readers already see are staged, and put in place at once (rule 8.1).
     """
     stamped = [snapshot.stamped(version) for snapshot in snapshots]
     runs = [_run(snapshot.at, rows, origin, version) for snapshot, rows in zip(snapshots, stamped, strict=True)]
-    with publication(store, origin.family, min(run.first_observed_at for run in runs), version):
-        write_assets(store, _definitions(store, snapshots, origin.family), version)
-        for table in stamped[0]:
-            store.insert(table, pl.concat([rows[table] for rows in stamped]))
+    tables = {table: pl.concat([rows[table] for rows in stamped]) for table in stamped[0]}
+    assets = changed_assets(store, _definitions(store, snapshots, origin.family), version)
+    tables = {ASSETS: assets, **tables} if assets.height else tables
+    if appends(read_heads(store).get(origin.family), runs):
+        for table, rows in tables.items():
+            store.insert(table, rows)
         complete(store, runs)
+        return
+    with staging(store, list(tables), version) as staged:
+        for table, rows in tables.items():
+            staged.insert(table, rows)
+        publish(store, origin.family, staged, runs)
 
 
 def _run(instant: datetime, rows: Mapping[str, pl.DataFrame], origin: Origin, version: int) -> Run:

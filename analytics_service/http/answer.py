@@ -2,11 +2,12 @@
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import falcon
 
@@ -27,7 +28,7 @@ class Validators:
     """
 
     tag: str
-    state: Hashable = None
+    state: Any = None
     at: int | None = None
     due: int = 0
     closed: bool = False

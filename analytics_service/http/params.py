@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo, available_timezones
 import falcon
 
 from analytics_service.config import flag
+from analytics_service.history.grid import MAX_SECOND, Period
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import split_id
-from analytics_service.series.grid import MAX_SECOND, Period
 
 MAX_LIMIT = 10_000
 

@@ -15,8 +15,7 @@ from analytics_service.imports.merging import WINDOW
 from analytics_service.imports.reporter import Reporter
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.publication import Patient
-from analytics_service.store.staging import Staging
+from analytics_service.store.rewrite import Retry, Staging
 
 _BATCH_ROWS = 500_000
 # ClickHouse takes in a batch on one core.
@@ -33,7 +32,7 @@ class BatchWriter:
     family: Family
     staged: Staging
     version: int
-    retry: Patient
+    retry: Retry
 
     def write(self, rows: pl.DataFrame, reporter: Reporter) -> int:
         """Write merged rows, and return how many of their observations the store had before."""
@@ -60,8 +59,7 @@ class BatchWriter:
             rows = filled.select(
                 pl.col("asset").cast(pl.String).alias("asset_id"), "observed_at", pl.col(field).alias(target.column)
             )
-            insert = partial(self.store.insert, self.staged.twin(target.table), versioned(rows, self.version))
-            self.retry(insert)
+            self.retry(partial(self.staged.insert, target.table, versioned(rows, self.version)))
         return batch.height, known
 
 

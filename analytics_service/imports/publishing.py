@@ -15,11 +15,11 @@ from analytics_service.imports.batches import BatchWriter
 from analytics_service.imports.families import Family
 from analytics_service.imports.reporter import Reporter
 from analytics_service.market.assets import Asset
-from analytics_service.store import assets, ledger
+from analytics_service.store import ledger, rewrite
+from analytics_service.store.assets import ASSETS, changed_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.publication import publication
 from analytics_service.store.retries import Retries
-from analytics_service.store.staging import staging
+from analytics_service.store.rewrite import staging
 
 _T = TypeVar("_T")
 
@@ -48,18 +48,11 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     # Half a minute is enough for the embedded server to restart many times over.
     retry = _Resumable(Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait))
     family, version = content.family, ledger.new_version()
-    with staging(store, [target.table for target in family.targets], version, retry) as staged:
+    definitions = retry(lambda: changed_assets(store, content.assets, version))
+    with staging(store, [ASSETS, *(target.table for target in family.targets)], version, retry) as staged:
         known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
-        with publication(store, family.name, None, version, retry) as heartbeat:
-            # A definition that is newer than any version a reader has seen changes no answer that was given.
-            defined = version if family.name == assets.SHOWN_WITH else ledger.new_version()
-            for step in (
-                lambda: assets.write_assets(store, content.assets, defined),
-                staged.attach,
-                lambda: ledger.complete(store, [content.run(version)]),
-            ):
-                retry(heartbeat)
-                retry(step)
+        retry(lambda: staged.insert(ASSETS, definitions))
+        rewrite.publish(store, family.name, staged, [content.run(version)], retry)
     return known
 
 

@@ -1,7 +1,9 @@
-"""Pages of history in responses. Histories are encoded by code of their own; only the schema comes from here."""
+"""Pages of history in responses. Their points come encoded, from history/formats."""
+
+import orjson
 
 from analytics_service.present.kinds import ASSET_SPEC, NUMBER, USD, word
-from analytics_service.present.shapes import Field, Many, Shape
+from analytics_service.present.shapes import Field, Kind, Many, Shape
 
 _VALUE = USD.bare
 POINT = Shape(
@@ -17,12 +19,19 @@ POINT = Shape(
         ),
     ),
 )
+
+
+def _encoded(shape: Shape) -> Kind:
+    """A list of objects that is JSON already: history.formats writes points, a hundred times as fast."""
+    return Kind(Many(shape), lambda points, _: orjson.Fragment(points))
+
+
 INTERVAL = Shape(
     "Interval",
     "Width of a bucket.",
     (
-        Field("unit", word("h", "d", "w", "m", "y"), "Hours, days, weeks, months or years."),
-        Field("value", NUMBER, "Number of units."),
+        Field("unit", word("h", "d", "w", "m", "y"), "Hours, days, weeks, months or years.", source="period"),
+        Field("value", NUMBER, "Number of units.", source="interval"),
     ),
 )
 RANGE = Shape(
@@ -31,7 +40,7 @@ RANGE = Shape(
     (
         Field("start", NUMBER, "Unix seconds, inclusive."),
         Field("end", NUMBER, "Unix seconds, inclusive."),
-        Field("interval", INTERVAL, "Width of a bucket."),
+        Field("interval", INTERVAL, "Width of a bucket.", source=""),
     ),
 )
 PAGINATION = Shape(
@@ -50,15 +59,15 @@ SERIES = Shape(
         Field("points", Many(POINT), "One point for each bucket of the page."),
     ),
 )
-_RANGE = Field("range", RANGE, "The requested range.")
-_PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.")
+_RANGE = Field("range", RANGE, "The requested range.", source="query")
+_PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.", source="")
 SINGLE_SERIES = Shape(
     "SingleSeriesHistory",
     "A page of one history.",
-    (_RANGE, Field("points", Many(POINT), "One point for each bucket of the page."), _PAGINATION),
+    (_RANGE, Field("points", _encoded(POINT), "One point for each bucket of the page."), _PAGINATION),
 )
 MULTI_SERIES = Shape(
     "MultiSeriesHistory",
     "A page of the histories of many assets, all with the same buckets.",
-    (_RANGE, Field("series", Many(SERIES), "One series for each asset."), _PAGINATION),
+    (_RANGE, Field("series", _encoded(SERIES), "One series for each asset.", source="points"), _PAGINATION),
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from analytics_service.present.analytics import MARKET_STATE, MarketState
 from analytics_service.resources.current import Current
-from analytics_service.resources.view import View
+from analytics_service.state.view import View
 
 
 class AnalyticsState(Current):

@@ -8,7 +8,7 @@ from analytics_service.market.assets import Asset
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
 from analytics_service.present.shapes import Many
 from analytics_service.resources.current import Current
-from analytics_service.resources.view import View
+from analytics_service.state.view import View
 
 
 class Assets(Current):

@@ -3,11 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from analytics_service.http.envelope import success
 from analytics_service.present.shapes import Flags, Many, Node, Scope
 from analytics_service.resources.snapshots import SnapshotPath
-from analytics_service.resources.view import View
+from analytics_service.state.view import View
+
+_SCOPES: WeakKeyDictionary[View, dict[Flags, Scope]] = WeakKeyDictionary()
 
 
 class Current(SnapshotPath):
@@ -23,9 +26,17 @@ class Current(SnapshotPath):
         """The record in the path's shape."""
         flags = flags_of(given)
         # Markets determine the prices of receipt tokens. A path that shows no markets does without their snapshot.
-        scope = view.scope(flags) if "markets" in self.families else Scope(flags, view.assets, view.quoted)
+        scope = _scope(view, flags) if "markets" in self.families else Scope(flags, view.assets, view.quoted)
         data = self.shape.render(self.record(view, given), scope)
         return success(data, count=len(data) if isinstance(self.shape, Many) and isinstance(data, list) else None)
+
+
+def _scope(view: View, flags: Flags) -> Scope:
+    """What a rendering with these variants sees of the assets and their prices; kept as long as the view is."""
+    scopes = _SCOPES.setdefault(view, {})
+    if flags not in scopes:
+        scopes[flags] = Scope(flags, view.assets, view.prices)
+    return scopes[flags]
 
 
 def flags_of(given: Mapping[str, Any]) -> Flags:

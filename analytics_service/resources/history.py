@@ -1,33 +1,37 @@
 """Paths that answer a page of a history."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 
+from analytics_service.history.catalogue import Path
+from analytics_service.history.page import Page, Query, read_page, read_total
+from analytics_service.history.reader import HistoryReader
 from analytics_service.http import params
 from analytics_service.http.envelope import success
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
+from analytics_service.present.shapes import Scope, Shape
 from analytics_service.resources.snapshots import Shared, SnapshotPath
-from analytics_service.resources.view import View
-from analytics_service.series.page import Pages
-from analytics_service.series.query import Query
+from analytics_service.state.view import View
 from analytics_service.store.ledger import Head
 
-# Observations may have been imported that lie before us; jobs still write those of the last few minutes.
+# Observations may have been imported that lie ahead of now; jobs still write those of the last few minutes.
 _LATE = 600
+_SCOPE = Scope()
 
 
 class HistoryPath(SnapshotPath):
     """A path that answers pages of a history."""
 
-    def __init__(self, shared: Shared, pages: Pages, zone: ZoneInfo, summary: str) -> None:
+    shape: Shape
+
+    def __init__(self, shared: Shared, reader: HistoryReader, path: Path, zone: ZoneInfo) -> None:
         super().__init__(shared)
-        self.summary = summary
-        self.families = (pages.family,)
-        self._pages = pages
+        self.summary = path.summary
+        self.families = (reader.history.family,)
+        self._reader = reader
         self._zone = zone
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
@@ -36,7 +40,8 @@ class HistoryPath(SnapshotPath):
 
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The page."""
-        return success(self.page(given["page"], view.head(*self.families)))
+        page = self.page(self._reader, given["page"], view.head(*self.families))
+        return success(self.shape.render(page, _SCOPE))
 
     def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
         """Whether the page lies wholly before the newest observation, and in a past that no job is late for."""
@@ -44,9 +49,10 @@ class HistoryPath(SnapshotPath):
         newest = min(view.head(*self.families).last_observed_at, self._shared.schedule.now() - _LATE)
         return query.is_closed(newest)
 
-    @abstractmethod
-    def page(self, query: Query, head: Head) -> dict[str, object]:
-        """The page's `data`."""
+    @staticmethod
+    def page(reader: HistoryReader, query: Query, head: Head) -> Page:
+        """The page as of a head."""
+        raise NotImplementedError
 
 
 class MultiSeries(HistoryPath):
@@ -54,10 +60,7 @@ class MultiSeries(HistoryPath):
 
     query = (*params.RANGE, params.ASSET_IDS)
     shape = MULTI_SERIES
-
-    def page(self, query: Query, head: Head) -> dict[str, object]:
-        """`{range, series, pagination}`."""
-        return self._pages.multi(query, head)
+    page = staticmethod(read_page)
 
 
 class SingleSeries(HistoryPath):
@@ -65,10 +68,7 @@ class SingleSeries(HistoryPath):
 
     query = params.RANGE
     shape = SINGLE_SERIES
-
-    def page(self, query: Query, head: Head) -> dict[str, object]:
-        """`{range, points, pagination}`."""
-        return self._pages.single(query, head)
+    page = staticmethod(read_total)
 
 
 def _query(given: Mapping[str, Any], zone: ZoneInfo) -> Query:

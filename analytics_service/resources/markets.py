@@ -13,7 +13,7 @@ from analytics_service.present.overview import BORROW_OVERVIEW, OVERVIEW, SUPPLY
 from analytics_service.present.shapes import Many, Shape
 from analytics_service.resources.current import Current
 from analytics_service.resources.snapshots import Shared
-from analytics_service.resources.view import View
+from analytics_service.state.view import View
 
 _VALUED = (params.WITH_TEXT, params.WITH_VALUE)
 Part = Literal["lend", "collateral", "debt"]

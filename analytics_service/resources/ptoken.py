@@ -11,7 +11,7 @@ from analytics_service.present.shapes import Shape
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.resources.current import Current
 from analytics_service.resources.snapshots import Shared
-from analytics_service.resources.view import View
+from analytics_service.state.view import View
 
 _FAMILIES = ("prices", "ptoken")
 

@@ -12,7 +12,7 @@ from analytics_service.http.answer import Answer, Validators, lists_tag, send, t
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
-from analytics_service.resources.view import State, View, Views
+from analytics_service.state.view import State, View, Views
 
 # What is said of closed time is said for good, but for imports of corrected history: these are seen within a day.
 _CLOSED = "public, max-age=86400"
@@ -67,7 +67,7 @@ class SnapshotPath(Resource):
         """The answer that is kept, unless there is a newer state."""
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")))
         answer = self._shared.answers.find(key)
-        if answer is None or answer.validators.state != self._shared.views.newest().state(self.families):
+        if answer is None or not self._shared.views.shows(answer.validators.state):
             given = self.given(req, path)
             answer = self._shared.views.of_newest(lambda view: self._new(req, key, given, view))
         send(req, resp, answer, self._shared.schedule.cache_control(answer.validators))

@@ -9,7 +9,7 @@ from analytics_service.market.positions import SwapContract
 from analytics_service.present.shapes import Many
 from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.resources.current import Current
-from analytics_service.resources.view import View
+from analytics_service.state.view import View
 
 Route = tuple[str, tuple[str, ...]]
 

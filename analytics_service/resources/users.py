@@ -7,7 +7,7 @@ from analytics_service.http import params
 from analytics_service.market.portfolio import Portfolio, portfolio
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.resources.current import Current
-from analytics_service.resources.view import View
+from analytics_service.state.view import View
 
 
 class User(Current):

@@ -66,10 +66,10 @@ def on_starting(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Called in a worker before it takes requests. Only our own application is warmed."""
     _give_back_large_blocks()
-    memory = getattr(worker.wsgi, "memory", None)
+    loader = getattr(worker.wsgi, "loader", None)
     # A worker that was told to stop while it was loading takes no requests.
-    if worker.alive and memory is not None:
-        warm_for_a_while(worker.wsgi, int(time.time()), memory.settle)
+    if worker.alive and loader is not None:
+        warm_for_a_while(worker.wsgi, int(time.time()), loader.wait)
 
 
 def _give_back_large_blocks() -> None:

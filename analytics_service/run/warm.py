@@ -8,37 +8,33 @@ from typing import Any
 from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
+from analytics_service.history.catalogue import HISTORIES
+
 log = logging.getLogger(__name__)
 
 _Application = Callable[..., Iterable[bytes]]
 
 _READY_SECONDS = 10.0
 _DAY = 86_400
-_HISTORIES = (
-    "/api/v1/assets/price-history",
-    "/api/v1/markets/lend/rate-history",
-    "/api/v1/markets/borrow/rate-history",
-    "/api/v1/analytics/market/history/loans-originated",
-)
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state")
 
 
-def warm_for_a_while(app: _Application, now: int, settle: Callable[[], None]) -> None:
+def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> None:
     """Call warm() and return when it is done, or after ten seconds; it then goes on beside callers' requests."""
-    warming = threading.Thread(target=warm, args=(app, now, settle), name="warm", daemon=True)
+    warming = threading.Thread(target=warm, args=(app, now, wait_for_loads), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)
 
 
-def warm(app: _Application, now: int, settle: Callable[[], None]) -> None:
+def warm(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> None:
     """Request the newest state and history from a WSGI application, as of a unix second.
 
-    This makes the application load history into memory in the background. `settle` waits for that; then history is
-    requested again, so that the first page from memory is not a caller's.
+    This makes the application load history into memory in the background. `wait_for_loads` waits for that; then history
+    is requested again, so that the first page from memory is not a caller's.
     """
     begun = time.monotonic()
     statuses = [_request(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
-    settle()
+    wait_for_loads()
     statuses += [_request(app, path, query) for path, query in _pages(now - _DAY)]
     took = (time.monotonic() - begun) * 1000
     log.info("Warmed up in %.0f ms: %d of %d answers", took, sum(map("200 OK".__eq__, statuses)), len(statuses))
@@ -47,7 +43,7 @@ def warm(app: _Application, now: int, settle: Callable[[], None]) -> None:
 def _pages(end: int) -> list[tuple[str, str]]:
     """A day of each history. A zone is named so that the zone names, too, are loaded."""
     query = urlencode({"start": end - _DAY, "end": end, "period": "h", "tz": "UTC"})
-    return [(path, query) for path in _HISTORIES]
+    return [(f"/api/v1{history.by_asset.path}", query) for history in HISTORIES]
 
 
 def _request(app: _Application, path: str, query: str) -> str:

@@ -7,7 +7,8 @@ import polars as pl
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind, split_id
 from analytics_service.store.connection import Store
 
-# Readers see the definitions as of the newest version of this family.
+# The table of definitions. Readers see them as of the newest version of the family.
+ASSETS = "asset"
 SHOWN_WITH = "prices"
 _NEWEST = 2**64 - 1
 _SCHEMA = {
@@ -29,13 +30,12 @@ def read_assets(store: Store, version: int = _NEWEST) -> dict[str, Asset]:
     return {row["id"]: _asset(row) for row in store.frame("assets", version=version).iter_rows(named=True)}
 
 
-def write_assets(store: Store, assets: Iterable[Asset], version: int) -> int:
-    """Write the definitions that are new or changed, and return how many."""
+def changed_assets(store: Store, assets: Iterable[Asset], version: int) -> pl.DataFrame:
+    """The definitions that are new or changed, as a batch for the table ASSETS."""
     known = read_assets(store)
     changed = [asset for asset in assets if known.get(asset.id) != asset]
     columns = {name: [version if name == "version" else getattr(a, name) for a in changed] for name in _SCHEMA}
-    store.insert("asset", pl.DataFrame(columns, schema=_SCHEMA))
-    return len(changed)
+    return pl.DataFrame(columns, schema=_SCHEMA)
 
 
 def _asset(row: dict[str, object]) -> Asset:

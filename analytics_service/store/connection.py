@@ -2,8 +2,7 @@
 
 import io
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -35,13 +34,9 @@ _BESIDE_REQUESTS = 6
 
 
 class Store:
-    """ClickHouse as the service sees it. Connects on first use, so it may be made before a fork, not used.
+    """ClickHouse as the service sees it. Connects on first use, so it may be made before a fork, not used."""
 
-    `pause` is how those wait who give readers notice of what they are going to write.
-    """
-
-    def __init__(self, settings: Settings, pause: Callable[[float], None] = time.sleep) -> None:
-        self.pause = pause
+    def __init__(self, settings: Settings) -> None:
         self.database = settings.clickhouse_database
         self._settings = settings
         self._client: Client | None = None

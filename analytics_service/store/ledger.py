@@ -1,13 +1,16 @@
 """The snapshot ledger: which runs are complete, and so what readers may see."""
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import polars as pl
 
+from analytics_service.errors import Superseded
 from analytics_service.store.connection import Store
 
+LEDGER = "snapshot"
 _SCHEMA = {
     "family": pl.String,
     "at": pl.UInt32,
@@ -38,9 +41,8 @@ class Run:
 class Head:
     """The newest state of a family that readers may see. Instants are unix seconds.
 
-    Equal heads mean equal data: `version` is the greatest of all completed runs, `runs` counts them, and `broken_at` is
-    when a run was last heard of that died while it was changing what lies behind `last_observed_at`; 0 without one.
-    While a run is doing that, and lives, the head is `rewriting`, and still the same.
+    Equal heads mean equal data (rule 8.2): `version` is the greatest of all completed runs, `runs` counts them, and
+    `rewrites` counts the rewrites that were announced.
     """
 
     family: str
@@ -48,8 +50,7 @@ class Head:
     last_observed_at: int
     version: int
     runs: int
-    broken_at: int = 0
-    rewriting: bool = field(default=False, compare=False, repr=False)
+    rewrites: int = 0
 
     @property
     def instant(self) -> datetime:
@@ -57,15 +58,33 @@ class Head:
         return datetime.fromtimestamp(self.at, UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger as one query saw it.
+
+    `heads` are by family. `open` are the families that are being rewritten; `silent` are the family and version of each
+    rewrite whose writer sent no heartbeat for three seconds.
+    """
+
+    heads: Mapping[str, Head]
+    open: frozenset[str] = frozenset()
+    silent: Sequence[tuple[str, int]] = ()
+
+
 def new_version() -> int:
     """Version of a run that begins to write now: unix milliseconds, which fit the 42 bits that ranks keep for it."""
     return time.time_ns() // 1_000_000
 
 
-def complete(store: Store, runs: list[Run]) -> None:
-    """Make the runs' data visible. Called last, when all their rows are written."""
+def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
+    """The ledger's rows about some runs."""
     columns = {name: [getattr(run, name) for run in runs] for name in _SCHEMA}
-    store.insert("snapshot", pl.DataFrame(columns, schema=_SCHEMA))
+    return pl.DataFrame(columns, schema=_SCHEMA)
+
+
+def complete(store: Store, runs: Sequence[Run]) -> None:
+    """Make the runs' data visible. Call it last, when all their rows are written."""
+    store.insert(LEDGER, ledger_frame(runs))
 
 
 def completed(store: Store, family: str, start: int, end: int) -> set[int]:
@@ -79,30 +98,46 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
     return int(rows["at"][0]) if rows.height else None
 
 
-def read_heads(store: Store) -> dict[str, Head]:
-    """The newest state of each family, by family.
-
-    Announcements are read first: a run ends in the ledger before its announcement does, so that one which is not
-    seen here any more is in the heads.
-    """
-    broken_at: dict[str, int] = {}
-    rewriting: set[str] = set()
-    for family, heard_at, dead in store.frame("publications").iter_rows():
-        if dead:
-            broken_at[family] = max(heard_at, broken_at.get(family, 0))
+def read_ledger(store: Store) -> Ledger:
+    """The newest state of each family, and the rewrites under way."""
+    heads: dict[str, Head] = {}
+    rewrites: dict[str, int] = {}
+    opened: set[str] = set()
+    silent: list[tuple[str, int]] = []
+    for row in store.frame("ledger").iter_rows(named=True):
+        family = row["family"]
+        if row["version"]:
+            heads[family] = Head(family, row["at"], row["last_observed_at"], row["version"], row["runs"])
         else:
-            rewriting.add(family)
-    return {
-        row["family"]: Head(**row, broken_at=broken_at.get(row["family"], 0), rewriting=row["family"] in rewriting)
-        for row in store.frame("snapshot_heads").iter_rows(named=True)
-    }
+            rewrites[family] = row["rewrites"]
+            opened.update([family] if row["open"] else [])
+            silent += [(family, version) for version in row["silent"]]
+    counted = {family: replace(head, rewrites=rewrites.get(family, 0)) for family, head in heads.items()}
+    return Ledger(counted, frozenset(opened), silent)
 
 
-def oldest_change(store: Store, since: Head, head: Head) -> int:
-    """The oldest instant (unix second) whose observations may differ between two heads of a family; 0 when unsure.
+def read_heads(store: Store) -> Mapping[str, Head]:
+    """The newest state of each family, by family."""
+    return read_ledger(store).heads
 
-    Runs that came since a head have greater versions, but for one that began to write before another and ended after
-    it: then the count of them is another, and what it wrote is not known.
+
+def require_unchanged(store: Store, head: Head) -> None:
+    """Accept what was read as of a head (rule 8.3). Superseded when a rewrite of its family was announced since.
+
+    Runs that only add to the end of history change nothing that a head shows.
     """
+    announced, finished = store.frame("rewrites", family=head.family).row(0)
+    if announced != head.rewrites or finished != announced:
+        raise Superseded(f"{head.family} was rewritten while it was read.")
+
+
+def oldest_change(store: Store, since: Head, head: Head) -> int | None:
+    """The oldest instant (unix second) whose observations may differ between two heads of a family.
+
+    None when no run came in between. 0 when unsure: a run that began before `since` was read and ended after it has a
+    lower version, so only the count of runs tells of it.
+    """
+    if (since.runs, since.version) == (head.runs, head.version):
+        return None
     runs, oldest = store.frame("runs_since", family=head.family, after=since.version, until=head.version).row(0)
     return int(oldest) if runs == head.runs - since.runs else 0

@@ -3,9 +3,9 @@
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.store.assets import write_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Run, complete, new_version
+from tests.stored import write_assets
 
 # Prices in units of 10^-18 USD, of an asset (from 0) at a place in the range (from 0), in SQL.
 WALK = "toInt128(200000 + asset * 76543 + walk) * toInt128('10000000000000000')"

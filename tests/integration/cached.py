@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import falcon.testing
@@ -17,8 +17,8 @@ import polars as pl
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.state.heads import Heads, Known
 from analytics_service.store.connection import Store
-from analytics_service.store.heads import Heads
 from tests import oracle
 
 if sys.version_info >= (3, 14):
@@ -108,13 +108,27 @@ class Answer:
         return str(self.headers["etag"])
 
 
+class SteppedHeads(Heads):
+    """Heads that look at the ledger when the clock has moved on since they did."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._seen_at: float | None = None
+
+    def known(self) -> Known:
+        if self._seen_at != self.clock():
+            self._seen_at = self.clock()
+            self.look()
+        return super().known()
+
+
 class Service:
     """The application over a store, as its callers see it at a time that stands still."""
 
     def __init__(self, settings: Settings, store: Store, clock: Clock, now: float) -> None:
-        # Who has to wait is not waited for.
-        heads = Heads(store, clock, pause=lambda seconds: clock.advance(5))
-        self._app = create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC), heads)
+        # A request that has to wait waits for tests no time at all.
+        self.heads = SteppedHeads(store, every=None, clock=clock, pause=lambda seconds: clock.advance(5))
+        self._app = create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC), self.heads)
         self.client = falcon.testing.TestClient(self._app)
 
     def get(self, question: Question, coding: str = "identity", known: Iterable[str] = ()) -> Answer:
@@ -125,7 +139,7 @@ class Service:
 
     def settle(self) -> None:
         """Wait for what is loaded in the background."""
-        self._app.memory.settle()
+        self._app.loader.wait()
         for thread in threading.enumerate():
             if thread.name in _LOADERS:
                 thread.join()

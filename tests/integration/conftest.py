@@ -36,7 +36,7 @@ def settings(server: Settings) -> Settings:
 @contextmanager
 def database(settings: Settings) -> Iterator[Store]:
     """A store on a database of its own, dropped afterwards. Nobody reads while it is written, so no writer waits."""
-    store = Store(settings, pause=lambda seconds: None)
+    store = Store(settings)
     migrate(store)
     try:
         yield store

@@ -10,11 +10,11 @@ import falcon.testing
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
-from analytics_service.store.assets import write_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.prices import price_frame
 from tests import oracle
+from tests.stored import write_assets
 
 Observations = dict[str, list[tuple[int, Decimal]]]
 # Longest ranges that keep the oracle's walk short, in seconds.

@@ -2,6 +2,7 @@
 
 import logging
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -54,27 +55,27 @@ SOURCE = Lively("1")
 
 
 class Writer(Store):
-    """Somebody may look in the midst of what it writes. The time that it gives readers passes at once."""
+    """A store in the middle of whose writes others may look."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
-        super().__init__(settings, pause=clock.advance)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
         self.announced = False
         self.dies = False
         self.meanwhile: Callable[[bool], None] = lambda staged: None
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """The same; rows of staged tables are written by several threads, which nobody interrupts."""
+        """Write rows. Those of staging tables, and heartbeats, come from other threads; nobody looks during them."""
         if "staging" not in table and table != "publication":
             self.meanwhile(False)
             if self.dies and table == "snapshot":
                 raise StoreUnavailable("The writer has died.")
         super().insert(table, rows)
-        if table == "publication":
+        if table == "publication" and threading.current_thread() is threading.main_thread():
             self.announced = not rows["finished"][0]
 
     def execute(self, statement: str) -> None:
-        """The same; what is staged is a run that has begun, but not announced itself yet."""
-        self.meanwhile("ATTACH" not in statement)
+        """Run a statement: it stages rows that are not announced yet, or puts them in place."""
+        self.meanwhile(not self.announced)
         super().execute(statement)
 
 
@@ -101,7 +102,7 @@ class World:
     before: list[tuple[Question, Answer]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.writer = Writer(self.settings, self.clock)
+        self.writer = Writer(self.settings)
         self.plain_store = Store(self.settings)
         self.store = Counted(self.settings)
         addresses = [position.address for position in SOURCE.positions(instant(BEGIN))]
@@ -319,6 +320,7 @@ class World:
         if self.random.random() < (0.5 if self.writer.announced else 0.85):
             return
         self.writer.meanwhile = lambda staged: None
+        self.clock.advance(1)
         if self.writer.announced:
             for question, before in self.before:
                 answer = self.random.choice([self.caching, self.plain()]).get(question)
@@ -330,7 +332,6 @@ class World:
                 self._tick(JOBS["prices"])
                 self._written()
                 self._look_before()
-            self.clock.advance(1)
             self.look(2)
         self.writer.meanwhile = self._meanwhile
 
@@ -343,6 +344,7 @@ class World:
             known = self.random.sample([*self.bodies], min(len(self.bodies), self.random.randint(0, 5)))
             if self.random.random() < 0.2:
                 known.append(expected.etag)
+            self.caching.heads.known()
             queries = self.store.queries.copy()
             answer = self.caching.get(question, coding, known)
             self._count(question, answer, self.store.queries - queries)

@@ -13,10 +13,9 @@ from analytics_service.config import Settings
 from analytics_service.errors import NoSnapshot, SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
-from analytics_service.resources.view import Views
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
-from analytics_service.store.heads import Heads
 from analytics_service.store.ledger import new_version, read_heads
 from analytics_service.store.markets import read_config, read_interest_paid, read_markets
 from analytics_service.store.positions import read_position
@@ -26,7 +25,7 @@ from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
 from jobs.snapshot import Batch, Origin, commit
 from tests import clickhouse
-from tests.doubles import dying
+from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import (
     ARRANGEMENTS,
     CONFIG,
@@ -94,7 +93,7 @@ def test_a_snapshot_that_died_before_its_ledger_row_is_not_there(job: Job, store
     with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
         run_once(job, HandMade(positions_=[POSITION]), broken, NOON)
     with pytest.raises(NoSnapshot):
-        Heads(store).get(job.family)
+        FreshHeads(store).known().head(job.family)
 
 
 def test_a_head_moves_only_when_its_snapshot_is_complete(store: Store, settings: Settings) -> None:
@@ -119,7 +118,7 @@ def test_the_protocol_token_comes_back_exactly(store: Store) -> None:
 
 def test_a_view_knows_whose_unlock_arrangements_are_whose(store: Store) -> None:
     run_once(JOBS["ptoken"], HandMade(), store, NOON)
-    view = Views(store, Heads(store)).newest()
+    view = Views(store, FreshHeads(store)).newest()
     assert view.arrangements_of(ARRANGEMENTS[0].address) == list(ARRANGEMENTS[:2])
     assert view.arrangements_of("0x" + "9" * 40) == []
 

@@ -13,13 +13,14 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.history import page
 from analytics_service.market.prices import Price
-from analytics_service.series import page
 from analytics_service.store import ledger
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.prices import price_frame
 from tests import oracle
+from tests.doubles import FreshHeads
 from tests.integration.pages import Observations, Pages, commit
 
 
@@ -29,7 +30,7 @@ def second(*at: int) -> int:
 
 @pytest.fixture
 def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
-    return falcon.testing.TestClient(create_app(settings, store))
+    return falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
 
 
 def merged(*parts: Observations) -> oracle.Oracle:
@@ -68,7 +69,7 @@ def test_random_pages_agree_with_the_oracle(client: falcon.testing.TestClient, s
     for number in range(150):
         # From now on what is in memory is there, and what is missing is loaded while pages are read from the store.
         if number in (20, 60):
-            client.app.memory.settle()
+            client.app.loader.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
     for _ in range(50):
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
@@ -84,7 +85,7 @@ def test_a_large_page_is_the_same_though_it_is_put_together_in_parts(
     pages = Pages(client, merged(history), draw)
     for number in range(60):
         if number in (20, 40):
-            client.app.memory.settle()
+            client.app.loader.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
 
 
@@ -109,7 +110,7 @@ def test_the_first_hour_there_is_can_be_cut_short(client: falcon.testing.TestCli
             grid = oracle.begins(0, end, "h", 1, zone)
             pages.compare(0, end, "h", 1, zone, 10, 0, True, None, grid)
             pages.compare(0, end, "h", 1, zone, 10, 0, False, None, grid)
-        client.app.memory.settle()
+        client.app.loader.wait()
 
 
 def test_a_value_never_comes_from_after_the_end_or_from_an_uncommitted_run(
@@ -185,5 +186,5 @@ def test_random_pages_of_real_prices_agree_with_the_oracle(client: falcon.testin
     pages = Pages(client, merged(real), random.Random(7))
     for number in range(300):
         if number in (50, 150):
-            client.app.memory.settle()
+            client.app.loader.wait()
         pages.check(second(2020, 11, 1), second(2023, 4, 1))

@@ -18,6 +18,7 @@ from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWA
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Run, complete
 from jobs.registry import JOBS
+from tests.doubles import FreshHeads
 from tests.integration.conftest import Simulated, database
 from tests.integration.pages import commit
 
@@ -83,7 +84,8 @@ Client = falcon.testing.TestClient
 
 
 def client_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
-    return falcon.testing.TestClient(create_app(settings, store, lambda: at(now)))
+    store = store or Store(settings)
+    return falcon.testing.TestClient(create_app(settings, store, lambda: at(now), FreshHeads(store)))
 
 
 def at(second: int) -> datetime:

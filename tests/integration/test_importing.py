@@ -16,7 +16,7 @@ from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import quantize_price
-from analytics_service.store.assets import read_assets, write_assets
+from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from tests.integration.imports import (
@@ -33,6 +33,7 @@ from tests.integration.imports import (
     query,
     run,
 )
+from tests.stored import write_assets
 
 
 def test_an_import_says_what_it_read_wrote_replaced_and_rejected(

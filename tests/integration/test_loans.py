@@ -9,10 +9,10 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
+from analytics_service.history.catalogue import LOANS
+from analytics_service.history.rows import read_latest
 from analytics_service.market.instants import multiples
 from analytics_service.market.loans import Event, EventKind
-from analytics_service.series.latest import latest
-from analytics_service.series.rows import LOANS
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed, read_heads
 from analytics_service.store.loans import TOTAL, Loans, read_loans
@@ -136,7 +136,7 @@ def test_an_asset_that_can_be_borrowed_has_a_history_before_its_first_loan(store
 def test_histories_answer_the_total_and_each_asset(store: Store) -> None:
     run(HandMade(events_=EVENTS), store, 0)
     run(HandMade(events_=EVENTS), store, 2)
-    found = latest(store, LOANS, [TOTAL, "token;b"], SECOND + 3600)
+    found = read_latest(store, LOANS, [TOTAL, "token;b"], SECOND + 3600)
     assert found == {TOTAL: (TOTALS[2], NOON + 2 * MINUTE), "token;b": (Decimal(100), NOON + 2 * MINUTE)}
 
 

@@ -13,21 +13,23 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused
+from analytics_service.history.catalogue import BORROW_RATES, LEND_RATES, History
+from analytics_service.history.rows import read_latest
 from analytics_service.imports.families import RATES
 from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
-from analytics_service.series.latest import latest
-from analytics_service.series.rows import BORROW_RATES, LEND_RATES, History
-from analytics_service.store.assets import read_assets, write_assets
+from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
+from tests.doubles import FreshHeads
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
 from tests.integration.imports import NOW, Progress, query
 from tests.integration.pages import commit
+from tests.stored import write_assets
 
 HOUR = timedelta(hours=1)
 SECOND = int(NOON.timestamp())
@@ -37,7 +39,7 @@ AAA, BBB = "token;0xAbC0", "token;0xb"
 
 
 def rates(store: Store, history: History, *ids: str, at: int = SECOND) -> dict[str, Decimal]:
-    return {asset_id: apr for asset_id, (apr, _) in latest(store, history, ids, at).items()}
+    return {asset_id: apr for asset_id, (apr, _) in read_latest(store, history, ids, at).items()}
 
 
 def test_a_snapshot_tells_each_side_of_a_market_that_has_it(store: Store) -> None:
@@ -171,7 +173,7 @@ def test_a_file_without_the_columns_is_refused(store: Store, tmp_path: Path) -> 
 def test_rates_that_were_imported_are_answered(store: Store, settings: Settings, tmp_path: Path) -> None:
     rows = ("3600,AAA,0xa,18,True,True,0.1,0.25,99", "7200,BBB,0xb,18,True,True,0.5,0.75,9")
     imported(store, rate_file(tmp_path, *rows))
-    client = falcon.testing.TestClient(create_app(settings, store))
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     for path, points in (
         ("lend/rate-history", {"token;0xa": ["0.1", "0.1"], "token;0xb": [None, "0.5"]}),
         ("borrow/rate-history", {"token;0xa": ["0.25", "0.25"], "token;0xb": [None, "0.75"]}),
@@ -185,7 +187,7 @@ def test_assets_of_an_import_change_no_answer_of_prices_that_is_there(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     """A snapshot of prices that came while the rates were written has a greater version than the import."""
-    client = falcon.testing.TestClient(create_app(settings, store))
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     before: list[falcon.testing.Result] = []
 
     def tick(second: int) -> None:
@@ -198,11 +200,15 @@ def test_assets_of_an_import_change_no_answer_of_prices_that_is_there(
     file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
     import_files(store, Request(RATES, [file]), NOW, Progress(at_first_batch=look))
     # Another worker, or this one once it has dropped the answer.
-    other = falcon.testing.TestClient(create_app(settings, store))
+    other = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     after = other.simulate_get("/api/v1/assets")
     assert (after.headers["etag"], after.text) == (before[0].headers["etag"], before[0].text)
     tick(200)
-    newest = falcon.testing.TestClient(create_app(settings, store)).simulate_get("/api/v1/assets").json
+    newest = (
+        falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+        .simulate_get("/api/v1/assets")
+        .json
+    )
     assert [one["asset"]["id"] for one in newest["data"]] == ["token;0xa", "token;0xb"]
 
 

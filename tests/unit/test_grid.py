@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.series.grid import Grid, Period, make_grid
-from analytics_service.series.zones import midnight
+from analytics_service.history.calendar import midnights
+from analytics_service.history.grid import Grid, Period, make_grid
 from tests import oracle
 
 
@@ -83,7 +83,7 @@ def test_a_page_is_a_slice_of_the_whole(offset: int, limit: int) -> None:
     ],
 )
 def test_midnight_of_days_whose_midnight_is_odd(day: date, zone: str, expected: int) -> None:
-    assert midnight(ZoneInfo(zone), day.toordinal()) == expected
+    assert midnights(ZoneInfo(zone), [day.toordinal()]) == [expected]
 
 
 @pytest.mark.parametrize(

@@ -1,290 +1,289 @@
-"""How long readers trust what they know of the ledger."""
+"""Which heads readers are shown, how long they hold, and what is accepted of what was read."""
 
 import threading
 
-import polars as pl
 import pytest
 
-from analytics_service.config import Settings
-from analytics_service.errors import NoSnapshot, StoreUnavailable
+from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, Superseded
+from analytics_service.state import heads as heads_module
+from analytics_service.state.heads import Heads
+from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
-from analytics_service.store.heads import Heads, Known
-from analytics_service.store.ledger import read_heads
+from analytics_service.store.ledger import Head, require_unchanged
+from tests.doubles import NOON, LedgerStore
 
 
-class Ledger(Store):
-    """A store whose ledger has one family, and which can be away."""
+class Time:
+    """Seconds that pass only when somebody pauses."""
 
     def __init__(self) -> None:
-        super().__init__(Settings())
-        self.version = 1
-        self.rewriting = False
-        self.away = False
-        self.reads = 0
+        self.now = 100.0
+        self.pauses = 0
 
-    def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
-        """The run that rewrites history, if one does, or the one head there is."""
-        if self.away:
-            raise StoreUnavailable("away")
-        if query == "publications":
-            self.reads += 1
-            self.look()
-            rows = [("prices", 59, 0)] if self.rewriting else []
-            return pl.DataFrame(rows, schema=["family", "heard_at", "dead"], orient="row")
-        self.look_again()
-        newest = {"at": 60, "last_observed_at": 60, "version": self.version, "runs": self.version}
-        return pl.DataFrame({"family": "prices", **newest})
+    def __call__(self) -> float:
+        return self.now
 
-    def look(self) -> None:
-        """Called when somebody begins to read it."""
-
-    def look_again(self) -> None:
-        """Called when the announcements were read, and the heads were not."""
+    def pause(self, seconds: float) -> None:
+        self.now += seconds
+        self.pauses += 1
 
 
 @pytest.fixture
-def ledger() -> Ledger:
-    return Ledger()
+def store() -> LedgerStore:
+    return LedgerStore("prices", "rates")
 
 
-def heads_at(ledger: Ledger, now: list[float]) -> Heads:
-    return Heads(ledger, clock=lambda: now[0])
+@pytest.fixture
+def time() -> Time:
+    return Time()
 
 
-def test_the_ledger_is_read_about_once_a_second(ledger: Ledger) -> None:
-    now = [100.0]
-    heads = heads_at(ledger, now)
-    assert heads.get("prices").version == 1
-    ledger.version, now[0] = 2, 100.7
-    assert (heads.get("prices").version, ledger.reads) == (1, 1)
-    now[0] = 100.75
-    assert (heads.get("prices").version, ledger.reads) == (2, 2)
+@pytest.fixture
+def heads(store: LedgerStore, time: Time) -> Heads:
+    """Heads that look only when they are told to."""
+    return Heads(store, every=None, clock=time, pause=time.pause)
 
 
-def test_without_the_store_what_is_known_holds_for_five_minutes(ledger: Ledger) -> None:
-    now = [100.0]
-    heads = heads_at(ledger, now)
-    heads.get("prices")
-    ledger.away = True
-    now[0] = 399.9
-    assert heads.get("prices").version == 1
-    for now[0] in (400.0, 401.0, 5000.0):
-        with pytest.raises(StoreUnavailable):
-            heads.get("prices")
-    ledger.away, ledger.version = False, 3
-    now[0] += 1
-    assert heads.get("prices").version == 3
+def test_questions_between_looks_do_not_read_the_ledger(heads: Heads, store: LedgerStore) -> None:
+    first = heads.known()
+    store.change("prices", version=2)
+    assert heads.known() is first
+    heads.look()
+    assert heads.known().head("prices").version == 2
+    assert store.queries["ledger"] == 2
 
 
-def test_a_service_that_never_saw_the_store_has_nothing_to_hold_on_to(ledger: Ledger) -> None:
-    ledger.away = True
+def test_heads_stay_the_same_object_while_nothing_changes(heads: Heads) -> None:
+    first = heads.known()
+    heads.look()
+    assert heads.known() is first
+
+
+def test_known_heads_hold_for_five_minutes_without_the_store(heads: Heads, store: LedgerStore, time: Time) -> None:
+    heads.known()
+    store.away = True
+    time.now += 300
+    heads.look()
+    assert heads.known().head("prices").version == 1
+    time.now += 0.1
     with pytest.raises(StoreUnavailable):
-        heads_at(ledger, [0.0]).get("prices")
+        heads.known()
+    store.away = False
+    store.change("prices", version=3)
+    heads.look()
+    assert heads.known().head("prices").version == 3
 
 
-def test_a_family_without_a_snapshot_is_told_by_name(ledger: Ledger) -> None:
+def test_heads_are_as_old_as_the_question_to_a_slow_ledger(heads: Heads, store: LedgerStore, time: Time) -> None:
+    def take_ten_seconds() -> None:
+        time.now += 10
+
+    store.on_look = take_ten_seconds
+    heads.known()
+    time.now += 290
+    heads.known()
+    time.now += 0.1
+    with pytest.raises(StoreUnavailable):
+        heads.known()
+
+
+def test_the_first_question_fails_at_once_when_the_store_is_away(heads: Heads, store: LedgerStore) -> None:
+    store.away = True
+    with pytest.raises(StoreUnavailable, match="away"):
+        heads.known()
+    store.away = False
+    assert heads.known().head("prices").version == 1
+
+
+def test_a_missing_schema_is_told_as_such() -> None:
+    class WithoutTables(LedgerStore):
+        def frame(self, query: str, parts: object = (), **parameters: object) -> object:  # type: ignore[override]
+            raise SchemaError("run migrate")
+
+    with pytest.raises(SchemaError):
+        Heads(WithoutTables(), every=None).known()
+
+
+def test_a_family_without_a_snapshot_is_named(heads: Heads) -> None:
     with pytest.raises(NoSnapshot, match="loans"):
-        heads_at(ledger, [0.0]).get("loans")
+        heads.known().head("loans")
 
 
-def test_while_one_thread_reads_others_go_on_with_what_is_known(ledger: Ledger) -> None:
-    now = [100.0]
-    heads = heads_at(ledger, now)
-    heads.get("prices")
-    seen = []
-
-    class Slow(Ledger):
-        def look(self) -> None:
-            seen.append(heads.get("prices").version)
-
-    slow = Slow()
-    slow.version = 2
-    heads._store = slow
-    now[0] = 100.9
-    assert heads.get("prices").version == 2
-    assert seen == [1]
+def test_a_thread_looks_by_itself_and_hurries_for_those_who_wait(store: LedgerStore) -> None:
+    heads = Heads(store, every=3600)
+    assert heads.known().head("prices").version == 1
+    store.change("prices", version=2)
+    for _ in range(100):
+        heads.wait()
+        if heads.known().head("prices").version == 2:
+            return
+    pytest.fail("the change was not seen")
 
 
-def test_nobody_goes_on_with_what_was_known_a_second_ago(ledger: Ledger) -> None:
-    """The other thread is given time to answer too early, and must not."""
-    now = [100.0]
-    heads = heads_at(ledger, now)
-    heads.get("prices")
-    seen = []
-    other = threading.Thread(target=lambda: seen.append(heads.get("prices").version))
+def test_requests_never_wait_for_a_look(store: LedgerStore) -> None:
+    looking, go_on = threading.Event(), threading.Event()
+    heads = Heads(store, every=0.01)
+    heads.known()
 
-    class Slow(Ledger):
-        def look(self) -> None:
-            other.start()
-            other.join(0.1)
+    def hang() -> None:
+        looking.set()
+        go_on.wait(30)
 
-    slow = Slow()
-    slow.version = 2
-    heads._store = slow
-    now[0] = 101.0
-    assert heads.get("prices").version == 2
-    other.join()
-    assert seen == [2]
-
-
-def test_what_a_slow_ledger_answers_is_as_old_as_the_question(ledger: Ledger) -> None:
-    """Reading takes 0.6 s, and another run is completed right after it began."""
-    now = [100.0]
-
-    class Slow(Ledger):
-        def look_again(self) -> None:
-            now[0] += 0.6
-
-    slow = Slow()
-    heads = heads_at(slow, now)
-    assert heads.get("prices").version == 1
-    slow.version, now[0] = 2, 101.1
-    assert heads.get("prices").version == 2
-
-
-def test_who_waits_for_a_slow_ledger_is_not_told_what_it_knew_long_before(ledger: Ledger) -> None:
-    """One thread reads for 5 s; a run is completed meanwhile, and more than a second later another thread asks."""
-    now = [100.0]
-    heads = heads_at(ledger, now)
-    heads.get("prices")
-    seen = []
-
-    def ask() -> None:
-        asking.set()
-        seen.append(heads.get("prices").version)
-
-    asking = threading.Event()
-    other = threading.Thread(target=ask)
-
-    class Slow(Ledger):
-        def look_again(self) -> None:
-            known.append(self.version)
-            if len(known) == 1:
-                now[0] += 4.0
-                other.start()
-                asking.wait()
-                other.join(0.1)
-                now[0] += 1.0
-
-        def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
-            rows = super().frame(query, parts, **parameters)
-            if query == "snapshot_heads" and len(known) == 1:
-                rows = rows.with_columns(version=pl.lit(1, pl.Int64))
-                self.version = 2
-            return rows
-
-    known: list[int] = []
-    heads._store = Slow()
-    now[0] = 101.0
-    heads.get("prices")
-    other.join()
-    assert seen == [2]
-
-
-def steady_at(ledger: Ledger, now: list[float]) -> Heads:
-    """Heads whose pauses pass the time."""
-
-    def pause(seconds: float) -> None:
-        now[0] += seconds
-
-    return Heads(ledger, clock=lambda: now[0], pause=pause)
-
-
-def test_a_quick_read_costs_no_second_look_at_the_ledger(ledger: Ledger) -> None:
-    heads = steady_at(ledger, [100.0])
-    assert heads.steadily(["prices"], lambda known: known["prices"].version) == 1
-    assert ledger.reads == 1
-
-
-def test_nothing_is_read_while_history_is_rewritten(ledger: Ledger) -> None:
-    now = [100.0]
-    heads = steady_at(ledger, now)
-    ledger.rewriting = True
-
-    class Ending(Ledger):
-        def look(self) -> None:
-            self.rewriting = now[0] < 103.0
-
-    heads._store = Ending()
-    assert heads.steadily(["prices"], lambda known: now[0]) == pytest.approx(103.0, abs=0.1)
-    assert heads.steadily(["rates"], lambda known: "other families do not wait") == "other families do not wait"
-
-
-def test_a_run_that_ends_while_the_ledger_is_read_is_not_missed(ledger: Ledger) -> None:
-    """Seen as ended, with the heads from before it: readers would mix what it wrote with what they knew."""
-
-    class Ending(Ledger):
-        def look_again(self) -> None:
-            self.version, self.rewriting = 2, False
-
-    ending = Ending()
-    ending.rewriting = True
-    known = read_heads(ending)["prices"]
-    assert (known.version, known.rewriting) == (2, True)
-
-
-def test_a_rewriting_that_does_not_end_is_told(ledger: Ledger) -> None:
-    ledger.rewriting = True
-    with pytest.raises(StoreUnavailable, match="rewritten"):
-        steady_at(ledger, [100.0]).steadily(["prices"], lambda known: None)
-
-
-@pytest.mark.parametrize("begins", ["announced", "completed"])
-def test_a_read_that_a_rewriting_may_have_overtaken_is_repeated(ledger: Ledger, begins: str) -> None:
-    """The read takes 1.6 s: a run that announced itself right after the last look may have begun by then."""
-    now = [100.0]
-    heads = steady_at(ledger, now)
-    reads = []
-
-    def read(known: Known) -> int:
-        reads.append(known["prices"].version)
-        if len(reads) == 1:
-            now[0] += 1.6
-            ledger.version += begins == "completed"
-            ledger.rewriting = begins == "announced"
-        return len(reads)
-
-    def end(seconds: float) -> None:
-        now[0] += seconds
-        ledger.rewriting = False
-
-    heads._pause = end
-    assert heads.steadily(["prices"], read) == 2
-    assert reads == [1, 2 if begins == "completed" else 1]
-
-
-def test_a_slow_read_that_nothing_overtook_stands(ledger: Ledger) -> None:
-    now = [100.0]
-
-    def read(known: Known) -> int:
-        now[0] += 30
-        return known["prices"].version
-
-    assert steady_at(ledger, now).steadily(["prices"], read) == 1
-    assert ledger.reads == 2
-
-
-def test_others_wait_for_the_ledger_when_what_is_known_is_stale(ledger: Ledger) -> None:
-    """After an idle hour no thread may go on with heads of an hour ago."""
-    now = [100.0]
-    heads = heads_at(ledger, now)
-    heads.get("prices")
-    now[0] += 3600
-    answers: list[int] = []
-    entered, go_on = threading.Event(), threading.Event()
-
-    class Slow(Ledger):
-        def look(self) -> None:
-            entered.set()
-            go_on.wait(10)
-            self.version = 2
-
-    heads._store = Slow()
-    threads = [threading.Thread(target=lambda: answers.append(heads.get("prices").version)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    assert entered.wait(10)
+    store.on_look = hang
+    assert looking.wait(30)
+    assert heads.known().head("prices").version == 1
     go_on.set()
-    for thread in threads:
-        thread.join()
-    assert answers == [2, 2, 2]
+
+
+def test_a_family_that_is_being_rewritten_keeps_its_head(heads: Heads, store: LedgerStore) -> None:
+    before = heads.known().head("prices")
+    store.rewrite("prices")
+    # A tick may end while a rewrite is under way; it is shown afterwards.
+    store.change("prices", version=5, runs=2).change("rates", version=7)
+    heads.look()
+    assert heads.known().head("prices") == before
+    assert heads.known().head("rates").version == 7
+    store.open.clear()
+    heads.look()
+    assert heads.known().head("prices") == Head("prices", NOON, NOON, 5, 2, 1)
+
+
+def test_a_process_that_starts_during_a_rewrite_waits_for_its_end(heads: Heads, store: LedgerStore) -> None:
+    store.rewrite("prices")
+    with pytest.raises(Superseded):
+        heads.known().head("prices")
+    assert heads.known().head("rates").version == 1
+
+
+def test_heads_are_shown_once_they_are_prepared(heads: Heads, store: LedgerStore) -> None:
+    prepared: list[int] = []
+
+    def prepare(head: Head) -> None:
+        prepared.append(head.version)
+        if head.version == 2:
+            raise Superseded("it is being rewritten")
+
+    heads.before_showing("prices", prepare)
+    assert heads.known().head("prices").version == 1
+    store.change("prices", version=2)
+    heads.look()
+    assert heads.known().head("prices").version == 1
+    store.change("prices", version=3)
+    heads.look()
+    assert heads.known().head("prices").version == 3
+    assert prepared == [1, 2, 3]
+
+
+def test_a_silent_rewrite_is_rolled_forward(heads: Heads, store: LedgerStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    rolled: list[tuple[str, int]] = []
+
+    def roll(store: Store, family: str, version: int) -> None:
+        rolled.append((family, version))
+
+    monkeypatch.setattr(heads_module, "roll_forward", roll)
+    for family in ("prices", "rates"):
+        store.rewrite(family)
+    heads.look()
+    assert rolled == []
+    store.silent = {"prices": [9], "rates": [9]}
+    heads.look()
+    assert rolled == [("prices", 9), ("rates", 9)]
+
+
+# What was read as of a head is accepted unless a rewrite of the family was announced since.
+
+
+def test_what_was_read_stands_when_nothing_intervened(store: LedgerStore) -> None:
+    head = store.heads["prices"]
+    require_unchanged(store, head)
+    # Runs that add to the end of history are none of its business, and neither are other families.
+    store.change("prices", version=2, runs=2, at=NOON + 60, last_observed_at=NOON + 60)
+    store.rewrite("rates")
+    require_unchanged(store, head)
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_what_was_read_is_refused_when_a_rewrite_intervened(store: LedgerStore, finished: bool) -> None:
+    head = store.heads["prices"]
+    store.rewrite("prices")
+    if finished:
+        store.open.clear()
+    with pytest.raises(Superseded):
+        require_unchanged(store, head)
+
+
+def test_what_was_read_under_a_new_head_is_refused_while_another_rewrite_is_open(store: LedgerStore) -> None:
+    store.rewrite("prices")
+    with pytest.raises(Superseded):
+        require_unchanged(store, store.heads["prices"])
+
+
+# Requests that need the store wait for a rewrite to finish, and no longer than six seconds.
+
+
+def read(views: Views, store: LedgerStore) -> int:
+    """The version that a request shows which must read from the store."""
+
+    def act(view: object) -> int:
+        head = views.newest().head("prices")
+        require_unchanged(store, head)
+        return head.version
+
+    return views.of_newest(act)
+
+
+def test_a_request_waits_until_a_rewrite_has_finished(heads: Heads, store: LedgerStore, time: Time) -> None:
+    views = Views(store, heads)
+    assert read(views, store) == 1
+    store.rewrite("prices")
+
+    def finish_at_104() -> None:
+        if time.now >= 104:
+            store.open.clear()
+            store.change("prices", version=2, runs=2)
+
+    store.on_look = finish_at_104
+    assert read(views, store) == 2
+    assert 104 <= time.now < 104.5
+
+
+def test_a_request_gives_up_after_six_seconds(heads: Heads, store: LedgerStore, time: Time) -> None:
+    views = Views(store, heads)
+    store.rewrite("prices")
+    with pytest.raises(StoreUnavailable, match="rewritten"):
+        read(views, store)
+    assert 6 <= time.now - 100 < 6.5
+
+
+def test_what_needs_no_reading_does_not_wait(heads: Heads, store: LedgerStore, time: Time) -> None:
+    views = Views(store, heads)
+    shown = views.newest().state(["prices"])
+    store.rewrite("prices")
+    heads.look()
+    assert views.shows(shown)
+    assert views.of_newest(lambda view: view.head("prices").version) == 1
+    assert time.pauses == 0
+
+
+def test_only_so_many_requests_wait(store: LedgerStore) -> None:
+    """The others are told at once that they should come again, so that threads are left for what is in memory."""
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def hang(seconds: float) -> None:
+        waiting.set()
+        go_on.wait(30)
+
+    heads = Heads(store, every=None, pause=hang)
+    views = Views(store, heads, most_waiting=1)
+    heads.known()
+    store.rewrite("prices")
+    answers: list[int] = []
+    first = threading.Thread(target=lambda: answers.append(read(views, store)))
+    first.start()
+    assert waiting.wait(30)
+    with pytest.raises(StoreUnavailable, match="wait"):
+        read(views, store)
+    store.open.clear()
+    go_on.set()
+    first.join()
+    assert answers == [1]

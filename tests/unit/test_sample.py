@@ -7,8 +7,8 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.series.encode import encode_points, endings
-from analytics_service.series.sample import limits, sample
+from analytics_service.history.formats.json import encode_points
+from analytics_service.history.sample import limits, sample
 from tests import oracle
 
 PRICES = st.decimals(0, 10**19, places=18, allow_nan=False, allow_infinity=False)
@@ -48,9 +48,9 @@ def test_each_value_is_the_last_observation_before_its_buckets_end(
     horizon = min(end, known.newest) + 1
 
     rows = rows_of(observations)[shuffled].filter(pl.col("observed_at") < horizon)
-    values = endings(sample(rows, len(names), *limits(bounds, horizon, carry=carry))["value"])
+    values = sample(rows, len(names), *limits(bounds, horizon, carry=carry))["value"]
     openings = [("," if i else "") + f'{{"asset":"{name}","points":[' for i, name in enumerate(names)]
-    answer = json.loads("[" + encode_points(values, bounds, openings, "]}") + "]")
+    answer = json.loads(b"[" + encode_points(values, bounds[:-1], openings, "]}") + b"]")
 
     for name, series in zip(names, answer, strict=True):
         empty = [{"t": begin, "v": None} for begin in bounds[:-1]]
@@ -69,8 +69,8 @@ def test_of_two_rows_for_one_second_the_one_of_greater_rank_holds() -> None:
 
 
 def test_a_page_beyond_the_end_has_series_without_points() -> None:
-    assert encode_points(pl.Series([], dtype=pl.String), [], ["[", ",["], "]") == "[],[]"
+    assert encode_points(pl.Series([], dtype=pl.String), [], ["[", ",["], "]") == b"[],[]"
 
 
 def test_a_page_of_no_series_is_empty() -> None:
-    assert encode_points(pl.Series([], dtype=pl.String), [0, 10], [], "]") == ""
+    assert encode_points(pl.Series([], dtype=pl.String), [0], [], "]") == b""

@@ -5,28 +5,26 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 import falcon.testing
-import polars as pl
 import pytest
 
-from analytics_service.config import Settings
-from analytics_service.errors import EntityNotFound, ParameterInvalid, StoreUnavailable
+from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.history.grid import Period
+from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answers import Answers
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
-from analytics_service.resources.view import View, Views
-from analytics_service.series.grid import Period
-from analytics_service.series.query import Query
-from analytics_service.store.connection import Store
-from analytics_service.store.heads import Heads
+from analytics_service.state.heads import Heads
+from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
+from tests.doubles import NOON, LedgerStore
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -34,35 +32,14 @@ else:
     from backports import zstd
 
 DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
-# 2026-03-01 12:00:00 UTC.
-NOON = 1772366400
 EVERY = {"prices": 60, "ptoken": 300}
 ADDRESS = "0x" + "ab" * 20
 PATH = f"/api/{ADDRESS}"
 
 
-class Ledger(Store):
-    """A store with heads that a test sets, and which can be away."""
-
-    def __init__(self) -> None:
-        super().__init__(Settings())
-        self.heads = {family: Head(family, NOON, NOON, 1, 1) for family in ("prices", "ptoken", "routes")}
-        self.away = False
-
-    def change(self, family: str, **fields: int) -> "Ledger":
-        """Another head of a family."""
-        self.heads[family] = replace(self.heads[family], **fields)
-        return self
-
-    def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
-        """One head a family, and the runs that tell of it: one that died, and one that rewrites history now."""
-        if self.away:
-            raise StoreUnavailable("away")
-        heads = pl.DataFrame([asdict(head) for head in self.heads.values()])
-        if query == "snapshot_heads":
-            return heads.drop("broken_at", "rewriting")
-        dead = heads.filter(pl.col("broken_at") > 0).select("family", heard_at="broken_at", dead=1)
-        return dead.vstack(heads.filter("rewriting").select("family", heard_at="at", dead=0))
+def ledger_store() -> LedgerStore:
+    """A ledger of three families."""
+    return LedgerStore("prices", "ptoken", "routes")
 
 
 class Counted(SnapshotPath):
@@ -88,7 +65,7 @@ class Plain(Counted):
     """Answers what it was asked and the state it sees."""
 
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        return shown(view.heads, given["address"], given["with_text"])
+        return shown(view.known.heads, given["address"], given["with_text"])
 
 
 def shown(heads: Mapping[str, Head], address: str, with_text: bool) -> bytes:
@@ -100,12 +77,11 @@ def shown(heads: Mapping[str, Head], address: str, with_text: bool) -> bytes:
 class Service:
     """The path over the ledger, as callers see it."""
 
-    def __init__(self, ledger: Ledger | None = None, bound: int = 10**6, kind: type[Counted] = Counted) -> None:
-        self.ledger = ledger or Ledger()
-        self.second = 0.0
-        heads = Heads(self.ledger, clock=lambda: self.second)
+    def __init__(self, ledger: LedgerStore | None = None, bound: int = 10**6, kind: type[Counted] = Counted) -> None:
+        self.ledger = ledger or ledger_store()
+        self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.path = kind(Shared(Views(self.ledger, heads), Answers(bound), schedule))
+        self.path = kind(Shared(Views(self.ledger, self.heads), Answers(bound), schedule))
         app = falcon.App()
         errors.install(app)
         app.add_route("/api/{address}", self.path)
@@ -113,8 +89,8 @@ class Service:
         self._client = falcon.testing.TestClient(app)
 
     def get(self, query: str = "", path: str = PATH, **headers: str) -> falcon.testing.Result:
-        """A second after the last request, so that a new state is seen."""
-        self.second += 1
+        """An answer after a look at the ledger, so that a new state is seen."""
+        self.heads.look()
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return self._client.simulate_get(path, query_string=query, headers=given)
 
@@ -156,16 +132,19 @@ def test_the_etag_is_that_of_the_state_and_the_question() -> None:
     # Another process, and one that keeps nothing.
     assert Service().etag() == Service(bound=0).etag() == first
     for family, same in (("routes", True), ("prices", False), ("ptoken", False)):
-        assert (Service(Ledger().change(family, version=2)).etag() == first) is same
+        assert (Service(ledger_store().change(family, version=2)).etag() == first) is same
 
 
-@pytest.mark.parametrize("field", [one.name for one in fields(Head) if one.name not in ("family", "rewriting")])
+@pytest.mark.parametrize("field", [one.name for one in fields(Head) if one.name != "family"])
 def test_every_field_of_a_head_is_state(field: str) -> None:
-    assert Service(Ledger().change("prices", **{field: 7})).etag() != Service().etag()
+    assert Service(ledger_store().change("prices", **{field: 7})).etag() != Service().etag()
 
 
 def test_that_history_is_being_rewritten_is_not_yet_another_state() -> None:
-    assert Service(Ledger().change("prices", rewriting=True)).etag() == Service().etag()
+    service = Service()
+    before = service.etag()
+    service.ledger.rewrite("prices")
+    assert service.etag() == before
 
 
 def test_different_questions_have_different_etags() -> None:
@@ -206,7 +185,7 @@ def test_a_caller_with_a_memory_sees_what_there_is_whatever_comes_between(bound:
     told: Counter[int] = Counter()
     for step in range(1500):
         if draw.random() < 0.1:
-            service.ledger.change(draw.choice([*service.ledger.heads]), version=draw.randrange(3))
+            service.ledger.change(draw.choice([*service.ledger.heads]), version=draw.randrange(1, 4))
         coding, address, with_text = draw.choice([*DECODERS]), f"0x{step % 2:040}", draw.random() < 0.5
         known = draw.sample([*memory], min(len(memory), draw.randrange(20)))
         headers = {"Accept-Encoding": coding, "If-None-Match": ", ".join(known)}

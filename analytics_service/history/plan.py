@@ -1,18 +1,19 @@
-"""Which rows a page needs: the widest rollup cells that reach over no bucket's end, and nothing else."""
+"""Which rows a page needs: the widest rollup cells that no bucket's end lies within, and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from analytics_service.history.calendar import DAY
+
 QUARTER = 900
-DAY = 86_400
-# Rows from a little before the page, and from a UTC day's begin, nearly always hold the values that its first buckets
-# carry forward.
+# Rows from a little before the page, and from the begin of a UTC day, nearly always hold the values that its first
+# buckets carry forward.
 _QUARTERS_SLACK = DAY
 _DAYS_SLACK = 31 * DAY
-# Mean widths of buckets, from which on days are read as day cells; local days may have 23 hours.
+# From this mean width of buckets on, days are read as day cells; local days may have 23 hours.
 _DAILY = 20 * 3600
-# From this mean width of buckets on, the few days on which one ends are named, so that no others are read in quarters.
+# From this mean width on, the few days on which a bucket ends are named, so that no others are read in quarter hours.
 _WIDE = 2 * DAY
 # Buckets no wider than this hold so few quarter hours that thinning them in the store costs more than it saves.
 _NARROW = 2 * 3600
@@ -22,9 +23,9 @@ _NARROW = 2 * 3600
 class Plan:
     """What to read for a page, unix seconds; the queries in sql/queries say what each bound selects.
 
-    No row before `since`, the begin of a UTC day, is read; the rows reach up to `until`, exclusive. With `by_days`,
-    days are read as day cells, and of `edge_days` (all when empty) also the quarter hours before `edge_seconds` of the
-    day, the latest at which a bucket ends. `bounds` are the begins of the buckets within what is read.
+    Rows from `since`, the begin of a UTC day, up to `until`, exclusive, are read. With `by_days`, days are read as day
+    cells, and of `edge_days` (of all days when empty) also the quarter hours before `edge_seconds` of the day, the
+    latest at which a bucket ends. `bounds` are the begins of the buckets within what is read.
     """
 
     since: int
@@ -38,9 +39,10 @@ class Plan:
     bounds: list[int]
 
     @property
-    def has_tail(self) -> bool:
-        """Whether single observations must be read."""
-        return self.raw_from < self.until
+    def parts(self) -> list[str]:
+        """The queries whose rows together are those of the page."""
+        cells = "history_days" if self.by_days else "history_quarters"
+        return [cells, "history_tail"] if self.raw_from < self.until else [cells]
 
     @property
     def thinned(self) -> bool:
@@ -48,14 +50,14 @@ class Plan:
         return self.until - self.bounds[0] > _NARROW * len(self.bounds)
 
 
-def plan_page(begins: Sequence[int], horizon: int) -> Plan:
-    """The rows that the buckets between `begins` need, when nothing at or after `horizon` is known.
+def plan_page(begins: Sequence[int], until: int) -> Plan:
+    """The rows that the buckets between `begins` need, of those before `until`.
 
-    Cells are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so boundaries are cell
-    boundaries; where a zone's odd offset of long ago makes them not so, single observations are read throughout.
+    Cells are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets begin where cells do.
+    Where a zone's odd offset of long ago prevents that, single observations are read throughout.
     """
     lowest = max(begins[0], 0)
-    until = max(lowest, min(begins[-1], horizon))
+    until = max(lowest, min(begins[-1], until))
     bounds = sorted({lowest, *(b for b in begins if lowest < b < until)})
     aligned = all(bound % QUARTER == 0 for bound in bounds)
     raw_from = floor(until if aligned else lowest, QUARTER)

@@ -1,6 +1,7 @@
 """The newest snapshots as responders see them: each part is read when it is first asked for."""
 
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
@@ -10,6 +11,8 @@ from operator import attrgetter
 from typing import TypeVar
 
 from analytics_service.errors import StoreUnavailable, Superseded
+from analytics_service.history.catalogue import PRICES
+from analytics_service.history.rows import read_latest
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.markets import GlobalConfig, Market
@@ -18,14 +21,11 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.market.values import with_receipt_prices
-from analytics_service.present.shapes import Flags, Scope
-from analytics_service.series.latest import latest
-from analytics_service.series.rows import PRICES
+from analytics_service.state.heads import Heads, Known
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.heads import Heads
 from analytics_service.store.kept_positions import KeptPositions
-from analytics_service.store.ledger import Head
+from analytics_service.store.ledger import Head, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_interest_paid, read_markets
 from analytics_service.store.positions import read_activity
@@ -34,26 +34,27 @@ from analytics_service.store.swaps import read_contract
 
 State = tuple[Head, ...]
 _T = TypeVar("_T")
-_ATTEMPTS = 3
+# How long a request waits for a rewrite to finish, seconds.
+_PATIENCE = 6.0
+# How long one more than may wait stands in line, seconds.
+_QUEUE_SECONDS = 0.5
 
 
 class View:
-    """The state at the heads of all families. A part whose family has no snapshot yet is a NoSnapshot; one whose
-    family has a newer state by now is Superseded, if it was not read before.
+    """The state as of the heads of all families. A part whose family has no snapshot yet is a NoSnapshot; one whose
+    family was rewritten since is Superseded, if it was not read before.
 
     Two threads may both read a part; either answer is right.
     """
 
-    def __init__(self, store: Store, newest: Heads, heads: Mapping[str, Head], positions: KeptPositions) -> None:
-        self.heads = heads
-        self._newest = newest
+    def __init__(self, store: Store, known: Known, positions: KeptPositions) -> None:
+        self.known = known
         self._positions = positions
         self._store = store
-        self._scopes: dict[Flags, Scope] = {}
 
     def head(self, family: str) -> Head:
         """The family's head."""
-        return Heads.of(self.heads, family)
+        return self.known.head(family)
 
     def state(self, families: Iterable[str]) -> State:
         """What changes when any data of the families does."""
@@ -61,7 +62,9 @@ class View:
 
     def _read(self, family: str, read: Callable[[Head], _T]) -> _T:
         head = self.head(family)
-        return self._newest.steadily_at(head, lambda: read(head))
+        answer = read(head)
+        require_unchanged(self._store, head)
+        return answer
 
     @cached_property
     def assets(self) -> dict[str, Asset]:
@@ -72,7 +75,7 @@ class View:
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
         """The oracle's last price of each asset that has one, and since when it holds."""
         ids = list(self.assets)
-        return self._read("prices", lambda head: latest(self._store, PRICES, ids, head.last_observed_at))
+        return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
     @cached_property
     def quoted(self) -> dict[str, Decimal]:
@@ -142,36 +145,54 @@ class View:
         """The unlock arrangements of a (lower-case) address."""
         return self.unlocking.get(address, [])
 
-    def scope(self, flags: Flags) -> Scope:
-        """What a rendering with these variants sees of the assets and their prices."""
-        if flags not in self._scopes:
-            self._scopes[flags] = Scope(flags, self.assets, self.prices)
-        return self._scopes[flags]
-
     def contract(self, address: str) -> SwapContract | None:
         """A swap contract by its (lower-case) address."""
         return self._read("routes", lambda head: read_contract(self._store, address, head.at))
 
 
 class Views:
-    """The view of now: the same one as long as no family has a new snapshot."""
+    """The view of now: the same one as long as no family has a new head.
 
-    def __init__(self, store: Store, heads: Heads) -> None:
+    At most `most_waiting` requests wait for a rewrite to finish; so threads are left for what is in memory.
+    """
+
+    def __init__(self, store: Store, heads: Heads, most_waiting: int = 1) -> None:
         self._store = store
         self._heads = heads
         self._positions = KeptPositions(store)
-        self._view = View(store, heads, {}, self._positions)
+        self._view = View(store, Known(), self._positions)
+        self._waiting = threading.BoundedSemaphore(most_waiting)
 
     def newest(self) -> View:
         """The view of the newest heads."""
-        heads, view = self._heads.all(), self._view
-        if view.heads != heads:
-            view = self._view = View(self._store, self._heads, heads, self._positions)
+        known, view = self._heads.known(), self._view
+        if view.known is not known:
+            view = self._view = View(self._store, known, self._positions)
         return view
 
+    def shows(self, state: State) -> bool:
+        """Whether an answer of this state is what readers are shown now."""
+        heads = self._heads.known().heads
+        return all(heads.get(head.family) == head for head in state)
+
     def of_newest(self, act: Callable[[View], _T]) -> _T:
-        """What `act` answers for the newest view; again for a newer one when what it needs was superseded meanwhile."""
-        for _ in range(_ATTEMPTS):
+        """What `act` returns for the newest view; again for a newer one when what it reads was rewritten meanwhile.
+
+        StoreUnavailable when a rewrite does not finish in some seconds, or when too many wait already.
+        """
+        with suppress(Superseded):
+            return act(self.newest())
+        if not self._waiting.acquire(timeout=_QUEUE_SECONDS):
+            raise StoreUnavailable("History is being rewritten, and enough requests wait for it.")
+        try:
+            return self._patiently(act)
+        finally:
+            self._waiting.release()
+
+    def _patiently(self, act: Callable[[View], _T]) -> _T:
+        deadline = self._heads.clock() + _PATIENCE
+        while self._heads.clock() < deadline:
+            self._heads.wait()
             with suppress(Superseded):
                 return act(self.newest())
-        raise StoreUnavailable("Snapshots follow each other faster than they can be read.")
+        raise StoreUnavailable("History is being rewritten.")

@@ -1,0 +1,216 @@
+"""Immutable blocks of history in memory: values at the ends of hours, and single observations.
+
+Values stand hour by hour, those of all series at the end of the first hour first, so a new hour is appended by
+concatenation.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+import polars as pl
+
+from analytics_service.history.grid import HOUR
+from analytics_service.history.plan import QUARTER
+from analytics_service.history.sample import layout, nothing
+
+# Where hours may begin: zones are whole quarters of an hour off.
+PHASES = range(0, HOUR, QUARTER)
+# Hours of a block, 85 days: few blocks make a page of days, and one is read in a fraction of a second.
+_HOURS = 2048
+# Blocks of more series than this have fewer hours, so that they are no larger.
+_SERIES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Which block: number n of those with `hours` hours each, the first of which begin `phase` seconds after 1970."""
+
+    hours: int
+    number: int
+    phase: int = 0
+    single: bool = False
+    """Whether the block holds single observations instead of values at the ends of hours."""
+
+    @property
+    def begin(self) -> int:
+        """The unix second at which its first hour begins."""
+        return self.number * self.hours * HOUR + self.phase
+
+    @property
+    def end(self) -> int:
+        """The unix second at which the next block's first hour begins."""
+        return self.begin + self.hours * HOUR
+
+
+def hours_of(series: int) -> int:
+    """Hours of a block of so many series."""
+    return max(_HOURS * _SERIES // max(series, _SERIES), 1)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Values of all `ids` at the ends of consecutive hours, the first being the first hour of the block's slot.
+
+    `values` has the columns value (decimal text, or null) and observed_at (unix s, or null), hour by hour.
+    """
+
+    ids: Sequence[str]
+    values: pl.DataFrame
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return int(self.values.estimated_size())
+
+    @cached_property
+    def hours(self) -> int:
+        """How many hours it has so far."""
+        return self.values.height // max(len(self.ids), 1)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {asset_id: place for place, asset_id in enumerate(self.ids)}
+
+    def at(self, ids: Sequence[str], hours: Sequence[int], column: str) -> pl.Series:
+        """A column's values of some series at the ends of some hours (numbers from 0), hour by hour.
+
+        They are null for series that the block does not have.
+        """
+        first = pl.Series(hours, dtype=pl.UInt32) * len(self.ids)
+        places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
+        hour, series = layout(len(hours), len(ids))
+        return self.values[column][first[hour] + places[series]]
+
+    def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
+        """The same with further hours, whose series may be more."""
+        mine = self.values
+        if self.ids != ids:
+            columns = {name: self.at(ids, range(self.hours), name) for name in mine.columns}
+            mine = pl.DataFrame(columns, schema=mine.schema)
+        return Block(ids, pl.concat([mine, values.cast(mine.schema)], rechunk=True))
+
+
+def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
+    """A block of values at the ends of hours as `read_values` returns them."""
+    return Block(ids, values.with_columns(pl.col("observed_at").cast(pl.UInt32)).rechunk())
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Every observation of all `ids` in [begin, end), unix seconds, in order of time.
+
+    `series` is the place in `ids`. Of several observations of one series and second the last one holds.
+    """
+
+    ids: Sequence[str]
+    begin: int
+    end: int
+    seconds: pl.Series
+    series: pl.Series
+    values: pl.Series
+
+    @classmethod
+    def of(cls, ids: Sequence[str], begin: int, end: int, rows: pl.DataFrame) -> "Observations":
+        """Observations from rows as `read_observations` returns them for that span."""
+        ordered = rows.sort("observed_at", "rank")
+        return cls(
+            ids,
+            begin,
+            end,
+            ordered["observed_at"].cast(pl.UInt32).rechunk(),
+            ordered["series"].cast(pl.UInt32).rechunk(),
+            ordered["value"].rechunk(),
+        )
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return int(sum(column.estimated_size() for column in (self.seconds, self.series, self.values)))
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {asset_id: place for place, asset_id in enumerate(self.ids)}
+
+    def last(self, ids: Sequence[str], begin: int, end: int) -> pl.DataFrame:
+        """Columns value and observed_at of the last observation of some series in [begin, end); null without one."""
+        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
+        if first == stop:
+            return nothing(len(ids))
+        value, observed_at = nothing(len(self.ids))
+        series = self.series[first:stop]
+        value = value.scatter(series, self.values[first:stop])
+        observed_at = observed_at.scatter(series, self.seconds[first:stop].cast(pl.Int64))
+        places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
+        return pl.DataFrame({"value": value[places], "observed_at": observed_at[places]})
+
+    def followed_by(self, later: "Observations") -> "Observations":
+        """These, and those of a later span that begins before this one ends; its series may be more."""
+        fresh = bisect_left(later.seconds, self.end)
+        places = pl.Series([later._places[asset_id] for asset_id in self.ids], dtype=pl.UInt32)
+        return Observations(
+            later.ids,
+            self.begin,
+            later.end,
+            pl.concat([self.seconds, later.seconds[fresh:]], rechunk=True),
+            pl.concat([places[self.series], later.series[fresh:]], rechunk=True),
+            pl.concat([self.values, later.values[fresh:]], rechunk=True),
+        )
+
+    def between(self, begin: int, end: int) -> "Observations":
+        """Those of a shorter span."""
+        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
+        columns = (self.seconds[first:stop], self.series[first:stop], self.values[first:stop])
+        return Observations(self.ids, begin, end, *columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive buckets whose values stand in one block: the hours (numbers from 0 in the slot), one a bucket."""
+
+    slot: Slot
+    hours: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Where the values of a page's first buckets stand; those after them have none.
+
+    Where the page ends within an hour, its last run tells values as of the begin of that hour, `open_from`: what was
+    observed from there on counts too. None where it ends with an hour.
+    """
+
+    runs: list[Run]
+    open_from: int | None
+
+
+def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
+    """Where blocks of `hours` hours hold the values of the buckets between `begins` that begin before `until`.
+
+    Nothing before `until` may be observed any more. None when a bucket ends within a quarter of an hour, as in zones of
+    long ago.
+    """
+    ends = list(begins[1 : 1 + bisect_left(begins, until, 0, max(len(begins) - 1, 0))])
+    open_from = None
+    if ends and ends[-1] > until:
+        # The last bucket's begin tells where hours begin in its zone.
+        open_from = ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
+    phases = [end % HOUR for end in ends]
+    if any(phase % QUARTER for phase in set(phases)):
+        return None
+    runs: list[Run] = []
+    for phase, run in groupby(range(len(ends)), key=phases.__getitem__):
+        numbers = [ends[bucket] // HOUR - 1 for bucket in run]
+        while numbers:
+            number = numbers[0] // hours
+            within = bisect_left(numbers, (number + 1) * hours)
+            runs.append(Run(Slot(hours, number, phase), [hour - number * hours for hour in numbers[:within]]))
+            numbers = numbers[within:]
+    return Lookup(runs, open_from)
+
+
+def closed(newest: int, phase: int) -> int:
+    """The end of the last hour of a phase within which nothing more will be observed after the newest observation."""
+    return newest + 1 - (newest + 1 - phase) % HOUR

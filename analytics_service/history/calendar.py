@@ -1,0 +1,87 @@
+"""Local calendars to instants: days and wall times of a time zone, by the zone's own rules (rules 2.1 to 2.3)."""
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+DAY = 86_400
+# The Gregorian calendar repeats after 400 years, which are whole weeks. Time zones repeat with it in years to come.
+_CYCLE_YEARS = 400
+_CYCLE_DAYS = 146_097
+_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+_SECOND = timedelta(seconds=1)
+# Python's dates end with the year 9999. Dates from here on are looked up one cycle earlier.
+_LAST_ORDINAL = date(9990, 1, 1).toordinal()
+_LAST_SECOND = int(datetime(9990, 1, 1, tzinfo=UTC).timestamp())
+
+
+def wall_clock(zone: ZoneInfo, second: int) -> tuple[datetime, int]:
+    """Local time at a unix second, and how many days it was moved back to fit Python's dates."""
+    moved = _CYCLE_DAYS if second > _LAST_SECOND else 0
+    return datetime.fromtimestamp(second - moved * DAY, zone), moved
+
+
+def to_second(zone: ZoneInfo, wall: datetime) -> int:
+    """The unix second of a wall time; `wall.fold` chooses between two.
+
+    A wall time that the zone skips is taken as the first instant after the gap.
+    """
+    local = wall.replace(tzinfo=zone)
+    second = int(local.timestamp())
+    if datetime.fromtimestamp(second, zone).replace(tzinfo=None) == wall.replace(tzinfo=None):
+        return second
+    return _end_of_gap(zone, local)
+
+
+def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:
+    """The unix seconds at which local days begin. `ordinals` are those of dates, also beyond the year 9999.
+
+    Cost: two look-ups of the zone's offset for each day; one where the days follow each other.
+    """
+    found: list[int] = []
+    next_ordinal, next_offset = -1, None
+    for ordinal in ordinals:
+        cycles = -((_LAST_ORDINAL - ordinal) // _CYCLE_DAYS) if ordinal > _LAST_ORDINAL else 0
+        day = ordinal - cycles * _CYCLE_DAYS
+        offset = next_offset if day == next_ordinal else zone.utcoffset(datetime.fromordinal(day))
+        next_ordinal, next_offset = day + 1, zone.utcoffset(datetime.fromordinal(day + 1))
+        if offset is not None and offset == next_offset:
+            # The clocks do not change on that day, so its midnight is UTC's, less the offset.
+            second = (day - _EPOCH_ORDINAL) * DAY - offset // _SECOND
+        else:
+            second = to_second(zone, datetime.fromordinal(day))
+        found.append(second + cycles * _CYCLE_DAYS * DAY)
+    return found
+
+
+def day_of(zone: ZoneInfo, second: int) -> int:
+    """The ordinal of the local date at a unix second."""
+    local, moved = wall_clock(zone, second)
+    return local.toordinal() + moved
+
+
+def month_of(zone: ZoneInfo, second: int) -> int:
+    """The local month at a unix second, counted from January of the year 0."""
+    local, moved = wall_clock(zone, second)
+    return (local.year + (_CYCLE_YEARS if moved else 0)) * 12 + local.month - 1
+
+
+def first_day(month: int) -> int:
+    """The ordinal of the first day of a month counted from January of the year 0, also beyond the year 9999."""
+    year, month_of_year = divmod(month, 12)
+    cycles = max(0, (year - 9600) // _CYCLE_YEARS)
+    return date(year - _CYCLE_YEARS * cycles, month_of_year + 1, 1).toordinal() + cycles * _CYCLE_DAYS
+
+
+def _end_of_gap(zone: ZoneInfo, local: datetime) -> int:
+    """The unix second at which the clocks jumped over a wall time: the two folds lie on its two sides (PEP 495)."""
+    high = int(local.replace(fold=0).timestamp())
+    low = int(local.replace(fold=1).timestamp())
+    before = datetime.fromtimestamp(low, zone).utcoffset() or timedelta()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if datetime.fromtimestamp(middle, zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return high

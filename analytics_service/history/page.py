@@ -1,0 +1,143 @@
+"""A page of history: its buckets, its series and the JSON of its data."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from io import BytesIO
+from zoneinfo import ZoneInfo
+
+import orjson
+
+from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.history.formats.json import encode_points
+from analytics_service.history.grid import Grid, Period, make_grid
+from analytics_service.history.reader import HistoryReader
+from analytics_service.history.rows import Buckets
+from analytics_service.history.states import State
+from analytics_service.market.assets import asset_spec
+from analytics_service.store.ledger import Head
+from analytics_service.store.loans import TOTAL
+
+MAX_POINTS = 500_000
+# Points that are put together at once. Pages of more take turns: each needs a hundred bytes a point.
+_LARGE = 50_000
+_one_large_page = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Query:
+    """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets."""
+
+    start: int
+    end: int
+    period: Period
+    interval: int
+    zone: ZoneInfo
+    limit: int
+    offset: int
+    carry: bool
+    ids: list[str] | None
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The buckets of the whole range. ParameterInvalid when they are too many."""
+        return make_grid(self.start, self.end, self.period, self.interval, self.zone)
+
+    @cached_property
+    def begins(self) -> list[int]:
+        """Begins of the page's buckets and of the one after them; empty where the range has none."""
+        return self.grid.page(self.offset, self.limit)
+
+    def is_closed(self, newest: int) -> bool:
+        """Whether the page has buckets, and all of them end at or before an instant."""
+        return bool(self.begins) and min(self.begins[-1], self.end + 1) <= newest
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of buckets as of a head. `points` are JSON: of one series, or `[{asset, points}, ...]` of several."""
+
+    query: Query
+    points: bytes
+
+    @property
+    def interval_count(self) -> int:
+        """How many buckets the whole range has."""
+        return self.query.grid.count
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset of the next page, if there is one."""
+        following = self.query.offset + self.query.limit
+        return following if following < self.interval_count else None
+
+
+def read_page(reader: HistoryReader, query: Query, head: Head) -> Page:
+    """A page with one series for each asset, as of a head.
+
+    Cost: that of HistoryReader.values, for every 50,000 points. ParameterInvalid for too many buckets or points;
+    EntityNotFound for an id without this history; Superseded when the history was rewritten since the head.
+    """
+    state = reader.at(head)
+    ids = _chosen(query, state)
+    opened = [f"{',' if place else ''}{_opening(asset_id)}" for place, asset_id in enumerate(ids)]
+    return Page(query, _joined(reader, state, query, ids, _Frame("[", opened, "]}", "]")))
+
+
+def read_total(reader: HistoryReader, query: Query, head: Head) -> Page:
+    """A page of the single series over all assets. Cost and errors as of `read_page`."""
+    return Page(query, _joined(reader, reader.at(head), query, [TOTAL], _Frame("", ["["], "]", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """The JSON around the points: of the whole, and of each series."""
+
+    begin: str
+    opened: list[str]
+    closed: str
+    end: str
+
+
+def _joined(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], frame: _Frame) -> bytes:
+    large = (len(query.begins) - 1) * len(ids) > _LARGE
+    text = BytesIO()
+    with _one_large_page if large else nullcontext():
+        text.write(frame.begin.encode())
+        for part in _parts(reader, state, query, ids, frame):
+            text.write(part)
+        text.write(frame.end.encode())
+    return text.getvalue()
+
+
+def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], frame: _Frame) -> Iterator[bytes]:
+    """The points of some series at a time, so that what a page takes beside its text is bounded."""
+    buckets = Buckets(query.begins, min(query.end, state.newest) + 1, query.carry)
+    at_once = max(_LARGE // max(buckets.count, 1), 1)
+    for first in range(0, len(ids), at_once):
+        some = ids[first : first + at_once]
+        values = reader.values(state, some, buckets)
+        yield encode_points(values, query.begins[:-1], frame.opened[first : first + at_once], frame.closed)
+
+
+def _chosen(query: Query, state: State) -> list[str]:
+    listed: Mapping[str, object] = state.series
+    ids = [asset_id for asset_id in listed if asset_id != TOTAL] if query.ids is None else query.ids
+    for asset_id in ids:
+        if asset_id not in listed:
+            raise EntityNotFound(f"asset_ids: {asset_id[:100]!r} names no asset with this history.")
+    buckets = max(len(query.begins) - 1, 0)
+    if buckets * len(ids) > MAX_POINTS:
+        raise ParameterInvalid(
+            "limit",
+            f"a page holds at most {MAX_POINTS:,} points, and {buckets:,} buckets of {len(ids):,} "
+            f"series are more; at most {MAX_POINTS // len(ids):,} buckets fit",
+        )
+    return ids
+
+
+@lru_cache(maxsize=10_000)
+def _opening(asset_id: str) -> str:
+    return f'{{"asset":{orjson.dumps(asset_spec(asset_id)).decode()},"points":['

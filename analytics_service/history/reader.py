@@ -1,0 +1,269 @@
+"""One history as of the newest heads: values of its buckets, from memory where they are there, else from the store.
+
+In memory are blocks of closed hours, and a tail: every observation since shortly before the newest closed hour. A new
+snapshot extends the tail, and the hours that it closes are appended to the blocks. Blocks that a rewrite may have
+changed are read anew.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from analytics_service.errors import Superseded
+from analytics_service.history.blocks import (
+    PHASES,
+    Block,
+    Observations,
+    Run,
+    Slot,
+    closed,
+    look_up,
+    make_block,
+)
+from analytics_service.history.catalogue import History
+from analytics_service.history.grid import HOUR
+from analytics_service.history.memory import Key, Loader
+from analytics_service.history.rows import (
+    Buckets,
+    SeriesInfo,
+    read_densities,
+    read_observations,
+    read_series,
+    read_values,
+)
+from analytics_service.history.sample import nothing
+from analytics_service.history.states import State, rows_per_hour
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Head, oldest_change, require_unchanged
+
+# Closed hours are appended to blocks one by one; after a longer pause blocks are read anew.
+_MOST_APPENDED = 48
+# A rewritten history is shown when the blocks that pages needed before are there again, or after this time.
+_RELOAD_SECONDS = 1.0
+
+
+class HistoryReader:
+    """A history as of one head after the other. All histories share a loader and its memory."""
+
+    def __init__(self, store: Store, history: History, loader: Loader) -> None:
+        self.history = history
+        self._store = store
+        self._memory = loader.memory
+        self._loader = loader
+        self._lock = threading.Lock()
+        # The newest state, and the one before: a request may still show that one.
+        self._states: tuple[State, ...] = ()
+
+    def prepare(self, head: Head) -> None:
+        """Have the state of a head at hand before readers are shown it. Called about once a second.
+
+        After a rewrite this waits, for a second at most, until the blocks that were in memory are there again.
+        Superseded when the history is being rewritten.
+        """
+        known = self._states
+        if known and known[0].head == head:
+            self._drop_stale(known)
+            return
+        state = self._advance(head)
+        if not known:
+            self._request([self._key(state, slot) for slot in state.slots()], urgent=False)
+        elif known[0].rewrites != state.rewrites:
+            mine = [key for key in self._memory.keys(self.history.name) if key.rewrite != state.rewrite_of(key.slot)]
+            self._request([self._key(state, key.slot) for key in mine], urgent=True)
+            self._loader.wait(_RELOAD_SECONDS)
+
+    def at(self, head: Head) -> State:
+        """The state of a head. Superseded when a newer one has been asked for in between."""
+        for state in self._states:
+            if state.head == head:
+                return state
+        if self._states and self._states[0].head.runs > head.runs:
+            raise Superseded(f"{head.family} has a newer state.")
+        return self._advance(head)
+
+    def values(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series:
+        """Values (plain decimal text, or null) of some series in each bucket, bucket by bucket.
+
+        Cost: that of the buckets and series; from memory without a query. Superseded when the history was rewritten
+        since the state.
+        """
+        values = self._from_memory(state, ids, buckets) if self._memory.limit else None
+        if values is not None:
+            return values
+        series = {asset_id: state.series[asset_id] for asset_id in ids if asset_id in state.series}
+        values = read_values(self._store, self.history, series, buckets, whole=len(ids) == len(state.series))["value"]
+        require_unchanged(self._store, state.head)
+        return values if series else nothing(len(ids) * buckets.count)["value"]
+
+    def _from_memory(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series | None:
+        """The same from memory; None, and a request for them, when blocks are not there."""
+        begins, until = buckets.begins, buckets.until
+        lookup = look_up(begins, until, state.hours)
+        if lookup is None:
+            return None
+        needed = [self._key(state, run.slot) for run in lookup.runs]
+        blocks = [self._block(key, run, state.first) for key, run in zip(needed, lookup.runs, strict=True)]
+        missing = [key for key, block in zip(needed, blocks, strict=True) if block is None]
+        latest: Observations | None = None
+        if lookup.open_from is not None:
+            latest = self._observations(state, max(lookup.open_from, 0), until)
+            if latest is None and (slot := state.slot_of_observations(max(lookup.open_from, 0))) is not None:
+                missing.append(self._key(state, slot))
+        if missing or (latest is None and lookup.open_from is not None):
+            self._request(missing, urgent=True)
+            return None
+        parts, bucket = [], 0
+        for run, block in zip(lookup.runs, blocks, strict=True):
+            own = None if buckets.carry else begins[bucket : bucket + len(run.hours)]
+            parts.append(_values_of(block, ids, run.hours, own))
+            bucket += len(run.hours)
+        if latest is not None and lookup.open_from is not None:
+            begin = lookup.open_from if buckets.carry else max(lookup.open_from, begins[bucket - 1])
+            before, base = parts[-1][: -len(ids)], parts[-1][-len(ids) :]
+            parts[-1:] = [before, _or_else(latest.last(ids, begin, until)["value"], base)]
+        parts.append(nothing((buckets.count - bucket) * len(ids))["value"])
+        return pl.concat(parts, rechunk=True)
+
+    def _block(self, key: Key, run: Run, first: int) -> Block | None:
+        """The block of a run, if memory has all of its hours; an empty one before the first observation."""
+        if key.slot.end <= first:
+            return _EMPTY
+        block = self._memory.get(key)
+        return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
+
+    def _observations(self, state: State, begin: int, end: int) -> Observations | None:
+        """All single observations between two seconds of an hour, if they are in memory."""
+        if state.tail is not None and state.tail.begin <= begin:
+            return state.tail
+        slot = state.slot_of_observations(begin)
+        found = self._memory.get(self._key(state, slot)) if slot else None
+        return found if isinstance(found, Observations) and found.end >= end else None
+
+    def _advance(self, head: Head) -> State:
+        """Read what is new as of a head."""
+        with self._lock:
+            old = self._states[0] if self._states else None
+            if old is not None and old.head == head:
+                return old
+            series = read_series(self._store, self.history, head.last_observed_at)
+            changed = oldest_change(self._store, old.head, head) if old is not None else None
+            begin = max(closed(head.last_observed_at, 0) - HOUR, 0)
+            if old is None:
+                state = self._anew(head, series, begin, [(0, -1)])
+            elif changed is not None and (
+                changed <= old.newest or head.last_observed_at - old.newest > _MOST_APPENDED * HOUR
+            ):
+                changed = min(changed, old.newest + 1)
+                rewrites = [rewrite for rewrite in old.rewrites if rewrite[1] < changed]
+                state = self._anew(head, series, begin, [*rewrites, (old.rewrites[-1][0] + 1, changed)])
+            else:
+                state = self._appended(old, head, series, begin)
+            require_unchanged(self._store, head)
+            self._states = (state, *self._states[:1])
+            return state
+
+    def _anew(
+        self, head: Head, series: Mapping[str, SeriesInfo], begin: int, rewrites: Sequence[tuple[int, int]]
+    ) -> State:
+        if not self._memory.limit:
+            return State(head, series, (), (), rewrites, None)
+        months, densities = rows_per_hour(read_densities(self._store, self.history), head.last_observed_at)
+        tail = self._read_observations(list(series), begin, head.last_observed_at + 1)
+        return State(head, series, months, densities, rewrites, tail)
+
+    def _appended(self, old: State, head: Head, series: Mapping[str, SeriesInfo], begin: int) -> State:
+        """The state after observations were added to the end; hours that they close are appended to blocks."""
+        tail = old.tail
+        if tail is not None and head.last_observed_at > old.newest:
+            fresh = self._read_observations(list(series), old.newest + 1, head.last_observed_at + 1)
+            tail = tail.followed_by(fresh)
+        state = State(head, series, old.months, old.densities, old.rewrites, tail)
+        if tail is not None and begin > tail.begin:
+            self._append_hours(old, state, tail)
+            self._append_observations(old, state, tail)
+            state = State(head, series, old.months, old.densities, old.rewrites, tail.between(begin, tail.end))
+        return state
+
+    def _append_hours(self, old: State, state: State, tail: Observations) -> None:
+        """Append the hours that were closed between two states to the blocks that end where they begin."""
+        for phase in PHASES:
+            for end in range(closed(old.newest, phase) + HOUR, closed(state.newest, phase) + 1, HOUR):
+                before, slot = (_slot_of_hour(state.hours, hour, phase) for hour in (end - HOUR, end))
+                block = self._memory.get(self._key(state, before))
+                hour = (end - before.begin) // HOUR - 2
+                if not isinstance(block, Block) or block.hours != hour + 1:
+                    break
+                last = {name: block.at(state.ids, [hour], name) for name in block.values.columns}
+                found = tail.last(state.ids, end - HOUR, end)
+                values = pl.DataFrame({name: _or_else(found[name].cast(last[name].dtype), last[name]) for name in last})
+                following = block.followed_by(state.ids, values) if slot == before else Block(state.ids, values)
+                self._memory.put(self._key(state, slot), following)
+
+    def _append_observations(self, old: State, state: State, tail: Observations) -> None:
+        """Append the tail to the block of single observations that ends within it."""
+        slot = state.slot_of_observations(old.newest)
+        block = self._memory.get(self._key(state, slot)) if slot else None
+        if slot and isinstance(block, Observations) and tail.begin <= block.end < slot.end:
+            self._memory.put(
+                self._key(state, slot), block.followed_by(tail).between(block.begin, min(tail.end, slot.end))
+            )
+
+    def _load(self, key: Key) -> Block | Observations | None:
+        """Read a block of the newest state; None when nobody needs it any more."""
+        state, slot = self._states[0], key.slot
+        until = state.newest + 1
+        if key != self._key(state, slot) or slot.begin >= until:
+            return None
+        if slot.single:
+            loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
+        else:
+            begins = range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR)
+            buckets = Buckets(begins, until)
+            values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)
+            loaded = make_block(state.ids, values)
+        require_unchanged(self._store, state.head)
+        return loaded
+
+    def _read_observations(self, ids: Sequence[str], begin: int, end: int) -> Observations:
+        return Observations.of(ids, begin, end, read_observations(self._store, self.history, ids, begin, end))
+
+    def _drop_stale(self, states: tuple[State, ...]) -> None:
+        """Forget blocks of before a rewrite, once nobody is shown them any more."""
+        if len(states) > 1 and states[0].rewrites != states[1].rewrites:
+            keys = self._memory.keys(self.history.name)
+            self._memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
+            self._states = states[:1]
+
+    def _request(self, keys: Sequence[Key], *, urgent: bool) -> None:
+        self._loader.request(keys, self._load, urgent=urgent)
+
+    def _key(self, state: State, slot: Slot) -> Key:
+        return Key(self.history.name, slot, state.rewrite_of(slot))
+
+
+# Stands for the blocks of a time before the first observation.
+_EMPTY = Block([], nothing(0))
+
+
+def _slot_of_hour(hours: int, end: int, phase: int) -> Slot:
+    """The slot of the hour that ends at a unix second."""
+    return Slot(hours, ((end - phase) // HOUR - 1) // hours, phase)
+
+
+def _values_of(
+    block: Block | None, ids: Sequence[str], hours: Sequence[int], begins: Sequence[int] | None
+) -> pl.Series:
+    """Values at the ends of some hours of a block; with `begins` of buckets, only those observed since."""
+    if block is None or not block.ids:
+        return nothing(len(ids) * len(hours))["value"]
+    values = block.at(ids, hours, "value")
+    if begins is None:
+        return values
+    since = pl.Series(begins, dtype=pl.Int64).repeat_by(len(ids)).explode()
+    return values.set((block.at(ids, hours, "observed_at") < since).fill_null(False), None)
+
+
+def _or_else(values: pl.Series, other: pl.Series) -> pl.Series:
+    """Values, and the other ones where there are none."""
+    return values.zip_with(values.is_not_null(), other)

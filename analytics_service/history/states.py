@@ -1,0 +1,94 @@
+"""A history as of one head: its series, and which blocks of memory hold what."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from analytics_service.history.blocks import Observations, Slot, hours_of
+from analytics_service.history.grid import HOUR
+from analytics_service.history.rows import SeriesInfo
+from analytics_service.store.ledger import Head
+
+# Blocks of single observations have at most about so many, some 15 MB, and so many hours.
+_MOST_OBSERVATIONS = 500_000
+_MOST_HOURS = 2048
+
+
+@dataclass(frozen=True)
+class State:
+    """A history as of a head.
+
+    `series` are by asset id in the order of ids. `months` are the begins of UTC months (unix s), and `densities` the
+    rows an hour in each. `rewrites` are numbers of rewrites and the oldest second that each changed, both ascending.
+    `tail` is None where nothing is kept in memory.
+    """
+
+    head: Head
+    series: Mapping[str, SeriesInfo]
+    months: Sequence[int]
+    densities: Sequence[float]
+    rewrites: Sequence[tuple[int, int]]
+    tail: Observations | None
+
+    @property
+    def newest(self) -> int:
+        """The history's newest observation, unix seconds."""
+        return self.head.last_observed_at
+
+    @cached_property
+    def first(self) -> int:
+        """The unix second before which nothing was observed."""
+        return min((one.first_month for one in self.series.values()), default=self.newest + 1)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """Ids of all series."""
+        return list(self.series)
+
+    @cached_property
+    def hours(self) -> int:
+        """Hours of a block."""
+        return hours_of(len(self.series))
+
+    def rewrite_of(self, slot: Slot) -> int:
+        """The number of the last rewrite that may have changed what a slot's block holds."""
+        after = bisect_left(self.rewrites, slot.end, key=lambda rewrite: rewrite[1])
+        return self.rewrites[after - 1][0]
+
+    def slot_of_observations(self, second: int) -> Slot | None:
+        """The slot of single observations that holds a second; None where an hour has too many."""
+        hours = _MOST_HOURS
+        while hours:
+            slot = Slot(hours, second // HOUR // hours, single=True)
+            months = slice(max(bisect_right(self.months, slot.begin) - 1, 0), bisect_left(self.months, slot.end))
+            if max(self.densities[months], default=0) * hours <= _MOST_OBSERVATIONS:
+                return slot
+            hours //= 2
+        return None
+
+    def slots(self) -> list[Slot]:
+        """The slots of whole hours that the history has, the newest first, and then those of single observations."""
+        if not self.series:
+            return []
+        span = self.hours * HOUR
+        newest, oldest = self.newest // span, self.first // span
+        found = [Slot(self.hours, number) for number in range(newest, oldest - 1, -1)]
+        second = self.newest
+        while second >= self.first and (slot := self.slot_of_observations(second)) is not None:
+            found.append(slot)
+            second = slot.begin - 1
+        return found
+
+
+def rows_per_hour(rows: Mapping[str, int], newest: int) -> tuple[list[int], list[float]]:
+    """Begins of months (unix s), and the rows an hour in each."""
+    begins, densities = [], []
+    for month in sorted(rows):
+        begin = datetime(int(month[:4]), int(month[4:]), 1, tzinfo=UTC)
+        end = begin.replace(year=begin.year + begin.month // 12, month=begin.month % 12 + 1)
+        seconds = min(int(end.timestamp()), newest + 1) - int(begin.timestamp())
+        begins.append(int(begin.timestamp()))
+        densities.append(rows[month] * HOUR / max(seconds, HOUR))
+    return begins, densities

@@ -1,1 +1,0 @@
-"""History pages: the bucket grid, sampling rows onto it, encoding points."""

@@ -1,0 +1,1 @@
+"""The newest snapshot of everything, read when it is asked for: what current-state responders see."""

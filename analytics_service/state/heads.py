@@ -1,0 +1,183 @@
+"""The newest heads that readers are shown. A thread looks at the ledger about once a second; no request waits for it.
+
+A family that is being rewritten keeps the head that it had before, until the rewrite has finished (rule 8.4).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from analytics_service.errors import AnalyticsError, NoSnapshot, StoreUnavailable, Superseded
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Head, Ledger, read_ledger
+from analytics_service.store.rewrite import roll_forward
+
+log = logging.getLogger(__name__)
+
+# Seconds between looks; a completed run is seen by all within a second.
+_EVERY = 0.75
+# Seconds between looks while somebody waits for a newer one.
+_HASTE = 0.1
+# How long heads hold while the ledger cannot be read, seconds.
+_LONGEST_OUTAGE = 300.0
+# How long a request waits for the first look, seconds.
+_FIRST_LOOK = 6.0
+Prepare = Callable[[Head], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Heads by family, and the families without one because they are being rewritten."""
+
+    heads: Mapping[str, Head] = field(default_factory=dict)
+    rewritten: frozenset[str] = frozenset()
+
+    def head(self, family: str) -> Head:
+        """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten."""
+        if family in self.heads:
+            return self.heads[family]
+        if family in self.rewritten:
+            raise Superseded(f"{family} is being rewritten.")
+        raise NoSnapshot(f"No snapshot of {family} has been completed yet; the first one may be on its way.")
+
+
+class Heads:
+    """Heads of all families, never much older than a second; while the store is away, up to five minutes.
+
+    The first question starts the thread, so that every worker has its own. Without `every` there is no thread, and
+    `look` is called by whoever wants to know.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        every: float | None = _EVERY,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.clock = clock
+        self._store = store
+        self._every = every
+        self._pause = pause
+        self._prepare: dict[str, list[Prepare]] = {}
+        self._changed = threading.Condition()
+        self._hurry = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._rolling: threading.Thread | None = None
+        self._known: Known | None = None
+        self._looked_at = float("-inf")
+        self._looks = 0
+        self._error: AnalyticsError | None = None
+
+    def before_showing(self, family: str, prepare: Prepare) -> None:
+        """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded."""
+        self._prepare.setdefault(family, []).append(prepare)
+
+    def known(self) -> Known:
+        """The newest heads: the same object until one of them changes. StoreUnavailable when none are recent enough."""
+        known = self._known or self._first()
+        if self.clock() - self._looked_at > _LONGEST_OUTAGE:
+            raise StoreUnavailable("The ledger could not be read for too long.")
+        return known
+
+    def wait(self) -> None:
+        """Return after a further look at the ledger, or after a moment."""
+        if self._every is None:
+            self._pause(_HASTE)
+            self.look()
+            return
+        with self._changed:
+            looks = self._looks
+            self._hurry.set()
+            self._changed.wait_for(lambda: self._looks > looks, timeout=2 * _HASTE)
+
+    def look(self) -> None:
+        """Look at the ledger now, and show what is new. Called by one thread at a time."""
+        begun = self.clock()
+        error: AnalyticsError | None = None
+        ledger = Ledger({})
+        known = self._known
+        try:
+            ledger = read_ledger(self._store)
+            known = self._shown(ledger, known or Known())
+        except AnalyticsError as caught:
+            error = caught
+        with self._changed:
+            self._tell(error)
+            if error is None:
+                # What a slow store says is as old as the question.
+                self._known, self._looked_at = known, begun
+            self._error = error
+            self._looks += 1
+            self._changed.notify_all()
+        self._recover(ledger)
+
+    def _shown(self, ledger: Ledger, before: Known) -> Known:
+        """What readers are shown of a look at the ledger."""
+        heads: dict[str, Head] = {}
+        for family, head in ledger.heads.items():
+            if family not in ledger.open and self._is_prepared(family, head):
+                heads[family] = head
+            elif family in before.heads:
+                heads[family] = before.heads[family]
+        known = Known(heads, frozenset(ledger.heads.keys() - heads.keys()))
+        return before if known == before else known
+
+    def _is_prepared(self, family: str, head: Head) -> bool:
+        try:
+            for prepare in self._prepare.get(family, ()):
+                prepare(head)
+        except Superseded:
+            return False
+        return True
+
+    def _first(self) -> Known:
+        """The outcome of the first look."""
+        if self._every is None:
+            self.look()
+        else:
+            with self._changed:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._watch, args=(self._every,), name="heads", daemon=True)
+                    self._thread.start()
+                self._changed.wait_for(lambda: self._looks, timeout=_FIRST_LOOK)
+        if self._known is None:
+            raise self._error or StoreUnavailable("The ledger has not been read yet.")
+        return self._known
+
+    def _watch(self, every: float) -> None:
+        while True:
+            try:
+                self.look()
+            except Exception:
+                log.exception("The ledger was not looked at")
+            if self._hurry.wait(every):
+                self._hurry.clear()
+                self._pause(_HASTE)
+
+    def _tell(self, error: AnalyticsError | None) -> None:
+        """Log when the ledger cannot be read, and when it can again."""
+        if error is not None and self._error is None:
+            log.warning("The ledger cannot be read: %s", error)
+        elif error is None and self._error is not None:
+            log.info("The ledger can be read again.")
+
+    def _recover(self, ledger: Ledger) -> None:
+        """Roll interrupted rewrites forward, one after the other, beside the looks."""
+        if not ledger.silent or (self._rolling is not None and self._rolling.is_alive()):
+            return
+
+        def roll() -> None:
+            for family, version in ledger.silent:
+                try:
+                    roll_forward(self._store, family, version)
+                except AnalyticsError as error:
+                    log.warning("An interrupted rewrite could not be completed: %s", error)
+
+        if self._every is None:
+            roll()
+        else:
+            self._rolling = threading.Thread(target=roll, name="rewrite", daemon=True)
+            self._rolling.start()

@@ -1,0 +1,4 @@
+-- Was a rewrite announced, and has it finished?
+SELECT count() > 0 AS announced, max(finished) AS finished
+FROM publication
+WHERE version = {version:UInt64}

@@ -1,0 +1,12 @@
+"""Writes to the store what tests start from."""
+
+from collections.abc import Iterable
+
+from analytics_service.market.assets import Asset
+from analytics_service.store.assets import ASSETS, changed_assets
+from analytics_service.store.connection import Store
+
+
+def write_assets(store: Store, assets: Iterable[Asset], version: int) -> None:
+    """Write the definitions that are new or changed."""
+    store.insert(ASSETS, changed_assets(store, assets, version))

@@ -1,0 +1,175 @@
+"""Values from blocks in memory, against a walk over the observations."""
+
+from decimal import Decimal
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics_service.history.blocks import Block, Observations, Slot, closed, hours_of, look_up, make_block
+from analytics_service.history.grid import HOUR
+from analytics_service.history.sample import sample
+from tests import oracle
+from tests.unit.test_sample import rows_of
+
+# A boundary between blocks of a few series, 2018-12-16 08:00 UTC, and some weeks around it.
+BOUNDARY = 210 * hours_of(3) * HOUR
+WEEKS = 21 * 86_400
+
+Seen = list[tuple[int, Decimal]]
+seconds = st.integers(BOUNDARY - WEEKS, BOUNDARY + WEEKS)
+observed = st.lists(st.tuples(seconds, st.decimals(0, 9, places=3)), min_size=1, max_size=9)
+
+
+def block_of(slot: Slot, series: dict[str, Seen], hours: int | None = None) -> Block:
+    """The block as a store with these observations would fill it."""
+    ends = range(slot.begin + HOUR, slot.begin + (slot.hours if hours is None else hours) * HOUR + 1, HOUR)
+    return make_block(list(series), sample(rows_of(list(series.values())), len(series), [0] * len(ends), ends))
+
+
+@given(
+    series=st.dictionaries(st.sampled_from("abc"), observed, min_size=1),
+    start=seconds,
+    length=st.integers(0, WEEKS),
+    zone=st.sampled_from(oracle.ZONES),
+    grain=st.tuples(st.sampled_from("hdw"), st.integers(1, 3)),
+    hours=st.sampled_from([1, 5, 24, hours_of(3)]),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_lookup_finds_the_values_of_the_observations(
+    series: dict[str, Seen], start: int, length: int, zone: str, grain: tuple[str, int], hours: int
+) -> None:
+    """Each bucket's value stands in a block, or, where the page ends within an hour, is refined by what came later."""
+    known = oracle.Oracle(series)
+    end, ids = start + length, list(series)
+    until = min(end, known.newest) + 1
+    grid = oracle.begins(start, end, *grain, zone)
+    lookup = look_up(grid, until, hours)
+    assert lookup is not None
+    found = [block_of(run.slot, series).at(ids, run.hours, "value") for run in lookup.runs]
+    values = pl.concat(found).to_list() if found else []
+    if lookup.open_from is not None:
+        assert until - HOUR < lookup.open_from <= until
+        everything = Observations.of(ids, 0, until, rows_of(list(series.values())))
+        latest = everything.last(ids, lookup.open_from, until)["value"].to_list()
+        base = values[-len(ids) :]
+        values[-len(ids) :] = [new or old for new, old in zip(latest, base, strict=True)]
+    buckets = len(grid) - 1
+    values += [None] * (buckets * len(ids) - len(values))
+    for place, name in enumerate(ids):
+        expected = [point["v"] for point in known.page(name, grid, end, 0, 9999, carry=True)]
+        assert values[place :: len(ids)] == expected
+
+
+@given(
+    before=st.dictionaries(st.sampled_from("abd"), observed, min_size=1),
+    later=st.dictionaries(st.sampled_from("abcd"), observed),
+    hours=st.sampled_from([1, 5, 24, hours_of(3)]),
+    phase=st.sampled_from([0, 2700]),
+    near=st.integers(-2, 1),
+    share=st.floats(0, 1, exclude_max=True),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_block_with_hours_appended_is_the_block_read_anew(
+    before: dict[str, Seen], later: dict[str, Seen], hours: int, phase: int, near: int, share: float
+) -> None:
+    """What is new, also of new series, was observed at or after the end of the last hour that is there."""
+    slot = Slot(hours, BOUNDARY // (hours * HOUR) + near, phase)
+    there = int(share * hours)
+    edge = slot.begin + there * HOUR
+    now = {
+        name: [
+            *(one for one in before.get(name, []) if one[0] < edge),
+            *(one for one in later.get(name, []) if one[0] >= edge),
+        ]
+        for name in sorted({*before, *later})
+    }
+    ends = range(edge + HOUR, slot.end + 1, HOUR)
+    rest = sample(rows_of(list(now.values())), len(now), [0] * len(ends), ends)
+    whole, anew = block_of(slot, before, there).followed_by(list(now), rest), block_of(slot, now)
+    assert (whole.ids, whole.hours) == (list(now), hours)
+    assert whole.values.rows() == anew.values.rows()
+
+
+@given(
+    series=st.dictionaries(st.sampled_from("abc"), observed, min_size=1),
+    begin=seconds,
+    length=st.integers(0, WEEKS),
+    asked=st.permutations("abcx"),
+)
+@settings(max_examples=200, deadline=None)
+def test_observations_tell_the_last_one_between_two_seconds(
+    series: dict[str, Seen], begin: int, length: int, asked: list[str]
+) -> None:
+    observations = Observations.of(list(series), 0, BOUNDARY + WEEKS + 1, rows_of(list(series.values())))
+    found = observations.last(asked, begin, begin + length)
+    for name, value, at in zip(asked, found["value"], found["observed_at"], strict=True):
+        # Of several in one second the last one in the list has the greatest rank.
+        inside = [(second, n) for n, (second, _) in enumerate(series.get(name, [])) if begin <= second < begin + length]
+        if not inside:
+            assert (value, at) == (None, None)
+        else:
+            second, n = max(inside)
+            assert (value, at) == (oracle.text(series[name][n][1]), second)
+
+
+@given(
+    series=st.dictionaries(st.sampled_from("abc"), observed, min_size=1),
+    more=st.dictionaries(st.sampled_from("abcd"), observed),
+    cut=seconds,
+    overlap=st.integers(0, 86_400),
+)
+@settings(max_examples=200, deadline=None)
+def test_observations_go_on_with_later_ones(
+    series: dict[str, Seen], more: dict[str, Seen], cut: int, overlap: int
+) -> None:
+    """What both spans hold counts once."""
+    ids, end = sorted({*series, *more}), BOUNDARY + WEEKS + 1
+    everything = {name: sorted(series.get(name, []) + more.get(name, []), key=lambda one: one[0]) for name in ids}
+
+    def between(names: list[str], begin: int, end: int) -> Observations:
+        rows = rows_of([[one for one in everything[name] if begin <= one[0] < end] for name in names])
+        return Observations.of(names, begin, end, rows)
+
+    early = between([name for name in ids if name in series], 0, cut)
+    # A series that only the later span has is not known to the earlier one.
+    if any(one[0] < cut for name in ids if name not in series for one in everything[name]):
+        return
+    both, whole = early.followed_by(between(ids, max(cut - overlap, 0), end)), between(ids, 0, end)
+    assert (both.begin, both.end, both.seconds.to_list()) == (0, end, whole.seconds.to_list())
+    assert both.last(ids, 0, end).rows() == whole.last(ids, 0, end).rows()
+    shorter = both.between(cut, end)
+    assert (shorter.begin, shorter.end) == (cut, end)
+    assert shorter.seconds.to_list() == [second for second in whole.seconds.to_list() if second >= cut]
+
+
+def test_a_series_that_a_block_does_not_have_has_no_values() -> None:
+    slot = Slot(hours_of(3), 210)
+    block = block_of(slot, {"a": [(BOUNDARY, Decimal(1))]}, 9)
+    assert block.at(["new", "a"], [0, 1], "value").to_list() == [None, "1", None, "1"]
+
+
+def test_a_page_that_ends_within_a_quarter_of_an_hour_is_not_looked_up() -> None:
+    assert look_up([0, 2670], 9999, 24) is None
+
+
+def test_a_page_that_ends_with_an_hour_needs_nothing_later() -> None:
+    lookup = look_up([0, 3600, 7200], 7200, 24)
+    assert lookup is not None
+    assert ([(run.slot, run.hours) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1])], None)
+
+
+def test_a_page_that_ends_one_second_into_a_bucket_is_refined_from_there() -> None:
+    lookup = look_up([0, 3600, 7200, 10800], 7201, 24)
+    assert lookup is not None
+    assert ([(run.slot, run.hours) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1, 1])], 7200)
+
+
+def test_an_hour_is_closed_when_nothing_more_can_be_observed_in_it() -> None:
+    assert [closed(newest, 0) for newest in (3598, 3599, 3600, 7198, 7199)] == [0, 3600, 3600, 3600, 7200]
+    assert [closed(newest, 900) for newest in (3598, 4498, 4499, 4500)] == [900, 900, 4500, 4500]
+
+
+def test_blocks_of_many_series_have_fewer_hours() -> None:
+    hours = {0: 2048, 1: 2048, 128: 2048, 129: 2032, 256: 1024, 1_000: 262, 10**6: 1}
+    assert {series: hours_of(series) for series in hours} == hours
