@@ -1,4 +1,4 @@
-"""How fast price files are imported, beside ClickHouse reading the same file by itself."""
+"""How fast price files are imported, compared with ClickHouse reading the same file by itself."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def _real(store: Store, settings: Settings, folder: Path) -> list[Figure]:
 
 def _generated(store: Store, settings: Settings, folder: Path) -> list[Figure]:
     prices, assets = _generate(folder)
-    # In turns, so that the machine's mood falls on both.
+    # In turns, so that variations of the machine's speed affect both.
     runs = [
         (_import(store, settings, prices, assets, "s"), _timed(store, lambda: store.execute(PEER.format(path=prices))))
         for _ in range(2)

@@ -1,4 +1,4 @@
-"""A million positions: what a snapshot costs, and what a lookup reads by ClickHouse's own count."""
+"""A million positions: the cost of a snapshot, and the rows that a lookup reads as ClickHouse counts them."""
 
 import random
 import statistics
@@ -37,25 +37,25 @@ _LOOKUPS = 200
 
 
 class Crowd(SimulatedSource):
-    """So many addresses of three to four items each, of which every hundredth changes from one snapshot to the next."""
+    """So many addresses with three to four items each; one of a hundred changes from one snapshot to the next."""
 
     def __init__(self, addresses: int) -> None:
         super().__init__("1")
         self.addresses = addresses
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """All of them, made up as they are asked for."""
+        """All positions, made while they are read."""
         tick = int((at - _NOON) / _EVERY)
         return (crowd_position(number, tick) for number in range(self.addresses))
 
 
 def crowd_address(number: int) -> str:
-    """An address, in no order that the number would tell."""
+    """An address; its order is independent of the number's."""
     return "0x" + sha256(str(number).encode()).hexdigest()[:40]
 
 
 def crowd_position(number: int, tick: int) -> Position:
-    """A position that changes when `tick` comes round to its number."""
+    """A position that changes in one of a hundred ticks, which depends on its number."""
     changes = (tick + 99 - number % 100) // 100
     assets = [f"token;0x{(number + offset) % 30:040x}" for offset in range(3)]
     account = Account(0, (Holding(assets[0], 10**18 + number),), (Holding(assets[1], 10**6 * number + changes),))
@@ -93,7 +93,7 @@ def _measured(store: Store, own: Client, addresses: int) -> Iterator[Figure]:
 
 
 def snapshot(store: Store, source: Crowd, tick: int) -> float:
-    """Seconds that the snapshot of a tick takes, with making the positions up."""
+    """Seconds that the snapshot of a tick takes, including making the positions."""
     begun = time.perf_counter()
     run_once(JOBS["positions"], source, store, _NOON + tick * _EVERY)
     return time.perf_counter() - begun
@@ -113,7 +113,7 @@ def _lookups(store: Store, addresses: int) -> float:
 
 
 def _read_rows(own: Client, since: datetime) -> tuple[float, int]:
-    """The median and the most of what ClickHouse says the lookups since an instant have read."""
+    """The median and the greatest number of rows that lookups since an instant have read, as ClickHouse logged them."""
     own.command("SYSTEM FLUSH LOGS")
     answer = own.query(
         """

@@ -1,4 +1,4 @@
-"""What the jobs' snapshots cost: prices of 1,000 assets, and positions of 100,000 accounts of which 1 % changed."""
+"""The cost of snapshots: prices of 1,000 assets, and positions of 100,000 accounts of which 1 % changed."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _MOST_SECONDS = 5
 
 
 class Exchange(SimulatedSource):
-    """So many assets, each of another price at every tick."""
+    """So many assets, each with a different price at every tick."""
 
     def __init__(self, count: int) -> None:
         super().__init__("1")
@@ -42,7 +42,7 @@ class Exchange(SimulatedSource):
 
 
 def run(bench: Bench) -> Iterator[Figure]:
-    """Medians of ticks that follow a first one, with what the source takes to make its answers up."""
+    """Medians of ticks after the first one, including the time that the source takes."""
     with bench.database("ticks") as settings, closing(Store(settings)) as store:
         exchange, crowd = Exchange(_ASSETS), Crowd(_ADDRESSES)
         prices = [_prices(store, exchange, tick) for tick in range(_TICKS)]

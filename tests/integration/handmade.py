@@ -1,4 +1,4 @@
-"""A protocol put together by hand: a source that says exactly what a test lays down."""
+"""A source that answers exactly what a test defines, and a protocol made by hand for it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,13 +33,13 @@ FINEST = Decimal("0.000000000000000001")
 
 
 def market(asset_id: str, lend: LendMarket | None = None, apr: str | None = None) -> Market:
-    """A market with debt at a rate, where one is given, and no collateral."""
+    """A market without collateral, and with debt where a rate is given."""
     debt = None if apr is None else debt_market(Decimal(apr))
     return Market(asset_id, lend, None, debt)
 
 
 def debt_market(apr: Decimal = Decimal("0.1"), balance: int = 10**36, shares: int = 10**36 - 1) -> DebtMarket:
-    """Debt with nothing special about its rules."""
+    """Debt with ordinary rules."""
     config = DebtConfig(True, None, Decimal("0.95"), Decimal("0.2"))
     return DebtMarket(config, apr, balance, shares, NOON, Decimal("12345678901234567890.123456789012345678"))
 
@@ -151,7 +151,7 @@ class HandMade(Source):
         return self.config_
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """Events of the interval; `asked` remembers the call."""
+        """Events of the interval; the call is added to `asked`."""
         self.asked.append((after, until))
         return self._answer([event for event in self.events_ if after < event.at <= until])
 

@@ -1,4 +1,4 @@
-"""Imports made for a test, and ways to see what they left in ClickHouse."""
+"""Imports made for a test, and ways to see what they wrote into ClickHouse."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Observations = dict[tuple[str, int], Decimal]
 
 @dataclass
 class Progress:
-    """A reporter that remembers, and may do something at the first batch that is written."""
+    """A reporter that records progress, and may do something when the first batch is written."""
 
     at_first_batch: Callable[[], None] = lambda: None
     stages: list[tuple[str, int]] = field(default_factory=list)
@@ -56,13 +56,13 @@ def prices_file(folder: Path, rows: Sequence[Row], name: str = "prices.csv") -> 
 def run(
     store: Store, *files: Path, skip_invalid: bool = False, reporter: Progress | None = None, **others: object
 ) -> Summary:
-    """Import files with the three assets, which stand beside them."""
+    """Import files with the three assets, from a file beside them."""
     request = Request(PRICES, files, assets_file(files[0].parent), skip_invalid=skip_invalid)
     return import_files(store, request, NOW, reporter or Progress(), **others)  # type: ignore[arg-type]
 
 
 def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:
-    """Rows by a way into the tables that the service's own code has no part in."""
+    """The rows of a query, read independently of the service's own code."""
     with clickhouse.client(settings) as client:
         return [tuple(row) for row in client.query(sql).result_rows]
 
@@ -81,7 +81,7 @@ CONTENTS = {
 
 
 def contents(settings: Settings) -> dict[str, list[tuple[object, ...]]]:
-    """All values of all tables; versions are instants of writing."""
+    """All values of all tables except versions, which are instants of writing."""
     return {name: query(settings, sql) for name, sql in CONTENTS.items()}
 
 
@@ -94,5 +94,5 @@ def many(count: int, years: int, seed: int) -> list[Row]:
 
 
 def outcome(*imports: Sequence[Row]) -> Observations:
-    """What rows leave when each takes the place of an earlier one."""
+    """The observations that remain when each row replaces an earlier one for the same asset and second."""
     return {(asset, second): Decimal(price) for rows in imports for asset, second, price in rows}

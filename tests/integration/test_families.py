@@ -58,7 +58,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[Client]:
-    """A way into the tables that the service's own code has no part in."""
+    """Access to the tables that is independent of the service's own code."""
     with clickhouse.client(settings) as own:
         yield own
 
@@ -75,8 +75,8 @@ def contents(client: Client, without: Sequence[str] = ()) -> dict[str, list[list
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
-def test_a_snapshot_that_is_written_twice_stands_there_once(job: Job, store: Store, client: Client) -> None:
-    """As when two schedulers race for an instant: both have found it missing. Only versions and notices may differ."""
+def test_a_snapshot_that_is_written_twice_is_stored_once(job: Job, store: Store, client: Client) -> None:
+    """As when two schedulers find the same instant missing. Only versions and announcements may differ."""
     source = HandMade(positions_=[POSITION])
     found = [job.collect(Batch(job.family, source, store, [NOON])) for _ in range(2)]
     tables = []
@@ -89,7 +89,7 @@ def test_a_snapshot_that_is_written_twice_stands_there_once(job: Job, store: Sto
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
-def test_a_snapshot_that_died_before_its_ledger_row_is_not_there(job: Job, store: Store, settings: Settings) -> None:
+def test_a_snapshot_without_its_ledger_row_is_not_shown(job: Job, store: Store, settings: Settings) -> None:
     with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
         run_once(job, HandMade(positions_=[POSITION]), broken, NOON)
     with pytest.raises(NoSnapshot):
@@ -97,7 +97,7 @@ def test_a_snapshot_that_died_before_its_ledger_row_is_not_there(job: Job, store
 
 
 def test_a_head_moves_only_when_its_snapshot_is_complete(store: Store, settings: Settings) -> None:
-    """The next snapshot's rows are written, but readers that go by the head get the one before."""
+    """The next snapshot's rows are written, but readers follow the head, which is the one before."""
     run_once(JOBS["markets"], HandMade(), store, NOON)
     with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
         run_once(JOBS["markets"], HandMade(markets_=[market("token;new", apr="0.5")]), broken, NOON + MINUTE)
@@ -116,7 +116,7 @@ def test_the_protocol_token_comes_back_exactly(store: Store) -> None:
     assert read_arrangements(store, SECOND) == list(ARRANGEMENTS)
 
 
-def test_a_view_knows_whose_unlock_arrangements_are_whose(store: Store) -> None:
+def test_a_view_has_the_unlock_arrangements_of_each_address(store: Store) -> None:
     run_once(JOBS["ptoken"], HandMade(), store, NOON)
     view = Views(store, FreshHeads(store)).newest()
     assert view.arrangements_of(ARRANGEMENTS[0].address) == list(ARRANGEMENTS[:2])
@@ -131,7 +131,7 @@ def test_swap_contracts_come_back_exactly(store: Store) -> None:
     assert read_contract(store, "0x" + "f" * 40, SECOND) is None
 
 
-def test_a_contract_that_is_gone_is_gone(store: Store) -> None:
+def test_a_contract_without_rows_in_a_snapshot_does_not_exist_at_it(store: Store) -> None:
     first, second = SWAPS
     run_once(JOBS["routes"], HandMade(), store, NOON)
     run_once(JOBS["routes"], HandMade(swaps_=[SwapContract(first.address, {"uatom": ("ahel",)})]), store, NOON + MINUTE)
@@ -139,7 +139,7 @@ def test_a_contract_that_is_gone_is_gone(store: Store) -> None:
     assert read_contract(store, first.address, SECOND + 60) == SwapContract(first.address, {"uatom": ("ahel",)})
 
 
-def test_a_reader_gets_the_snapshot_it_asks_for(store: Store) -> None:
+def test_a_reader_gets_the_snapshot_that_it_names(store: Store) -> None:
     """A market that is delisted a minute later is still there in the earlier snapshot."""
     run_once(JOBS["markets"], HandMade(), store, NOON)
     run_once(JOBS["markets"], HandMade(markets_=MARKETS[1:]), store, NOON + MINUTE)
@@ -171,7 +171,7 @@ def lent(principal: int, receipts: int) -> list[Market]:
     return [market("token;a", LendMarket(Decimal(0), principal, receipts))]
 
 
-def test_interest_paid_is_what_receipts_earned_so_far(store: Store) -> None:
+def test_interest_paid_is_what_receipts_have_earned_so_far(store: Store) -> None:
     """1000 receipts are worth 1100 at first: 100. At a ratio of 1.2 they earn 100 more, though 500 were redeemed since;
     the 500 left earn 50 up to a ratio of 1.3. A fall of the ratio takes nothing back, and an empty market adds nothing.
     """
@@ -183,7 +183,7 @@ def test_interest_paid_is_what_receipts_earned_so_far(store: Store) -> None:
     assert paid == [100, 200, 250, 250, 250]
 
 
-def test_a_protocol_without_markets_is_a_source_error(store: Store) -> None:
+def test_a_source_without_markets_is_an_error(store: Store) -> None:
     for name in ("markets", "rates"):
         with pytest.raises(SourceError, match="no markets"):
             run_once(JOBS[name], HandMade(markets_=[]), store, NOON)
@@ -191,7 +191,7 @@ def test_a_protocol_without_markets_is_a_source_error(store: Store) -> None:
 
 @pytest.mark.parametrize("name", ["markets", "ptoken", "positions", "routes"])
 def test_an_older_snapshot_of_a_family_without_history_is_not_taken(name: str, store: Store, client: Client) -> None:
-    """As when a scheduler begins with the last whole minute, and someone took a snapshot since."""
+    """As when a scheduler begins with the last whole minute, after someone took a later snapshot."""
     source = HandMade(positions_=[POSITION])
     run_once(JOBS[name], source, store, NOON + MINUTE)
     before = contents(client)
@@ -207,16 +207,15 @@ def test_a_family_without_history_is_not_backfilled(name: str, store: Store) -> 
 
 
 def test_amounts_beyond_128_bits_can_be_summed_in_sql(store: Store, client: Client) -> None:
-    """HUGE of one market and 10^36 of another."""
+    """HUGE in one market and 10^36 in another."""
     run_once(JOBS["markets"], HandMade(), store, NOON)
     assert client.query("SELECT toString(sum(balance)) FROM market_debt").result_rows == [(str(HUGE + 10**36),)]
 
 
-def test_the_simulated_snapshot_of_an_instant_written_twice_leaves_all_tables_alike(
-    store: Store, client: Client
-) -> None:
-    """Every job twice; then once more as if its ledger row were not there. Versions, and with them the counts of rows
-    that were written and of runs, are all that may differ, beside notices.
+def test_a_simulated_snapshot_that_is_written_twice_leaves_all_tables_equal(store: Store, client: Client) -> None:
+    """Every job twice, then once more as if its ledger row did not exist.
+
+    Besides announcements only versions may differ, and with them the counts of rows that were written and of runs.
     """
     source = SimulatedSource("1")
     for job in JOBS.values():
@@ -249,7 +248,7 @@ def test_the_simulated_protocol_comes_back_exactly(store: Store) -> None:
 
 
 def in_order(position: Position) -> Position:
-    """The position with its parts in one order; sources may tell them in any."""
+    """The position with its parts in one order; sources may have them in any."""
     return replace(
         position,
         accounts=tuple(

@@ -1,4 +1,4 @@
-"""Imports that are disturbed: ClickHouse dies, or the import does."""
+"""Imports during which ClickHouse or the import itself dies."""
 
 import logging
 import os
@@ -50,7 +50,7 @@ def flaky(settings: Settings, failures: int) -> Store:
 
 
 @pytest.mark.usefixtures("store")
-def test_an_insert_that_failed_is_sent_again_and_counted_once(settings: Settings, tmp_path: Path) -> None:
+def test_a_failed_insert_is_sent_again_and_counted_once(settings: Settings, tmp_path: Path) -> None:
     pauses: list[float] = []
     path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2")])
     with closing(flaky(settings, failures=3)) as store:
@@ -61,7 +61,7 @@ def test_an_insert_that_failed_is_sent_again_and_counted_once(settings: Settings
 
 
 @pytest.mark.usefixtures("store")
-def test_an_import_gives_up_after_half_a_minute_and_says_how_to_go_on(settings: Settings, tmp_path: Path) -> None:
+def test_an_import_gives_up_after_half_a_minute_and_tells_how_to_go_on(settings: Settings, tmp_path: Path) -> None:
     pauses: list[float] = []
     path = prices_file(tmp_path, [(IDS[0], 100, "1")])
     with (
@@ -98,7 +98,7 @@ def clean_import(settings: Settings, path: Path) -> dict[str, list[tuple[object,
 def test_an_import_survives_the_death_of_clickhouse(
     mortal: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # What they log holds on to open connections, pytest keeps it, and the server would wait for them when it stops.
+    # Their log records hold open connections, which pytest keeps, and which the server would wait for when it stops.
     for logger in ("clickhouse_connect", "urllib3"):
         caplog.set_level(logging.CRITICAL, logger)
     rows = many(50_000, 12, seed=4)
@@ -156,11 +156,11 @@ def test_an_import_killed_half_way_and_run_again_ends_in_the_same_state(
     assert {name.rpartition("_staging_")[0] for name in left} == tables
     assert run(store, path).written == len(outcome(rows))
     assert contents(settings) == clean_import(settings, path)
-    # They may belong to an import that is under way; only a day later that would be a wonder.
+    # They may belong to an import in progress. After a day no import can be, and they are dropped.
     assert staged(settings) == left
 
 
-def test_only_what_imports_have_staged_is_dropped(store: Store, settings: Settings) -> None:
+def test_only_staging_tables_of_imports_are_dropped(store: Store, settings: Settings) -> None:
     others = {"dbt_staging_1", "price_staging_x", "`my_staging_x-1`"}
     ours = {"price_staging_17", "price_rollup_staging_17", "price_rollup_view_staging_17"}
     for name in others | ours:
@@ -172,6 +172,6 @@ def test_only_what_imports_have_staged_is_dropped(store: Store, settings: Settin
 
 
 def staged(settings: Settings) -> set[str]:
-    """Tables with a name like those of imports."""
+    """Tables with names like those of staging tables."""
     sql = "SELECT name FROM system.tables WHERE database = currentDatabase() AND position(name, '_staging_') > 0"
     return {str(name) for (name,) in query(settings, sql)}

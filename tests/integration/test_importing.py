@@ -1,4 +1,4 @@
-"""Imports of price files into ClickHouse: what they leave there, and what they say they did."""
+"""Imports of price files into ClickHouse: what they write, and what they report."""
 
 import csv
 import gzip
@@ -36,7 +36,7 @@ from tests.integration.imports import (
 from tests.stored import write_assets
 
 
-def test_an_import_says_what_it_read_wrote_replaced_and_rejected(
+def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     first = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2"), (IDS[0], 100, "3")])
@@ -56,7 +56,7 @@ def test_an_import_says_what_it_read_wrote_replaced_and_rejected(
     ]
 
 
-def test_one_ledger_row_stands_for_an_import(store: Store, settings: Settings, tmp_path: Path) -> None:
+def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, tmp_path: Path) -> None:
     files = [prices_file(tmp_path, [(IDS[0], second, "1")], f"{second}.csv") for second in (200, 100, 10**9)]
     run(store, *files)
     rows = query(
@@ -94,7 +94,7 @@ def test_a_bad_row_stops_the_import_before_anything_is_written(
     assert sorted(tmp_path.iterdir()) == sorted([good, bad, tmp_path / "assets.csv"])
 
 
-def test_a_file_in_the_wrong_unit_is_refused_also_when_bad_rows_are_skipped(
+def test_a_file_in_the_wrong_unit_is_refused_even_when_bad_rows_are_skipped(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     good = prices_file(tmp_path, [(IDS[0], 100, "1"), ("x", 100, "1")], "good.csv")
@@ -170,7 +170,7 @@ def test_the_later_line_wins_and_the_later_file_over_the_earlier(
 
 
 def cells(rows: Observations) -> set[tuple[object, ...]]:
-    """The last observation in each cell of each width, by walking all observations in order of time."""
+    """The last observation in each cell of each width, found by walking all observations in order of time."""
     last: dict[tuple[object, ...], tuple[object, ...]] = {}
     for (asset, second), price in sorted(rows.items(), key=lambda item: item[0][1]):
         at = datetime.fromtimestamp(second, UTC)
@@ -211,7 +211,7 @@ def test_rollups_hold_the_last_price_of_each_cell_after_repeats_and_corrections(
 
 
 @pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")
-def test_real_prices_arrive_as_python_reads_them(store: Store, settings: Settings) -> None:
+def test_real_prices_are_stored_as_python_reads_them(store: Store, settings: Settings) -> None:
     folder = Path(os.environ["ANALYTICS_TEST_DATA"])
     prices, assets = folder / "prices_hourly.csv.gz", folder / "assets.csv"
     with assets.open(newline="") as lines:

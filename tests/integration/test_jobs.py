@@ -1,4 +1,4 @@
-"""Jobs and what they leave in ClickHouse."""
+"""Jobs, and what they write into ClickHouse."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("store")
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[Client]:
-    """A way into the tables that the service's own code has no part in."""
+    """Access to the tables that is independent of the service's own code."""
     with clickhouse.client(settings) as own:
         yield own
 
@@ -49,7 +49,7 @@ def contents(client: Client) -> dict[str, Sequence[Sequence[object]]]:
 
 
 def stored_prices(client: Client, at: datetime) -> dict[str, Decimal]:
-    """The prices observed at an instant, by asset."""
+    """The prices stored for an instant, by asset."""
     query = "SELECT asset_id, price FROM price FINAL WHERE observed_at = {at:DateTime('UTC')}"
     rows = client.query(query, parameters={"at": at}).result_rows
     return {row[0]: row[1] for row in rows}
@@ -64,7 +64,7 @@ def filled(store: Store, start: datetime, end: datetime) -> int:
     return backfill(PRICES, SOURCE, store, multiples(start, end, HOUR))
 
 
-def test_a_run_stores_what_the_source_says(store: Store, client: Client) -> None:
+def test_a_run_stores_the_prices_and_assets_of_the_source(store: Store, client: Client) -> None:
     run_once(PRICES, SOURCE, store, NOON)
     assert stored_prices(client, NOON) == quoted_prices(NOON)
     assert list(read_assets(store).values()) == sorted(SOURCE.assets(NOON), key=lambda asset: asset.id)
@@ -72,7 +72,7 @@ def test_a_run_stores_what_the_source_says(store: Store, client: Client) -> None
 
 
 def test_backfilling_twice_changes_nothing(store: Store, client: Client) -> None:
-    """From 12:00 to 12:00 the next day there are 25 whole hours, of 13 prices each."""
+    """From 12:00 to 12:00 the next day there are 25 whole hours, with 13 prices each."""
     assert filled(store, NOON, NOON + 24 * HOUR) == 25
     before = contents(client)
     assert len(before["price"]) == 25 * 13
@@ -87,7 +87,7 @@ def test_a_wider_backfill_adds_only_what_is_missing(store: Store) -> None:
     assert completed(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_400) == every_hour
 
 
-def test_history_that_was_backfilled_joins_live_history_without_a_jump(store: Store, client: Client) -> None:
+def test_backfilled_history_continues_in_live_history_without_a_jump(store: Store, client: Client) -> None:
     filled(store, NOON - 3 * HOUR, NOON)
     assert run_once(PRICES, SOURCE, store, NOON) is Outcome.ALREADY_DONE
     minute_later = NOON + timedelta(minutes=1)
@@ -104,7 +104,7 @@ def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client
 
 
 @pytest.mark.parametrize("table", ["asset", "price", "snapshot"])
-def test_a_run_that_dies_half_way_shows_nothing_and_running_it_again_repairs_it(
+def test_a_run_that_dies_half_way_shows_nothing_and_can_be_run_again(
     table: str, store: Store, settings: Settings, client: Client
 ) -> None:
     with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
@@ -118,7 +118,7 @@ def test_a_run_that_dies_half_way_shows_nothing_and_running_it_again_repairs_it(
     assert len(contents(client)["asset"]) == len(SOURCE.assets(NOON))
 
 
-def test_a_backfill_that_dies_half_way_goes_on_where_it_was(store: Store, client: Client) -> None:
+def test_a_backfill_that_dies_half_way_continues_where_it_was(store: Store, client: Client) -> None:
     """A batch is 500 instants; of 700 hours it dies after the first batch."""
 
     def die(_: int) -> None:
@@ -131,7 +131,7 @@ def test_a_backfill_that_dies_half_way_goes_on_where_it_was(store: Store, client
 
 
 class MeetingSource(SimulatedSource):
-    """Answers only when two runs are under way."""
+    """Answers only when two runs are in progress."""
 
     def __init__(self) -> None:
         super().__init__("1")
@@ -159,7 +159,7 @@ def test_two_schedulers_that_race_for_an_instant_leave_one_snapshot(
 
 
 class RenamingSource(SimulatedSource):
-    """A protocol that gave its first asset another name at NOON, and took its last one off its list."""
+    """A protocol that renames its first asset and delists its last one at NOON."""
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         first, *others, last = super().assets(at)
@@ -168,7 +168,7 @@ class RenamingSource(SimulatedSource):
         return [replace(first, name="New Name"), *others]
 
 
-def test_a_backfill_of_the_past_adds_assets_but_redefines_none(store: Store) -> None:
+def test_a_backfill_of_the_past_adds_assets_and_redefines_none(store: Store) -> None:
     source = RenamingSource("1")
     first, *_, last = SOURCE.assets(NOON)
     run_once(PRICES, source, store, NOON)

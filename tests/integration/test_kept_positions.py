@@ -1,4 +1,4 @@
-"""Positions in memory: they answer what the store would, for the one snapshot that they hold."""
+"""Positions in memory: they are those of the store, for the one snapshot that memory holds."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ ADDRESSES = [f"0x{n:040x}" for n in range(20)]
 
 @pytest.fixture
 def watched(settings: Settings, store: Store) -> Iterator[WatchedStore]:
-    """A second store on the first one's database."""
+    """A second store on the same database."""
     watched = WatchedStore(settings)
     yield watched
     watched.close()
@@ -31,7 +31,7 @@ def at_once(work: Callable[[], None]) -> None:
 
 
 def kept(store: Store, worth: int = 1, most_items: int = 10_000) -> KeptPositions:
-    """In parts of three addresses, read by the lookup itself that finds them missing."""
+    """Positions in parts of three addresses, loaded by the lookup that finds them missing."""
     return KeptPositions(store, worth, most_items, chunk=3, later=at_once)
 
 
@@ -39,10 +39,10 @@ def head(store: Store) -> Head:
     return read_heads(store)["positions"]
 
 
-def test_memory_answers_what_was_stored_however_states_follow_each_other(
+def test_memory_has_what_was_stored_however_states_follow_each_other(
     store: Store, watched: WatchedStore, settings: Settings
 ) -> None:
-    """Ten snapshots of twenty addresses, each of them absent now and then; every third time a run dies before."""
+    """Ten snapshots of twenty addresses, each of which is absent now and then; a run dies before every third one."""
     draw = random.Random(5)
     positions = kept(watched)
     state: dict[str, Position] = {}
@@ -63,14 +63,14 @@ def test_memory_answers_what_was_stored_however_states_follow_each_other(
         assert watched.queries.total() == queries
 
 
-def test_everything_an_item_can_be_comes_back_from_memory(store: Store, watched: WatchedStore) -> None:
+def test_every_kind_of_item_comes_back_from_memory(store: Store, watched: WatchedStore) -> None:
     run(store, 0, RICH, POOR)
     positions = kept(watched)
     assert [positions.read(ALICE, head(store)) for _ in range(2)] == [RICH, RICH]
     assert positions.read(BOB, head(store)) == POOR
 
 
-def test_lookups_go_to_the_store_until_they_are_many(store: Store, watched: WatchedStore) -> None:
+def test_the_first_lookups_go_to_the_store(store: Store, watched: WatchedStore) -> None:
     run(store, 0, RICH)
     positions = kept(watched, worth=3)
     spent = []
@@ -92,7 +92,7 @@ def test_more_positions_than_fit_stay_in_the_store(store: Store, watched: Watche
 
 
 def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: Store, watched: WatchedStore) -> None:
-    """Of two requests at once one may still hold the head before."""
+    """One of two concurrent requests may still have the previous head."""
     run(store, 0, RICH)
     before = head(store)
     run(store, 1, replace(RICH, unclaimed=100))
@@ -103,8 +103,8 @@ def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: S
         assert positions.read(ALICE, before) == RICH
 
 
-def test_what_could_not_be_read_ahead_is_not_missed(store: Store, watched: WatchedStore) -> None:
-    """ClickHouse goes away while memory is renewed, and comes back."""
+def test_positions_that_could_not_be_loaded_come_from_the_store(store: Store, watched: WatchedStore) -> None:
+    """ClickHouse is away while memory is renewed, and comes back."""
     run(store, 0, RICH)
     positions = kept(watched)
     positions.read(ALICE, head(store))
@@ -117,8 +117,8 @@ def test_what_could_not_be_read_ahead_is_not_missed(store: Store, watched: Watch
     assert positions.read(BOB, head(store)) == POOR
 
 
-def test_memory_begins_anew_when_the_store_has_gone_back(store: Store, watched: WatchedStore) -> None:
-    """A backup is put back whose newest snapshot is older than the one in memory; the next one finds no change."""
+def test_memory_is_loaded_anew_after_a_backup_was_restored(store: Store, watched: WatchedStore) -> None:
+    """The newest snapshot of the backup is older than the one in memory, and the next snapshot finds no change."""
     run(store, 0, RICH)
     tables = ("position", "position_digest", "snapshot", "snapshot_head")
     for table in tables:

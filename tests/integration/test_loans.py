@@ -1,4 +1,4 @@
-"""Loans: cumulative sums that are exact in whatever order snapshots are taken."""
+"""Loans: cumulative sums are exact in whatever order snapshots are taken."""
 
 import random
 from contextlib import closing
@@ -41,19 +41,19 @@ EVENTS = [
     event("repaid", 0.8, "5000", kind=EventKind.REPAY),
     event("fourth", 1.5, "0.000000000000000001"),
 ]
-# By hand: what the events above come to at noon, one minute and two minutes later.
+# Worked out by hand: the sums of the events above at noon, one minute and two minutes later.
 AT_NOON = Decimal("1000000010.000000000000000001")
 TOTALS = [AT_NOON, AT_NOON + 100, AT_NOON + 100 + FINEST]
 
 
 def run(source: HandMade, store: Store, minutes: int) -> Loans:
-    """Take the snapshot some minutes after noon; what all loans came to then."""
+    """Take the snapshot of some minutes after noon, and return its cumulative loans."""
     run_once(JOB, source, store, NOON + minutes * MINUTE)
     return read_loans(store, SECOND + 60 * minutes)
 
 
 def totals(store: Store, *minutes: int) -> list[Decimal]:
-    """The totals that the snapshots say."""
+    """The totals of the snapshots of some minutes after noon."""
     return [read_loans(store, SECOND + 60 * minute).total for minute in minutes]
 
 
@@ -65,7 +65,7 @@ def test_loans_add_up_from_the_first_one_by_asset_and_in_all(store: Store) -> No
     assert totals(store, 0, 1, 2) == TOTALS
 
 
-def test_the_source_is_asked_only_for_events_it_has_not_told(store: Store) -> None:
+def test_the_source_is_asked_only_for_new_events(store: Store) -> None:
     source = HandMade(events_=EVENTS)
     run(source, store, 0)
     run(source, store, 2)
@@ -74,15 +74,15 @@ def test_the_source_is_asked_only_for_events_it_has_not_told(store: Store) -> No
 
 
 def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) -> None:
-    """Minute 2 stands there; then minutes -1 to 3 are filled, so 0 and 1 from what is stored."""
+    """Minute 2 is stored; then minutes -1 to 3 are filled, 0 and 1 of them from stored events."""
     source = HandMade(events_=EVENTS)
     run(source, store, 2)
     assert backfill(JOB, source, store, multiples(NOON - MINUTE, NOON + 3 * MINUTE, MINUTE)) == 4
     assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
 
 
-def test_the_same_in_any_order_and_with_any_repeats(store: Store) -> None:
-    """Random events and snapshots, against plain sums."""
+def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store) -> None:
+    """Random events and snapshots, compared with plain sums."""
     draw = random.Random(5)
     assets = ["token;a", "token;b", "token;c"]
     events = [
@@ -109,7 +109,7 @@ def test_the_same_in_any_order_and_with_any_repeats(store: Store) -> None:
 
 
 @pytest.mark.parametrize("table", ["event", "loans_originated", "flash_loan_volume", "snapshot"])
-def test_a_run_that_died_counts_nothing_twice(table: str, store: Store, settings: Settings) -> None:
+def test_nothing_counts_twice_after_a_run_that_died(table: str, store: Store, settings: Settings) -> None:
     source = HandMade(events_=EVENTS)
     run(source, store, 0)
     with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
@@ -121,7 +121,7 @@ def test_a_run_that_died_counts_nothing_twice(table: str, store: Store, settings
 
 
 def test_an_event_within_a_second_counts_from_the_next_one(store: Store) -> None:
-    """Half a second after noon: not in noon's snapshot, which was taken before, but in the next."""
+    """Half a second after noon: not in the snapshot of noon, which was taken before, but in the next one."""
     source = HandMade(events_=[event("late", 0.5 / 60, "3")])
     run(source, store, 0)
     run(source, store, 2)
@@ -133,14 +133,14 @@ def test_an_asset_that_can_be_borrowed_has_a_history_before_its_first_loan(store
     assert run(HandMade(markets_=MARKETS), store, 0).by_asset == {"token;a": Decimal(0), "token;b": Decimal(0)}
 
 
-def test_histories_answer_the_total_and_each_asset(store: Store) -> None:
+def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> None:
     run(HandMade(events_=EVENTS), store, 0)
     run(HandMade(events_=EVENTS), store, 2)
     found = read_latest(store, LOANS, [TOTAL, "token;b"], SECOND + 3600)
     assert found == {TOTAL: (TOTALS[2], NOON + 2 * MINUTE), "token;b": (Decimal(100), NOON + 2 * MINUTE)}
 
 
-def test_the_family_is_as_new_as_its_snapshot_though_nothing_happened(store: Store) -> None:
+def test_the_family_is_as_new_as_its_snapshot_even_without_events(store: Store) -> None:
     run(HandMade(events_=EVENTS), store, 2)
     run(HandMade(events_=EVENTS), store, 9)
     assert read_heads(store)["loans"].last_observed_at == SECOND + 9 * 60

@@ -1,4 +1,4 @@
-"""Positions: what changed is written, what closed is marked, and a lookup reads one address."""
+"""Positions: changed items are written, closed ones are marked, and a lookup reads one address."""
 
 import random
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ POOR = Position(BOB, lends=(LendPosition("native;x", 1, 1),))
 
 
 def run(store: Store, minute: int, *positions: Position) -> None:
-    """Take the snapshot of a minute after noon, in which there are these positions."""
+    """Take the snapshot of a minute after noon, with these positions."""
     run_once(JOB, HandMade(positions_=positions), store, NOON + minute * MINUTE)
 
 
@@ -67,7 +67,7 @@ def read(store: Store, minute: int, address: str = ALICE) -> Position:
 
 
 class Written:
-    """How many rows of items the snapshot of a minute after noon wrote."""
+    """Counts the rows of items that the snapshot of a minute after noon wrote."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -80,7 +80,7 @@ class Written:
 
 @pytest.fixture
 def written(settings: Settings) -> Iterator[Written]:
-    """Counts with a client that the service's own code has no part in."""
+    """Counts with a client that is independent of the service's own code."""
     with clickhouse.client(settings) as client:
         yield Written(client)
 
@@ -118,8 +118,8 @@ def test_only_what_changed_is_written(store: Store, written: Written) -> None:
     assert read(store, 0) == RICH
 
 
-def test_what_closed_is_marked_and_gone(store: Store, written: Written) -> None:
-    """An account is closed with its two debts; then everything of the address is."""
+def test_closed_items_are_marked_and_gone(store: Store, written: Written) -> None:
+    """An account is closed with its two debts, then everything of the address."""
     run(store, 0, RICH, POOR)
     fewer = replace(RICH, accounts=RICH.accounts[:2])
     run(store, 1, fewer, POOR)
@@ -134,7 +134,7 @@ def test_what_closed_is_marked_and_gone(store: Store, written: Written) -> None:
     assert read(store, 0) == RICH
 
 
-def test_what_closed_may_open_again(store: Store) -> None:
+def test_closed_items_may_open_again(store: Store) -> None:
     run(store, 0, RICH)
     run(store, 1)
     run(store, 2, RICH)
@@ -148,8 +148,8 @@ def test_one_of_several_equal_items_may_close(store: Store) -> None:
     assert read(store, 1) == fewer
 
 
-def test_a_snapshot_that_is_not_complete_is_not_seen(store: Store, settings: Settings) -> None:
-    """Readers ask for the head's instant, which is noon as long as the next snapshot has no ledger row."""
+def test_a_snapshot_that_is_not_complete_is_not_shown(store: Store, settings: Settings) -> None:
+    """Readers use the head's instant, which is noon as long as the next snapshot has no ledger row."""
     run(store, 0, RICH)
     with pytest.raises(StoreUnavailable):
         run(dying(settings, "snapshot"), 1, POOR)
@@ -159,10 +159,8 @@ def test_a_snapshot_that_is_not_complete_is_not_seen(store: Store, settings: Set
 
 @pytest.mark.parametrize("table", ["position", "position_digest", "position_summary", "snapshot"])
 @pytest.mark.parametrize("after", [1, 2])
-def test_what_a_dead_run_left_is_put_right_by_the_next(
-    table: str, after: int, store: Store, settings: Settings
-) -> None:
-    """The dead run saw a state that the next one, for the same instant or a later one, sees no more."""
+def test_the_next_run_repairs_what_a_dead_run_left(table: str, after: int, store: Store, settings: Settings) -> None:
+    """The dead run saw a state that the next run, for the same instant or a later one, does not see."""
     run(store, 0, RICH)
     with pytest.raises(StoreUnavailable):
         run(dying(settings, table), 1, replace(RICH, unclaimed=55, wallet=(), stakes=()), POOR)
@@ -172,7 +170,7 @@ def test_what_a_dead_run_left_is_put_right_by_the_next(
 
 
 def test_no_positions_are_added_before_the_newest(store: Store, settings: Settings, written: Written) -> None:
-    """Neither before a complete snapshot, also when it found no change, nor before what a dead run wrote."""
+    """Neither before a complete snapshot, even one without changes, nor before what a dead run wrote."""
     run(store, 0, RICH)
     run(store, 2, RICH)
     run(store, 1, POOR)
@@ -186,7 +184,7 @@ def test_no_positions_are_added_before_the_newest(store: Store, settings: Settin
 
 
 def random_position(draw: random.Random, address: str) -> Position:
-    """Something of everything, small enough that states often share items."""
+    """A bit of everything, small enough that states often share items."""
     few = range(draw.randint(0, 3))
     return Position(
         address,
@@ -206,7 +204,7 @@ def random_position(draw: random.Random, address: str) -> Position:
 
 
 def test_states_come_back_exactly_however_they_follow_each_other(store: Store) -> None:
-    """Ten snapshots of twenty addresses, each of them absent now and then; all ten are read at the end."""
+    """Ten snapshots of twenty addresses, each of which is absent now and then; all ten are read at the end."""
     draw = random.Random(3)
     addresses = [f"0x{n:040x}" for n in range(20)]
     states: list[dict[str, Position]] = [{}]
@@ -225,7 +223,7 @@ def test_states_come_back_exactly_however_they_follow_each_other(store: Store) -
 
 
 def test_activity_counts_debts_accounts_and_lenders(store: Store) -> None:
-    """Alice owes in accounts 0 and 7 and lends; Bob lends; a debt or receipt of nothing does not count."""
+    """Alice owes in accounts 0 and 7 and lends; Bob lends; debts and receipts of 0 do not count."""
     nothing = Position(
         "0xc", accounts=(Account(0, debts=(Holding("token;z", 0),)),), lends=(LendPosition("token;z", 0, 0),)
     )

@@ -42,14 +42,14 @@ def rates(store: Store, history: History, *ids: str, at: int = SECOND) -> dict[s
     return {asset_id: apr for asset_id, (apr, _) in read_latest(store, history, ids, at).items()}
 
 
-def test_a_snapshot_tells_each_side_of_a_market_that_has_it(store: Store) -> None:
+def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) -> None:
     run_once(JOBS["rates"], HandMade(), store, NOON)
     ids = [each.asset_id for each in MARKETS]
     assert rates(store, LEND_RATES, *ids) == {"native;all": Decimal("0.031234567890123456"), "token;lend": Decimal(0)}
     assert rates(store, BORROW_RATES, *ids) == {"native;all": Decimal("99.5"), "token;debt": Decimal("0.1")}
 
 
-def test_a_rate_that_is_none_is_refused(store: Store) -> None:
+def test_a_rate_above_the_limit_is_refused(store: Store) -> None:
     with pytest.raises(ValueError, match="is not an APR"):
         run_once(JOBS["rates"], HandMade(markets_=[market("token;a", apr="101")]), store, NOON)
 
@@ -78,7 +78,7 @@ def stored(settings: Settings, table: str) -> dict[tuple[object, object], object
 
 
 def test_an_import_registers_assets_and_writes_both_rates(store: Store, settings: Settings, tmp_path: Path) -> None:
-    """B cannot be borrowed, so it has no borrow rate; A cannot either at 300, but could before, so its rate is 0."""
+    """B cannot be borrowed, so it has no borrow rate. A cannot at 300, but could before, so its rate is 0 there."""
     path = rate_file(
         tmp_path,
         "100,AAA,0xAbC0,18,True,True,3.7e-05,0.25,99",
@@ -145,7 +145,7 @@ BAD = {
 }
 
 
-def test_bad_rows_are_kept_with_their_reason(store: Store, settings: Settings, tmp_path: Path) -> None:
+def test_bad_rows_are_written_to_a_file_with_their_reason(store: Store, settings: Settings, tmp_path: Path) -> None:
     path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", *BAD)
     done = imported(store, path, skip_invalid=True)
     assert (done.written, done.rejected) == (1, len(BAD))
@@ -170,7 +170,7 @@ def test_a_file_without_the_columns_is_refused(store: Store, tmp_path: Path) -> 
         imported(store, path)
 
 
-def test_rates_that_were_imported_are_answered(store: Store, settings: Settings, tmp_path: Path) -> None:
+def test_imported_rates_are_answered(store: Store, settings: Settings, tmp_path: Path) -> None:
     rows = ("3600,AAA,0xa,18,True,True,0.1,0.25,99", "7200,BBB,0xb,18,True,True,0.5,0.75,9")
     imported(store, rate_file(tmp_path, *rows))
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
@@ -183,10 +183,8 @@ def test_rates_that_were_imported_are_answered(store: Store, settings: Settings,
         assert series == points
 
 
-def test_assets_of_an_import_change_no_answer_of_prices_that_is_there(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    """A snapshot of prices that came while the rates were written has a greater version than the import."""
+def test_assets_of_an_import_change_no_earlier_answer(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """A snapshot of prices that completes while the rates are written has a greater version than the import."""
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     before: list[falcon.testing.Result] = []
 
@@ -199,7 +197,7 @@ def test_assets_of_an_import_change_no_answer_of_prices_that_is_there(
 
     file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
     import_files(store, Request(RATES, [file]), NOW, Progress(at_first_batch=look))
-    # Another worker, or this one once it has dropped the answer.
+    # Another worker, or this one after it has dropped the answer.
     other = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     after = other.simulate_get("/api/v1/assets")
     assert (after.headers["etag"], after.text) == (before[0].headers["etag"], before[0].text)
@@ -216,8 +214,8 @@ REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_dail
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="ANALYTICS_TEST_DATA names no folder of real data")
-def test_the_real_rates_are_all_there(store: Store, settings: Settings) -> None:
-    """Compared with the file's own text; assets that were never borrowed have no borrow rates."""
+def test_the_real_rates_are_all_imported(store: Store, settings: Settings) -> None:
+    """Compared with the text of the file; assets that could never be borrowed have no borrow rates."""
     done = import_files(store, Request(RATES, [REAL]), datetime.now(UTC), Progress())
     with gzip.open(REAL, "rt") as file:
         rows = list(csv.DictReader(file))

@@ -1,4 +1,4 @@
-"""Price files made for a test, and what becomes of their rows."""
+"""Price files made for a test, and how their rows are validated."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

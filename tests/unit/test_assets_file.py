@@ -1,4 +1,4 @@
-"""Assets files: what they give, and what is refused."""
+"""Assets files: the assets in them, and which files are refused."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from analytics_service.market.assets import Asset, AssetGroup
 from tests.unit.price_files import HEADER, asset, judge, written
 
 
-def test_a_symbol_of_two_registered_assets_is_nobody_s_until_the_assets_file_says_whose(tmp_path: Path) -> None:
+def test_a_symbol_of_two_registered_assets_is_ambiguous_unless_the_assets_file_has_it(tmp_path: Path) -> None:
     path = written(tmp_path, f"{HEADER}AAA,100,1\nBBB,100,1\n")
     registered = [asset("AAA", "0x1"), asset("AAA", "0x2"), asset("BBB", "0x3")]
     good, bad = judge(path, names=Names.of([], registered))
@@ -26,7 +26,7 @@ def read_assets(folder: Path, text: str) -> list[Asset]:
     return read_assets_file(written(folder, text, "assets.csv"))
 
 
-def test_an_assets_file_gives_tokens_by_address(tmp_path: Path) -> None:
+def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
     text = 'Decimals,symbol,address,note\n6,USDT,0xdAC1,"a, b"\n0, ONE ,0x2,\n6,USDT,0xdAC1,again\n'
     assert read_assets(tmp_path, text) == [
         Asset(AssetGroup.TOKEN, "0xdAC1", "USDT", "USDT", "usdt", 6, 6),
@@ -52,7 +52,7 @@ def test_an_assets_file_gives_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "the address is that of A with 18 decimals"),
     ],
 )
-def test_a_wrong_assets_file_is_refused_with_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ImportRefused, match=message):
         read_assets(tmp_path, text)
 

@@ -1,4 +1,4 @@
-"""Runs of a job, without a ClickHouse."""
+"""Runs of a job, without ClickHouse."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 class FlakySource(SimulatedSource):
-    """Fails as often as there are errors given, then answers."""
+    """Raises the given errors one after another, then answers."""
 
     def __init__(self, *errors: Exception) -> None:
         super().__init__("1")
@@ -48,14 +48,14 @@ class Timekeeper:
         return len(self.pauses) == self.stop_at_pause
 
 
-def test_a_run_writes_assets_and_prices_and_then_completes() -> None:
+def test_a_run_writes_assets_and_prices_before_the_ledger() -> None:
     store = FakeStore()
     assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.DONE
     assert [table for table, _ in store.inserts] == ["asset", "price", "snapshot"]
 
 
-def test_the_ledger_tells_what_the_run_wrote() -> None:
-    """Prices that the oracle stated a minute and half a minute earlier: those are the observations' bounds."""
+def test_the_ledger_describes_what_the_run_wrote() -> None:
+    """The oracle stated its prices a minute and half a minute earlier: those are the bounds of the observations."""
 
     class Late(SimulatedSource):
         def prices(self, at: datetime) -> Sequence[Price]:
@@ -114,14 +114,14 @@ def test_a_source_without_prices_completes_nothing() -> None:
     assert store.inserts == []
 
 
-def test_a_run_tries_again_after_ever_longer_pauses() -> None:
+def test_a_run_is_retried_after_pauses_that_double() -> None:
     source = FlakySource(SourceError("no"), StoreUnavailable("no"), SourceError("no"))
     time = Timekeeper()
     assert run_once(PRICES, source, FakeStore(), NOON, time.retries(60)) is Outcome.DONE
     assert time.pauses == [1, 2, 4]
 
 
-def test_a_run_gives_up_where_the_next_attempt_would_begin_too_late() -> None:
+def test_a_run_gives_up_when_the_next_attempt_would_begin_too_late() -> None:
     """1 + 2 + 4 seconds fit into 10, 8 more do not: the fourth failure is the last."""
     source = FlakySource(*(SourceError(f"failure {number}") for number in range(1, 9)))
     time = Timekeeper()
@@ -137,14 +137,14 @@ def test_pauses_grow_to_half_a_minute() -> None:
     assert time.pauses == [1, 2, 4, 8, 16, 30, 30]
 
 
-def test_a_run_that_is_told_to_stop_tries_no_more() -> None:
+def test_a_run_that_is_told_to_stop_is_not_retried() -> None:
     source = FlakySource(SourceError("first"), SourceError("second"), SourceError("third"))
     with pytest.raises(SourceError, match="second"):
         run_once(PRICES, source, FakeStore(), NOON, Timekeeper(stop_at_pause=2).retries(3600))
 
 
 @pytest.mark.parametrize("error", [StoreFailure("refused"), ZeroDivisionError()])
-def test_what_time_cannot_mend_is_not_tried_again(error: Exception) -> None:
+def test_errors_that_time_does_not_mend_are_not_retried(error: Exception) -> None:
     time = Timekeeper()
     with pytest.raises(type(error)):
         run_once(PRICES, FlakySource(error), FakeStore(), NOON, time.retries(3600))
@@ -157,7 +157,7 @@ def test_without_retries_the_first_failure_is_raised() -> None:
 
 
 def nothing(_: int) -> None:
-    """Progress that nobody watches."""
+    """Ignores progress."""
 
 
 def backfilled(store: Store, start: datetime, end: datetime, progress: Callable[[int], None] = nothing) -> int:
@@ -176,7 +176,7 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
 
 
-def test_a_backfill_defines_an_asset_once_though_many_snapshots_tell_of_it() -> None:
+def test_a_backfill_defines_an_asset_of_many_snapshots_once() -> None:
     store = FakeStore()
     backfilled(store, NOON, NOON + 5 * HOUR)
     assert store.inserts[0][1]["id"].is_unique().all()

@@ -1,4 +1,4 @@
-"""The scheduler, without a ClickHouse. Where real seconds must pass, tests wait for what happens, at most two."""
+"""The scheduler, without ClickHouse. Where real time must pass, tests wait for an event, for at most two seconds."""
 
 import logging
 import threading
@@ -30,7 +30,7 @@ PRICES = [JOBS["prices"]]
 
 
 class WatchedSource(SimulatedSource):
-    """Tells `watch` of each snapshot that is asked for, before it answers."""
+    """Calls `watch` with the instant of each snapshot before it answers."""
 
     def __init__(self, watch: Callable[[datetime], None]) -> None:
         super().__init__("1")
@@ -42,7 +42,7 @@ class WatchedSource(SimulatedSource):
 
 
 def run_until_stopped(source: SimulatedSource, store: Store, stop: threading.Event, settings: Settings) -> None:
-    """Run the scheduler in a thread; fail where it is not stopped in ten seconds."""
+    """Run the scheduler in a thread; fail when it is not stopped within ten seconds."""
     thread = threading.Thread(target=run, args=(settings, source, store, stop), kwargs={"jobs": PRICES}, daemon=True)
     thread.start()
     thread.join(timeout=10)
@@ -52,7 +52,7 @@ def run_until_stopped(source: SimulatedSource, store: Store, stop: threading.Eve
 
 
 def fire_times(now: datetime, settings: Settings, count: int) -> list[datetime]:
-    """The first instants at which prices are taken; the second is also that of a trigger which knows no first."""
+    """The first instants at which prices are taken; the second is also the first of the trigger by itself."""
     scheduler = build(settings, SimulatedSource("1"), FakeStore(), threading.Event(), now)
     scheduler.start(paused=True)
     job = scheduler.get_job("prices")
@@ -64,7 +64,7 @@ def fire_times(now: datetime, settings: Settings, count: int) -> list[datetime]:
     return times
 
 
-def test_instants_are_whole_minutes_from_the_last_one_that_has_begun() -> None:
+def test_instants_are_whole_minutes_beginning_with_the_current_one() -> None:
     times = fire_times(NOON + timedelta(seconds=59, microseconds=5), Settings(), 3)
     assert times == [NOON, NOON + MINUTE, NOON + 2 * MINUTE]
     assert times[0].utcoffset() == timedelta()
@@ -76,7 +76,7 @@ def test_instants_are_multiples_of_the_interval_since_the_epoch() -> None:
     assert [time.timestamp() for time in times] == [1_740_830_399, 1_740_830_406]
 
 
-def test_runs_that_come_late_are_not_dropped_silently_nor_doubled() -> None:
+def test_late_runs_are_neither_dropped_silently_nor_doubled() -> None:
     scheduler = build(Settings(), SimulatedSource("1"), FakeStore(), threading.Event(), NOON)
     scheduler.start(paused=True)
     job = scheduler.get_job("prices")
@@ -115,7 +115,7 @@ def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogC
     assert failure.exc_info[0] is ZeroDivisionError
 
 
-def test_a_run_that_lasts_beyond_the_next_instant_is_not_joined_by_another(
+def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     stop = threading.Event()
@@ -192,7 +192,7 @@ def test_a_run_that_would_overlap_is_logged(caplog: pytest.LogCaptureFixture) ->
     assert caplog.messages == [expected]
 
 
-def test_an_expected_failure_is_logged_in_its_own_words_without_a_stack(
+def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     error = StoreUnavailable("ClickHouse cannot be reached.")

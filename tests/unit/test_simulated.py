@@ -61,7 +61,7 @@ def test_prices_are_the_sum_of_hashed_octaves_on_every_platform() -> None:
     assert float(usd(NOON, "7")["BTC"]) == pytest.approx(60_000 * math.exp(logarithm), rel=1e-9)
 
 
-def test_seeds_give_different_fortunes_to_the_same_assets() -> None:
+def test_the_same_assets_have_other_prices_with_another_seed() -> None:
     one, two = usd(NOON, "1"), usd(NOON, "2")
     assert one.keys() == two.keys()
     assert all(one[symbol] != two[symbol] for symbol in one)
@@ -87,7 +87,7 @@ def test_no_price_jumps_from_one_second_to_the_next(seed: str, at: datetime) -> 
 
 
 def test_prices_do_move() -> None:
-    """Over 30 days bitcoin's price takes another value every hour, and spans more than 2 %."""
+    """Over 30 days bitcoin's price has a different value every hour, and spans more than 2 %."""
     hours = [usd(NOON + timedelta(hours=hour))["BTC"] for hour in range(720)]
     assert len(set(hours)) == 720
     assert max(hours) / min(hours) > Decimal("1.02")
@@ -100,7 +100,7 @@ def test_stablecoins_stay_within_a_third_of_a_percent_of_a_dollar(seed: str, at:
 
 
 @given(seeds, instants, st.integers(0, 10**8))
-def test_a_liquid_staking_token_is_worth_ever_more_of_its_origin(seed: str, at: datetime, seconds: int) -> None:
+def test_a_liquid_staking_token_is_worth_more_and_more_of_its_origin(seed: str, at: datetime, seconds: int) -> None:
     earlier, later = usd(at, seed), usd(at + timedelta(seconds=seconds), seed)
     for staked, origin in (("stHEL", "HEL"), ("stORB", "ORB"), ("stETH", "ETH")):
         # A unit in the 18th decimal of prices as low as 0.1 is the rounding.
@@ -114,7 +114,7 @@ def test_a_liquid_staking_token_is_at_par_until_2024_and_grows_by_its_rate_over_
     assert float(a_year_on["stHEL"] / a_year_on["HEL"]) == pytest.approx(math.exp(0.11), rel=1e-12)
 
 
-def test_there_are_enough_assets_of_every_sort() -> None:
+def test_there_are_enough_assets_of_every_kind() -> None:
     assert len(ASSETS) >= 16
     assert {asset.group for asset in ASSETS} == {"native", "token"}
     assert {asset.kind for asset in ASSETS} == set(AssetKind)
@@ -123,7 +123,7 @@ def test_there_are_enough_assets_of_every_sort() -> None:
     assert len(of_kind(AssetKind.LIQUID_STAKING)) >= 2
 
 
-def test_ids_are_unique_and_of_the_form_of_their_group() -> None:
+def test_ids_are_unique_and_have_the_form_of_their_group() -> None:
     form = re.compile(r"native;[a-z]+|token;0x[0-9a-f]{40}")
     assert all(form.fullmatch(asset.id) for asset in ASSETS)
     assert len({asset.id for asset in ASSETS}) == len({asset.symbol for asset in ASSETS}) == len(ASSETS)

@@ -23,7 +23,7 @@ HOUR = timedelta(hours=1)
 ASSETS = {asset.id: asset for asset in SimulatedSource("1").assets(NOON)}
 IDS = {asset.symbol: asset.id for asset in ASSETS.values()}
 
-# A seed takes a tenth of a second to come to life, so there are few.
+# The first state of a seed takes a tenth of a second, so there are few.
 few = settings(max_examples=5, deadline=None)
 seeds = st.sampled_from(["1", "7", "winter"])
 instants = st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
@@ -221,7 +221,7 @@ def test_markets_differ_in_what_they_offer() -> None:
 
 
 def test_caps_are_whole_tokens_at_the_listing_price() -> None:
-    """600 million dollars are 26,086,956 HEL of 23 dollars and 18 decimals; its receipt token begins at par."""
+    """600 million dollars are 26,086,956 HEL at 23 dollars; its receipt token begins at par."""
     for symbol in ("HEL", "rHEL"):
         market = markets("1", NOON)[symbol]
         assert market.collateral
@@ -241,7 +241,7 @@ def test_borrowing_of_tidewater_ends_in_mid_february_and_its_debts_stay() -> Non
     assert later.balance > after.balance
 
 
-def test_before_launch_all_markets_are_there_but_empty() -> None:
+def test_before_launch_all_markets_exist_and_are_empty() -> None:
     for market in SimulatedSource("1").markets(LAUNCH - timedelta(seconds=1)):
         assert market.collateral is None or market.collateral.balance == 0
         assert market.debt is None or market.debt.shares == market.debt.balance == 0
@@ -253,7 +253,7 @@ def test_every_market_has_debt_from_launch_on() -> None:
     assert all(one.debt.balance > 0 for one in markets("3", LAUNCH).values() if one.debt)
 
 
-def test_rules_of_borrowing_keep_within_their_bounds() -> None:
+def test_rules_of_borrowing_are_within_their_bounds() -> None:
     config = SimulatedSource("1").config(NOON)
     assert config.target_liquidation_health >= 1
     ratios = (

@@ -1,4 +1,4 @@
-"""The simulated users: positions, what they do, what unlocks for them, and where they swap."""
+"""The simulated users: their positions, events, unlock arrangements and swaps."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def test_the_rich_address_has_one_of_everything(seed: str, at: datetime) -> None
 @few
 @given(seeds, instants)
 def test_one_address_is_always_unhealthy_and_most_never_are(seed: str, at: datetime) -> None:
-    """It owes 95 % of what is liquidated at 88 %; pegs may move by a third of a percent each."""
+    """It owes 95 % of a collateral that is liquidated at 88 %; each peg may move by a third of a percent."""
     everyone = positions(seed, at)
     [account] = everyone[UNHEALTHY_ADDRESS].accounts
     assert Decimal("0.9") < health(seed, at, account).result < Decimal("0.94")
@@ -111,7 +111,7 @@ def test_one_address_is_always_unhealthy_and_most_never_are(seed: str, at: datet
     assert len([one for one in others if one.result < 1]) < len(others) / 10
 
 
-def test_users_are_of_many_sorts() -> None:
+def test_users_are_of_many_kinds() -> None:
     everyone = list(positions("1", NOON).values())
     accounts = [account for position in everyone for account in position.accounts]
     assert sum(len(position.accounts) > 1 for position in everyone) > 50
@@ -142,7 +142,7 @@ def test_deposits_are_posted_as_planned() -> None:
     assert (helion.held, tether.collateralized) == (0, 0)
 
 
-def test_unbonding_ends_in_what_is_claimable_from_its_second_on() -> None:
+def test_unbonding_tokens_are_claimable_from_the_second_at_which_they_unlock() -> None:
     address, [unbonding] = next(
         (address, position.unbondings)
         for address, position in positions("1", NOON).items()
@@ -171,7 +171,7 @@ def test_the_first_event_is_a_loan_at_launch() -> None:
     assert (first.kind, first.at, first.address) == (EventKind.BORROW, LAUNCH, RICH_ADDRESS)
 
 
-def test_flash_loans_come_after_the_first_hours_and_belong_to_the_range_that_ends_with_them() -> None:
+def test_flash_loans_begin_after_the_first_hours_and_count_in_the_range_that_ends_with_them() -> None:
     flash = [one.at for one in events("1", LAUNCH, LAUNCH + 2 * DAY) if one.kind is EventKind.FLASH_LOAN]
     assert flash
     for seed in "123456":
@@ -197,7 +197,7 @@ def test_events_of_two_ranges_are_those_of_the_whole(seed: str, after: datetime,
 @few
 @given(seeds, instants)
 def test_events_are_worth_their_amount_at_the_price_of_their_time(seed: str, at: datetime) -> None:
-    """So what was ever lent never falls."""
+    """So the cumulative value of loans never falls."""
     for event in events(seed, at, at + DAY)[:20]:
         price = {one.asset_id: one.usd for one in SimulatedSource(seed).prices(event.at)}[event.asset_id]
         exact = Fraction(event.amount) * Fraction(price) / 10 ** ASSETS[event.asset_id].decimals_denom
@@ -208,7 +208,7 @@ def test_events_are_worth_their_amount_at_the_price_of_their_time(seed: str, at:
 
 @few
 @given(seeds, instants)
-def test_debts_change_by_events_and_only_by_them(seed: str, at: datetime) -> None:
+def test_debts_change_only_by_events(seed: str, at: datetime) -> None:
     later = at + timedelta(hours=12)
     before, after = positions(seed, at), positions(seed, later)
     debts = {EventKind.BORROW, EventKind.REPAY, EventKind.LIQUIDATION}
@@ -274,7 +274,7 @@ def test_pools_hold_what_positions_stake(seed: str, at: datetime) -> None:
 
 
 def test_the_protocol_token_is_emitted_by_the_hour() -> None:
-    """40 million a year for half of it."""
+    """40 million a year, over half a year."""
     start, middle = (SOURCE.ptoken(LAUNCH + timedelta(hours=hours)) for hours in (0, 4_380))
     assert middle.total_issued - start.total_issued == 20_000_000 * 10**6
     assert middle == SOURCE.ptoken(middle.rewards_last_distributed)
@@ -301,7 +301,7 @@ def test_arrangements_are_of_every_class_and_in_every_state() -> None:
 
 @few
 @given(seeds, instants)
-def test_members_claim_no_more_than_has_unlocked_and_stake_and_hold_what_their_positions_say(
+def test_members_claim_at_most_what_has_unlocked_and_stake_and_hold_what_their_positions_have(
     seed: str, at: datetime
 ) -> None:
     everyone = positions(seed, at)
@@ -370,5 +370,5 @@ def test_draws_stay_within_their_limits(key: str, low: int, doublings: int) -> N
 
 
 @pytest.mark.parametrize(("percent", "always"), [(0, False), (100, True)])
-def test_chances_of_nothing_and_all_are_certain(percent: int, always: bool) -> None:
+def test_chances_of_0_and_100_percent_are_certain(percent: int, always: bool) -> None:
     assert {Draws(str(key)).chance(percent) for key in range(200)} == {always}

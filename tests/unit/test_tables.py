@@ -1,4 +1,4 @@
-"""Price files as a whole: forms and formats, what is refused, what is kept of rejected rows."""
+"""Price files as a whole: forms and formats, which files are refused, and the files of rejected rows."""
 
 import gzip
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def test_line_numbers_are_those_of_an_editor(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "pack"), [("a.csv", bytes), ("a.csv.gz", partial(gzip.compress, compresslevel=1))])
-def test_a_long_file_is_read_in_blocks_without_losing_count(
+def test_a_long_file_is_read_in_blocks_with_continuous_line_numbers(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
     count = 1_500_000
@@ -49,7 +49,7 @@ def test_a_file_without_line_ends_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", ["", "\n\n"])
-def test_a_file_may_hold_no_rows(tmp_path: Path, rows: str) -> None:
+def test_a_file_may_have_no_rows(tmp_path: Path, rows: str) -> None:
     assert judge(written(tmp_path, HEADER + rows)) == ([], [])
 
 
@@ -98,7 +98,7 @@ def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
         ([100.0, 101.0], [1.5, 0.1]),
     ],
 )
-def test_parquet_is_taken_as_exactly_as_its_types_allow(
+def test_parquet_is_read_as_exactly_as_its_types_allow(
     tmp_path: Path, times: list[object], prices: list[object]
 ) -> None:
     path = tmp_path / "prices.parquet"
@@ -106,7 +106,7 @@ def test_parquet_is_taken_as_exactly_as_its_types_allow(
     assert judge(path) == ([("token;0xa", 100, Decimal("1.5")), ("token;0xb", 101, Decimal("0.1"))], [])
 
 
-def test_bad_rows_of_parquet_are_told_by_row(tmp_path: Path) -> None:
+def test_bad_rows_of_parquet_are_numbered_by_row(tmp_path: Path) -> None:
     path = tmp_path / "prices.parquet"
     count = 1_000_000
     prices = [1.0, None, float("inf"), float("nan"), *[1.0] * (count - 5), -1.0]
@@ -129,7 +129,7 @@ def test_parquet_times_must_be_numbers(tmp_path: Path) -> None:
         opened(path)
 
 
-def test_rejected_rows_keep_the_columns_of_their_file_and_get_line_and_reason(tmp_path: Path) -> None:
+def test_rejected_rows_have_the_columns_of_their_file_and_line_and_reason(tmp_path: Path) -> None:
     path = written(tmp_path, 'USD_price,symbol,timestamp\n1,AAA,100\n"-1", AAA,100\n1,AAA,100,7\n')
     table = opened(path)
     with RejectedFile(table) as rejected:
@@ -151,7 +151,7 @@ def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path
     assert list(tmp_path.iterdir()) == [table.path]
 
 
-def test_rejected_rows_that_cannot_be_kept_are_a_refusal(tmp_path: Path) -> None:
+def test_an_import_is_refused_when_rejected_rows_cannot_be_written(tmp_path: Path) -> None:
     table = opened(written(tmp_path, f"{HEADER}X,1,1\n"))
     (tmp_path / "prices.csv.rejected.csv.part").mkdir()
     with RejectedFile(table) as rejected, pytest.raises(ImportRefused, match="cannot be written to"):

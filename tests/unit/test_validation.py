@@ -1,4 +1,4 @@
-"""Rows of price files: which are taken, which are not, and why."""
+"""Rows of price files: which are accepted, which are rejected, and why."""
 
 import re
 import tempfile
@@ -53,7 +53,7 @@ from tests.unit.price_files import HEADER, NOON, judge, written
         ('"AAA,100,1', "unknown symbol: neither in the assets file nor registered"),
     ],
 )
-def test_a_bad_row_costs_only_itself_and_says_why(tmp_path: Path, row: str, reason: str) -> None:
+def test_a_bad_row_is_rejected_alone_and_with_its_reason(tmp_path: Path, row: str, reason: str) -> None:
     path = written(tmp_path, f"{HEADER}AAA,100,1\n{row}\nBBB,100,2\nBBB,101,3\nBBB,102,4\n")
     good, bad = judge(path)
     assert bad == [(3, reason)]
@@ -83,7 +83,7 @@ def test_a_bad_row_costs_only_itself_and_says_why(tmp_path: Path, row: str, reas
         ("99999999999999999999.999999999999999999", "99999999999999999999.999999999999999999"),
     ],
 )
-def test_a_price_is_taken_exactly(tmp_path: Path, text: str, price: str) -> None:
+def test_a_price_is_read_exactly(tmp_path: Path, text: str, price: str) -> None:
     good, bad = judge(written(tmp_path, f"{HEADER}AAA,100,{text}\n"))
     assert (good, bad) == ([("token;0xa", 100, Decimal(price))], [])
 
@@ -93,7 +93,7 @@ def test_a_whole_second_may_be_written_in_several_ways(tmp_path: Path, time: str
     assert judge(written(tmp_path, f"{HEADER}AAA,{time},1\n")) == ([("token;0xa", 100, Decimal(1))], [])
 
 
-def test_a_day_ahead_is_the_last_time_accepted(tmp_path: Path) -> None:
+def test_times_up_to_a_day_ahead_are_accepted(tmp_path: Path) -> None:
     good, bad = judge(written(tmp_path, f"{HEADER}AAA,0,1\nAAA,{NOON + 86_400},1\nAAA,{NOON + 86_401},1\n"))
     assert [second for _, second, _ in good] == [0, NOON + 86_400]
     assert [line for line, _ in bad] == [4]
@@ -123,12 +123,12 @@ def test_a_file_of_seconds_read_as_milliseconds_is_refused_with_the_remedy(tmp_p
         judge(path, "ms")
 
 
-def test_milliseconds_in_less_than_half_of_the_rows_are_bad_rows(tmp_path: Path) -> None:
+def test_rows_in_milliseconds_are_bad_where_they_are_less_than_half(tmp_path: Path) -> None:
     _, bad = judge(written(tmp_path, f"{HEADER}AAA,100,1\nAAA,1609460825963,1\nAAA,101,1\n"))
     assert bad == [(3, "timestamp is in the future")]
 
 
-def test_ids_name_assets_in_the_other_form_in_any_order_and_case(tmp_path: Path) -> None:
+def test_the_form_with_ids_may_have_its_columns_in_any_order_and_case(tmp_path: Path) -> None:
     path = written(tmp_path, "Price,TS,Asset_ID\n1.5,100,token;0xb\n2,100,BBB\n")
     good, bad = judge(path)
     assert good == [("token;0xb", 100, Decimal("1.5"))]
@@ -140,7 +140,7 @@ def test_without_any_asset_every_row_is_unknown(tmp_path: Path) -> None:
     assert bad == [(2, "unknown symbol: neither in the assets file nor registered")]
 
 
-# What a field may hold: plausible values, near misses and noise; no comma or quote.
+# What a field may contain: plausible values, near misses and noise, but no comma or quote.
 # Nor control characters: some are space to Python but not to Polars.
 noise = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters=',"'), max_size=6)
 digits = st.text("0123456789", min_size=1, max_size=25)
@@ -157,8 +157,8 @@ prices = numbers | st.floats().map(repr) | st.sampled_from(["", "inf", "NaN", "1
 
 
 def plain_price(text: str) -> Decimal | None:
-    """The price by Python's decimals; None when there is none."""
-    # Decimal also reads underscores and the digits of other scripts, which no price file means.
+    """The price as Python's decimals read it; None when it is none."""
+    # Decimal also reads underscores and the digits of other scripts, which price files do not use.
     if not text.isascii() or "_" in text:
         return None
     try:
@@ -169,7 +169,7 @@ def plain_price(text: str) -> Decimal | None:
 
 
 def plain_second(text: str) -> int | None:
-    """The second by Python's integers; None when there is none."""
+    """The second as Python's integers read it; None when it is none."""
     if not re.fullmatch(r"[+-]?[0-9]+(\.0)?", text):
         return None
     second = int(text.removesuffix(".0"))
@@ -177,8 +177,9 @@ def plain_second(text: str) -> int | None:
 
 
 @given(st.lists(st.tuples(symbols, times, prices), max_size=8))
-def test_the_rows_taken_are_those_that_python_reads(rows: list[tuple[str, str, str]]) -> None:
-    # Enough plain rows that the file's times do not look like milliseconds, also at its end: a blank row is no row.
+def test_the_accepted_rows_are_those_that_python_can_read(rows: list[tuple[str, str, str]]) -> None:
+    # Enough plain rows, so that the file's times do not look like milliseconds. They are last, as blank last lines are
+    # ignored.
     plain = [("BBB", "7", "1")] * 9
     table = [*rows, *plain]
     expected = []
