@@ -1,5 +1,5 @@
--- What is the newest snapshot of each family, and which rewrites of it were announced? A rewrite is open until it has
--- finished; the writer of a silent one sent no heartbeat for three seconds.
+-- What is the newest snapshot of each family, and which of its rewrites were announced? A rewrite is open until it has
+-- finished; it is silent when its writer has sent no heartbeat for three seconds.
 SELECT
     family,
     max(h.at) AS at,
