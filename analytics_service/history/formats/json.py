@@ -7,8 +7,8 @@ import polars as pl
 
 from analytics_service.history.sample import layout, transposed
 
-# Stands for null while points are joined, as quotes are put around every value; no decimal contains it.
-_NULL = "~"
+_QUOTE = '"'
+_NULL = pl.Series(["null"])
 
 
 def encode_points(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
@@ -20,20 +20,35 @@ def encode_points(values: pl.Series, begins: Sequence[int], opened: Sequence[str
     count, series = len(begins), len(opened)
     if not count or not series:
         return "".join(one + closed for one in opened).encode()
-    has_nulls = values.null_count() > 0
-    if has_nulls:
-        values = values.zip_with(values.is_not_null(), pl.Series([_NULL]))
-    # What stands before a value: the end of the point before it, and the begin of its own.
-    leads = [f'"}},{{"t":{begin},"v":"' for begin in begins]
-    leads += [(f'"}}{closed}' if place else "") + one + leads[0][3:] for place, one in enumerate(opened)]
-    lead = pl.Series(leads)[_lead_of(series, count)]
-    text = (lead + transposed(values, count, series)).str.join("").item() + f'"}}{closed}'
-    encoded: bytes = text.encode()
-    return encoded.replace(f'"{_NULL}"'.encode(), b"null") if has_nulls else encoded
+    values = transposed(values, count, series)
+    # Every value is preceded by what ends the point before it and begins its own.
+    lead_of, leads = _lead_of(series, count), _leads(begins, opened, closed, _QUOTE, _QUOTE)
+    end = _QUOTE
+    if values.null_count():
+        # No quotes stand around null, so leads differ by whether the value before and their own value are null.
+        is_null = values.is_null()
+        leads += _leads(begins, opened, closed, _QUOTE, "")
+        leads += _leads(begins, opened, closed, "", _QUOTE) + _leads(begins, opened, closed, "", "")
+        variant = is_null.cast(pl.UInt32) + 2 * is_null.shift(1, fill_value=False).cast(pl.UInt32)
+        lead_of, values = lead_of + (count + series) * variant, _NULL.zip_with(is_null, values)
+        end = "" if is_null[-1] else _QUOTE
+    text: str = (pl.Series(leads)[lead_of] + values).str.join("").item()
+    return f"{text}{end}}}{closed}".encode()
+
+
+def _leads(begins: Sequence[int], opened: Sequence[str], closed: str, before: str, own: str) -> list[str]:
+    """What precedes the values of all buckets, and then the first value of each series.
+
+    `before` and `own` are the quotes of the value before and of the value itself.
+    """
+    first = f'{{"t":{begins[0]},"v":{own}'
+    between = f"{before}}}{closed}"
+    firsts = [f"{between if place else ''}{one}{first}" for place, one in enumerate(opened)]
+    return [f'{before}}},{{"t":{begin},"v":{own}' for begin in begins] + firsts
 
 
 @lru_cache(maxsize=8)
 def _lead_of(series: int, count: int) -> pl.Series:
-    """Which lead stands before each value: that of its bucket, or one of the `series` leads that follow those."""
+    """Which lead precedes each value: that of its bucket, or one of the `series` leads that follow those."""
     place, bucket = layout(series, count)
     return bucket.zip_with(bucket > 0, place + count)
