@@ -1,4 +1,4 @@
-"""Four workers serve history while it is rewritten: each page is from before or from after, never mixed, soon after."""
+"""Four workers serve history while it is rewritten: each page shows the state before or after, never a mix."""
 
 import random
 import threading
@@ -20,12 +20,12 @@ HOUR, DAY = 3600, 86_400
 FIRST, LAST = (int(datetime(2025, month, day, tzinfo=UTC).timestamp()) for month, day in ((1, 1), (12, 31)))
 ADDRESSES = ("0xa", "0xb", "0xc", "0xd")
 IDS = [f"token;{address}" for address in ADDRESSES]
-# Workers do not have the buckets of zones with half and quarter hours in memory at first.
+# At first, workers have no blocks in memory for zones that are half or a quarter of an hour off.
 ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe")
 READERS = 6
 # Added to corrected prices, which makes them greater than all others.
 CORRECTION = 1000
-# Every worker shows what was written at least that many seconds ago.
+# Every worker shows what was written this many seconds ago.
 VISIBLE_SECONDS = 1.0
 # Weeks that have one simulated price of each asset only, until they are backfilled.
 GAP, GAP_END = (int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (5, 25))
@@ -63,14 +63,14 @@ class Readers:
             self.reads.append(Read(path, begun, time.monotonic(), status, after))
 
     def read_more(self, count: int) -> None:
-        """Return after that many more answers."""
+        """Return after this many more answers."""
         wanted = len(self.reads) + count
         until(lambda: len(self.reads) >= wanted)
 
 
 @contextmanager
 def readers(service: Service, draw: Draw) -> Iterator[Readers]:
-    """Readers at work for the duration of the block."""
+    """Readers that send requests for the duration of the block."""
     found = Readers(service, draw)
     threads = [threading.Thread(target=found.ask, args=(seed,)) for seed in range(READERS)]
     for thread in threads:
@@ -84,7 +84,7 @@ def readers(service: Service, draw: Draw) -> Iterator[Readers]:
 
 
 def wait_until_visible(written: float) -> None:
-    """Return once all workers must show what was written by a monotonic second."""
+    """Return once all workers must show what was written before an instant (monotonic seconds)."""
     until(lambda: time.monotonic() > written + VISIBLE_SECONDS)
 
 

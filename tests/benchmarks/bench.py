@@ -1,4 +1,4 @@
-"""What all parts stand on: a running ClickHouse, the folder of real data, and databases made for a part."""
+"""What all parts share: a running ClickHouse, the folder of real data, and databases made for one part."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +15,7 @@ from analytics_service.store.migrations import migrate
 
 
 class Silent:
-    """Shows nothing of an import."""
+    """Ignores the progress of an import."""
 
     def stage(self, label: str, total: int) -> None:
         """Ignored."""
@@ -26,7 +26,7 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a part is given.
+    """The input of a part.
 
     `settings` name a running ClickHouse; `folder` holds the real data; `rows` are those of the large database;
     `seed` decides which pages are drawn.

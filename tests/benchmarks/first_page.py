@@ -1,4 +1,4 @@
-"""The very first history page after a start, beside ClickHouse's own JSON answer to straightforward SQL."""
+"""The first history page after a start, compared with ClickHouse's own JSON answer to straightforward SQL."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ _STARTS = 9
 
 
 def run(bench: Bench) -> Iterator[Figure]:
-    """Hourly and daily pages of all series, each the first one of a gunicorn that has just become ready."""
+    """Hourly and daily pages of all series, each the first request to a gunicorn that has just become ready."""
     with bench.real_prices() as settings:
         for period in ("h", "d"):
             yield from _compared(settings, period, draw(f"{bench.seed} first", period))
@@ -25,7 +25,7 @@ def _compared(settings: Settings, period: str, page: Callable[[int], Page]) -> I
     path = sql_path(settings)
     ours, same, filled = [], [], []
     with connection(settings.clickhouse_url or "") as sql:
-        # ClickHouse has been asked before, as it has when only the service starts again.
+        # ClickHouse has answered queries before, as when only the service is restarted.
         sql(path, page(-1).sql(filled=True))
         for number in range(_STARTS):
             with gunicorn(settings) as service, connection(service.url) as ask:

@@ -1,4 +1,4 @@
-"""Pages of a database of 100 million rows beside those of one of a million over the same range of time."""
+"""Pages of a database of 100 million rows, compared with one of a million rows over the same range of time."""
 
 import random
 import sys
@@ -81,7 +81,7 @@ def _fill(settings: Settings, step: int, span: int) -> None:
 
 
 def _settle(own: Client) -> None:
-    """Return when ClickHouse has merged what it wants to merge by itself, and begins no more for three seconds."""
+    """Return when ClickHouse has started no merge of its own for three seconds."""
     deadline, quiet = time.monotonic() + _SETTLE_SECONDS, 0
     while quiet < 3:
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""New history pages: against VictoriaMetrics' range query, and ClickHouse's own JSON answer to straightforward SQL."""
+"""History pages, compared with VictoriaMetrics' range query and ClickHouse's own JSON answer to straightforward SQL."""
 
 import json
 import random
@@ -17,10 +17,10 @@ from tests.benchmarks.victoria import VictoriaMetrics, count_points, victoria_me
 
 BUCKETS = 200
 _ROUNDS = 150
-# What the real prices cover.
+# The range of the real prices.
 _FIRST, _LAST = datetime(2021, 1, 1, tzinfo=UTC), datetime(2023, 2, 25, tzinfo=UTC)
 _SERIES = 37
-# VictoriaMetrics gives a silent series up sooner than we do, so it has a few points less.
+# VictoriaMetrics drops a silent series sooner than we do, so it has a few points less.
 _ALIKE = 0.9
 _SECONDS = {"h": 3_600, "d": 86_400}
 # Names people use; the others, such as Etc/GMT+5 or US/Pacific, are older spellings and fixed offsets.
@@ -36,7 +36,7 @@ GROUP BY asset_id, bucket
 ORDER BY asset_id, bucket {fill}
 FORMAT JSONCompact
 """
-# What makes its answer a page: all series have the same buckets, and an empty one carries the value before it.
+# This makes the answer a page: all series have the same buckets, and an empty one repeats the value before it.
 _FILL = """WITH FILL FROM toDateTime({start}, '{zone}') TO toDateTime({end}, '{zone}') STEP INTERVAL 1 {unit}
 INTERPOLATE (value)"""
 _UNIT = {"h": "HOUR", "d": "DAY"}
