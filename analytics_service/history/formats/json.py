@@ -14,24 +14,64 @@ def encode_points(values: pl.Series, begins: Sequence[int], opened: Sequence[str
     `values` are decimal text or null, bucket by bucket; `begins` are those of the buckets. Each series stands between
     its text in `opened` and `closed`.
     """
-    count, series = len(begins), len(opened)
-    if not count or not series:
+    if not begins or not opened:
         return "".join(one + closed for one in opened).encode()
-    leads, order = _leads(begins, opened, closed), _order(series, count)
-    last_quote = '"'
-    if values.null_count():
-        is_null = values.is_null()[_value_of(series, count)]
-        # Null has no quotes: leads come with both quotes, without their own, without that before, and without both.
-        own, before = [lead[:-1] + "null" for lead in leads], [lead[1:] for lead in leads]
-        leads = leads + own + before + [lead[:-1] + "null" for lead in before]
-        own_null = is_null.cast(pl.UInt32)
-        null_before = pl.concat([own_null[:0], pl.Series([0], dtype=pl.UInt32), own_null[:-1]])
-        lead = _lead_of(series, count) + (own_null + 2 * null_before) * (count + series)
-        order = pl.concat([lead, _value_of(series, count)])[_interleaved(series * count)]
-        last_quote = "" if is_null[-1] else '"'
+    if not values.null_count():
+        return _encoded(values, begins, opened, closed, None)
+    empty = _empty_series(values, len(opened))
+    if not empty:
+        return _encoded_with_nulls(values, begins, opened, closed)
+    # The text of a series without any value goes before that of the next series.
+    nulls = ",".join([f'{{"t":{begin},"v":null}}' for begin in begins])
+    texts, before = [], ""
+    for place, one in enumerate(opened):
+        if place in empty:
+            before += f"{one}{nulls}{closed}"
+        else:
+            texts.append(before + one)
+            before = ""
+    if not texts:
+        return before.encode()
+    kept = pl.Series([place for place in range(len(opened)) if place not in empty], dtype=pl.UInt32)
+    return _encoded(values, begins, texts, closed, kept) + before.encode()
+
+
+def _encoded(
+    values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str, kept: pl.Series | None
+) -> bytes:
+    """The same where no value is null; of the series that `values` have, those `kept` are encoded."""
+    count, series = len(begins), len(opened)
+    pieces = pl.concat([values, pl.Series(_leads(begins, opened, closed))], rechunk=True)
+    order = _order(series, count)
+    if kept is not None:
+        width = len(values) // count
+        value = layout(series, count)[1] * width + kept[layout(series, count)[0]]
+        lead = _lead_of(series, count) + (width - series) * count
+        order = pl.concat([lead, value])[_interleaved(series * count)]
+    text: str = pieces[order].str.join("").item()
+    return f'{text}"}}{closed}'.encode()
+
+
+def _encoded_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
+    """The same where any value may be null. Null has no quotes, so leads come in four variants."""
+    count, series = len(begins), len(opened)
+    leads = _leads(begins, opened, closed)
+    own, before = [lead[:-1] + "null" for lead in leads], [lead[1:] for lead in leads]
+    both = [lead[:-1] + "null" for lead in before]
+    is_null = values.is_null()[_value_of(series, count)].cast(pl.UInt32)
+    null_before = pl.concat([pl.Series([0], dtype=pl.UInt32), is_null[:-1]])
+    lead = _lead_of(series, count) + (is_null + 2 * null_before) * len(leads)
+    order = pl.concat([lead, _value_of(series, count)])[_interleaved(series * count)]
     # Values that are null are left out when pieces are joined.
-    text: str = pl.concat([values, pl.Series(leads)], rechunk=True)[order].str.join("").item()
-    return f"{text}{last_quote}}}{closed}".encode()
+    pieces = pl.concat([values, pl.Series(leads + own + before + both)], rechunk=True)
+    text: str = pieces[order].str.join("").item()
+    return f"{text}{'' if is_null[-1] else chr(34)}}}{closed}".encode()
+
+
+def _empty_series(values: pl.Series, series: int) -> set[int]:
+    """The series that have no value at all, if no other series lacks one; none else."""
+    empty = {place for place, value in enumerate(values[-series:]) if value is None}
+    return empty if len(empty) * (len(values) // series) == values.null_count() else set()
 
 
 def _leads(begins: Sequence[int], opened: Sequence[str], closed: str) -> list[str]:
