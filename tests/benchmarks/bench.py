@@ -52,10 +52,15 @@ class Bench:
     @contextmanager
     def real_prices(self) -> Iterator[Settings]:
         """A database of the real prices."""
-        with self.database("real") as settings, closing(Store(settings)) as store:
-            prices, assets = self.folder / "prices_hourly.csv.gz", self.folder / "assets.csv"
-            import_files(store, Request(PRICES, [prices], assets, "ms"), datetime.now(UTC), Silent())
+        with self.database("real") as settings:
+            self.import_real_prices(settings)
             yield settings
+
+    def import_real_prices(self, settings: Settings) -> None:
+        """Import the real prices, over those that are there."""
+        with closing(Store(settings)) as store:
+            request = Request(PRICES, [self.folder / "prices_hourly.csv.gz"], self.folder / "assets.csv", "ms")
+            import_files(store, request, datetime.now(UTC), Silent())
 
 
 def sql_path(settings: Settings) -> str:
