@@ -22,10 +22,14 @@ from analytics_service.market.instants import EPOCH, floored, shown
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.retries import Retries
+from analytics_service.store.rewrite import Recovery
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, run_once
 
 log = logging.getLogger(__name__)
+
+# Seconds between looks for rewrites that were interrupted.
+_RECOVERY_SECONDS = 1.0
 
 
 def run(
@@ -42,6 +46,8 @@ def run(
     progress finish their attempt, but retry nothing.
     """
     scheduler = build(settings, source, store, stop, datetime.now(UTC), jobs=jobs)
+    recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
+    recovery.start()
     scheduler.start()
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
     try:
@@ -49,7 +55,18 @@ def run(
     finally:
         stop.set()
         scheduler.shutdown(wait=True)
+        recovery.join()
     log.info("The scheduler has stopped.")
+
+
+def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_SECONDS) -> None:
+    """Complete rewrites that were interrupted, looking for them every so many seconds until `stop` is set.
+
+    This has a thread of its own, so that it waits for no job.
+    """
+    recovery = Recovery(store)
+    while not stop.wait(every):
+        recovery.look()
 
 
 def build(

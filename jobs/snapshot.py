@@ -90,15 +90,21 @@ def commit(store: Store, snapshots: Sequence[Snapshot], origin: Origin, version:
     tables = {table: pl.concat([rows[table] for rows in stamped]) for table in stamped[0]}
     assets = changed_assets(store, _definitions(store, snapshots, origin.family), version)
     tables = {ASSETS: assets, **tables} if assets.height else tables
-    if appends(read_heads(store).get(origin.family), runs):
+    if _appends(store, runs):
         for table, rows in tables.items():
             store.insert(table, rows)
-        complete(store, runs)
-        return
-    with staging(store, list(tables), version) as staged:
+        # While this run was paused, another one may have shown readers a later instant. Written again, rows count once.
+        if _appends(store, runs):
+            complete(store, runs)
+            return
+    with staging(store, origin.family, list(tables), version) as staged:
         for table, rows in tables.items():
             staged.insert(table, rows)
-        publish(store, origin.family, staged, runs)
+        publish(store, staged, runs)
+
+
+def _appends(store: Store, runs: Sequence[Run]) -> bool:
+    return appends(read_heads(store).get(runs[0].family), runs)
 
 
 def _run(instant: datetime, rows: Mapping[str, pl.DataFrame], origin: Origin, version: int) -> Run:

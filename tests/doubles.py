@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from analytics_service.config import Settings
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import SchemaError, StoreUnavailable
 from analytics_service.state.heads import Heads, Known
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head
@@ -110,9 +110,11 @@ _LEDGER = {
 
 
 class LedgerStore(Store):
-    """Answers the queries of the ledger: heads by family, and how many rewrites were announced and have finished.
+    """A database that knows the ledger, announcements of rewrites, and staging tables.
 
-    `silent` are versions of open rewrites without a heartbeat, by family. `on_look` is called when the ledger is read.
+    `heads` are by family. `silent` are versions of open rewrites without a heartbeat, by family. `tables` are the
+    comments of staging tables and their views, by name; `in_place` are versions of what was written into other tables.
+    `before` is called before each statement that writes, and `on_look` when the ledger is read.
     """
 
     def __init__(self, *families: str) -> None:
@@ -120,9 +122,15 @@ class LedgerStore(Store):
         self.heads = {family: Head(family, NOON, NOON, 1, 1) for family in families or ("prices",)}
         self.open: set[str] = set()
         self.silent: dict[str, list[int]] = {}
+        self.finished: dict[tuple[str, int], bool] = {}
+        self.tables: dict[str, str] = {}
+        self.staged: dict[str, pl.DataFrame] = {}
+        self.in_place: dict[str, set[int]] = {}
         self.away = False
         self.queries: Counter[str] = Counter()
+        self.statements: list[str] = []
         self.on_look: Callable[[], None] = lambda: None
+        self.before: Hook = nothing
 
     def change(self, family: str, **fields: int) -> "LedgerStore":
         """Give a family another head."""
@@ -134,24 +142,105 @@ class LedgerStore(Store):
         self.change(family, rewrites=self.heads[family].rewrites + 1)
         self.open.add(family)
 
+    def fall_silent(self) -> None:
+        """Let three seconds pass without heartbeats."""
+        for (family, version), finished in self.finished.items():
+            if not finished and version not in self.silent.setdefault(family, []):
+                self.silent[family].append(version)
+
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        """The ledger, or the rewrites of a family."""
+        """The ledger, announcements, or staging tables."""
         self.queries[query] += 1
         if self.away:
             raise StoreUnavailable("away")
+        if query == "ledger":
+            self.on_look()
+            return self._ledger()
+        family = str(parameters.get("family"))
         if query == "rewrites":
-            family = str(parameters["family"])
             announced = self.heads[family].rewrites
             return pl.DataFrame({"announced": [announced], "finished": [announced - (family in self.open)]})
-        assert query == "ledger", query
-        self.on_look()
+        if query == "rewrite_state":
+            finished = self.finished.get((family, int(str(parameters["version"]))))
+            return pl.DataFrame({"announced": [finished is not None], "finished": [bool(finished)]})
+        if query == "staged_tables":
+            names = [name for name in self.tables if name.endswith(str(parameters["suffix"]))]
+            names.sort(key=lambda name: ("_view_" not in name, name))
+            rows = [(name, "MaterializedView" if "_view_" in name else "Log", self.tables[name]) for name in names]
+            return pl.DataFrame(rows, schema=["name", "engine", "comment"], orient="row")
+        if query == "rollups":
+            select = f"SELECT price FROM {self.database}.price ARRAY JOIN [1]"
+            return pl.DataFrame({"view": ["price_rollup_view"], "query": [select]})
+        assert query in ("abandoned_staging", "assets"), query
+        return pl.DataFrame({"name": []})
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        """Write rows: announcements and the ledger's have their effect."""
+        self._begin("insert", table)
+        if table == "publication":
+            for row in rows.iter_rows(named=True):
+                self._tell(row["family"], row["version"], bool(row["finished"]))
+        elif table == "snapshot":
+            self._complete(rows)
+        elif "_staging_" in table:
+            self._require(table)
+            self.staged[table] = rows
+        else:
+            self.in_place.setdefault(table, set()).update(rows["version"])
+
+    def execute(self, statement: str) -> None:
+        """Make, fill or drop staging tables, or put them in place."""
+        self._begin("execute", statement)
+        words = statement.split()
+        if statement.startswith("CREATE"):
+            name = words[words.index("EXISTS") + 1]
+            self.tables.setdefault(name, words[-1].strip("'") if "COMMENT" in words else "")
+        elif statement.startswith("DROP"):
+            self.tables.pop(words[words.index("EXISTS") + 1], None)
+        else:
+            table, staged = words[2], next(word for word in words if "_staging_" in word)
+            self._require(staged)
+            if table == "snapshot":
+                self._complete(self.staged[staged])
+            else:
+                self.in_place.setdefault(table, set()).add(int(staged.rpartition("_")[2]))
+
+    def _begin(self, kind: str, name: str) -> None:
+        if self.away:
+            raise StoreUnavailable("away")
+        self.before(Statement(kind, name))
+        self.statements.append(name)
+
+    def _require(self, table: str) -> None:
+        if table not in self.tables:
+            raise SchemaError(f"There is no {table}.")
+
+    def _tell(self, family: str, version: int, finished: bool) -> None:
+        if (family, version) not in self.finished:
+            self.rewrite(family)
+        self.finished[family, version] = self.finished.get((family, version), False) or finished
+        self.silent = {one: [v for v in silent if v != version] for one, silent in self.silent.items()}
+        self.open = {one for (one, _), done in self.finished.items() if not done}
+
+    def _complete(self, rows: pl.DataFrame) -> None:
+        for row in rows.iter_rows(named=True):
+            old = self.heads.get(row["family"], Head(row["family"], 0, 0, 0, 0))
+            self.heads[old.family] = replace(
+                old,
+                at=max(old.at, row["at"]),
+                last_observed_at=max(old.last_observed_at, row["last_observed_at"]),
+                version=max(old.version, row["version"]),
+                runs=old.runs + 1,
+            )
+
+    def _ledger(self) -> pl.DataFrame:
         heads = [(h.family, h.at, h.last_observed_at, h.version, h.runs, 0, [], []) for h in self.heads.values()]
         rewrites = [
             (family, 0, 0, 0, 0, head.rewrites, [9] if family in self.open else [], self.silent.get(family, []))
             for family, head in self.heads.items()
             if head.rewrites
         ]
-        return pl.DataFrame(heads + rewrites, schema=_LEDGER, orient="row")
+        return pl.DataFrame(rewrites + heads, schema=_LEDGER, orient="row")
 
 
 class FreshHeads(Heads):

@@ -1,5 +1,6 @@
 """Waiting for conditions, and facts about processes of this machine, for tests that run real ones."""
 
+import os
 import random
 import socket
 import time
@@ -20,6 +21,11 @@ def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
         time.sleep(0.05)
 
 
+def slack() -> float:
+    """By how much bounds on seconds grow while more processes want to run than this machine has processors for."""
+    return max(1.0, os.getloadavg()[0] / (2 * (os.cpu_count() or 1)))
+
+
 def free_port() -> int:
     """A port of 127.0.0.1 that nothing listens on; tests in other processes are unlikely to choose the same one."""
     for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
@@ -34,10 +40,12 @@ def free_port() -> int:
 
 def alive(pid: int) -> bool:
     """Whether there is such a process, zombies aside."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    return state(pid) not in ("", "Z")
+
+
+def state(pid: int) -> str:
+    """The letter of a process's state, such as T for stopped; empty when it has ended."""
+    return _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].strip()[:1]
 
 
 def all_stopped(pids: set[int]) -> bool:

@@ -49,10 +49,11 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     retry = _Resumable(Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait))
     family, version = content.family, ledger.new_version()
     definitions = retry(lambda: changed_assets(store, content.assets, version))
-    with staging(store, [ASSETS, *(target.table for target in family.targets)], version, retry) as staged:
+    tables = [ASSETS, *(target.table for target in family.targets)]
+    with staging(store, family.name, tables, version, retry) as staged:
         known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
-        rewrite.publish(store, family.name, staged, [content.run(version)], retry)
+        rewrite.publish(store, staged, [content.run(version)], retry)
     return known
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from analytics_service.errors import AnalyticsError, NoSnapshot, StoreUnavailable, Superseded
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Ledger, read_ledger
-from analytics_service.store.rewrite import roll_forward
+from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +59,7 @@ class Heads:
     ) -> None:
         self.clock = clock
         self._store = store
+        self._recovery = Recovery(store)
         self._every = every
         self._pause = pause
         self._prepare: dict[str, list[Prepare]] = {}
@@ -168,16 +169,10 @@ class Heads:
         """Roll interrupted rewrites forward, one after the other, beside the looks."""
         if not ledger.silent or (self._rolling is not None and self._rolling.is_alive()):
             return
-
-        def roll() -> None:
-            for family, version in ledger.silent:
-                try:
-                    roll_forward(self._store, family, version)
-                except AnalyticsError as error:
-                    log.warning("An interrupted rewrite could not be completed: %s", error)
-
         if self._every is None:
-            roll()
+            self._recovery.roll_forward(ledger.silent)
         else:
-            self._rolling = threading.Thread(target=roll, name="rewrite", daemon=True)
+            self._rolling = threading.Thread(
+                target=self._recovery.roll_forward, args=(ledger.silent,), name="rewrite", daemon=True
+            )
             self._rolling.start()

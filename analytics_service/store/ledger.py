@@ -1,7 +1,8 @@
 """The snapshot ledger: which runs are complete, and so what readers may see."""
 
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -71,9 +72,23 @@ class Ledger:
     silent: Sequence[tuple[str, int]] = ()
 
 
-def new_version() -> int:
-    """Version of a run that begins to write now: unix milliseconds, which fit the 42 bits that ranks keep for it."""
-    return time.time_ns() // 1_000_000
+class Versions:
+    """Versions of runs: unix milliseconds, which fit the 42 bits that ranks keep for them, but each greater than the
+    one before, also for threads that begin in the same millisecond."""
+
+    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def new(self) -> int:
+        """Version of a run that begins to write now."""
+        with self._lock:
+            self._last = max(self._clock() // 1_000_000, self._last + 1)
+            return self._last
+
+
+new_version = Versions().new
 
 
 def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:

@@ -7,6 +7,7 @@ import polars as pl
 
 from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
+from analytics_service.store.rewrite import recover, settle
 from analytics_service.store.sql import scripts, statements
 
 # The oldest release that has all types and settings used in sql/.
@@ -46,12 +47,17 @@ def shipped() -> list[Migration]:
 def migrate(store: Store, migrations: list[Migration] | None = None) -> list[Migration]:
     """Apply and return the missing migrations. SchemaError if the server is too old, or an applied script has changed.
 
-    A script that fails half-way is not recorded. All of its statements run again next time.
+    Interrupted rewrites are completed first, because what they staged fits the schema that they began with. A script
+    that fails half-way is not recorded. All of its statements run again next time.
     """
     require_server(store.server_version())
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
     store.execute(_LEDGER)
     missing = pending(store, migrations)
+    if missing:
+        settle(store)
+    else:
+        recover(store)
     for migration in missing:
         for statement in statements(migration.script):
             store.execute(statement)

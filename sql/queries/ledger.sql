@@ -1,19 +1,6 @@
--- What is the newest snapshot of each family, and which of its rewrites were announced? A rewrite is open until it has
--- finished; it is silent when its writer has sent no heartbeat for three seconds.
-SELECT
-    family,
-    max(h.at) AS at,
-    max(h.last_observed_at) AS last_observed_at,
-    max(h.version) AS version,
-    sum(h.runs) AS runs,
-    toUInt64(0) AS rewrites,
-    emptyArrayUInt64() AS open,
-    emptyArrayUInt64() AS silent
-FROM snapshot_head AS h
-GROUP BY family
-
-UNION ALL
-
+-- Which rewrites of each family were announced, and what is its newest snapshot? A rewrite is open until it has finished;
+-- the writer of a silent one sent no heartbeat for three seconds. Rewrites are read first: a head that has the runs of a
+-- finished rewrite may come with too low a count of rewrites, and is then refused, but never the other way round.
 SELECT
     family,
     toDateTime(0, 'UTC') AS at,
@@ -29,5 +16,19 @@ FROM
     FROM publication AS p
     GROUP BY family, version
 ) AS r
+GROUP BY family
+
+UNION ALL
+
+SELECT
+    family,
+    max(h.at) AS at,
+    max(h.last_observed_at) AS last_observed_at,
+    max(h.version) AS version,
+    sum(h.runs) AS runs,
+    toUInt64(0) AS rewrites,
+    emptyArrayUInt64() AS open,
+    emptyArrayUInt64() AS silent
+FROM snapshot_head AS h
 GROUP BY family
 SETTINGS max_threads = 1

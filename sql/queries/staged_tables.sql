@@ -1,7 +1,7 @@
--- Which tables does a run have in staging?
-SELECT name
+-- Which tables does a run have in staging, of which engine, and with which comment? Views come first, because tables
+-- that they read cannot go before them.
+SELECT name, engine, comment
 FROM system.tables
 WHERE database = currentDatabase()
   AND endsWith(name, {suffix:String})
-  AND engine != 'MaterializedView'
-ORDER BY name
+ORDER BY engine != 'MaterializedView', name

@@ -19,7 +19,7 @@ from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
 from analytics_service.imports.run import Summary
 from analytics_service.store.connection import Store
-from analytics_service.store.rewrite import drop_abandoned
+from analytics_service.store.staging import drop_abandoned
 from tests.doubles import Statement, WatchedStore
 from tests.integration.conftest import database
 from tests.integration.imports import (

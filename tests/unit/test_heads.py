@@ -2,13 +2,12 @@
 
 import threading
 
+import polars as pl
 import pytest
 
 from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, Superseded
-from analytics_service.state import heads as heads_module
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
-from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, require_unchanged
 from tests.doubles import NOON, LedgerStore
 
@@ -174,20 +173,19 @@ def test_heads_are_shown_once_they_are_prepared(heads: Heads, store: LedgerStore
     assert prepared == [1, 2, 3]
 
 
-def test_a_silent_rewrite_is_rolled_forward(heads: Heads, store: LedgerStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    rolled: list[tuple[str, int]] = []
-
-    def roll(store: Store, family: str, version: int) -> None:
-        rolled.append((family, version))
-
-    monkeypatch.setattr(heads_module, "roll_forward", roll)
+def test_a_silent_rewrite_is_rolled_forward(heads: Heads, store: LedgerStore) -> None:
     for family in ("prices", "rates"):
-        store.rewrite(family)
+        announce(store, family)
     heads.look()
-    assert rolled == []
-    store.silent = {"prices": [9], "rates": [9]}
+    assert store.open == {"prices", "rates"}
+    store.fall_silent()
     heads.look()
-    assert rolled == [("prices", 9), ("rates", 9)]
+    assert store.open == set()
+
+
+def announce(store: LedgerStore, family: str) -> None:
+    """Announce a rewrite whose writer does nothing more."""
+    store.insert("publication", pl.DataFrame({"family": [family], "version": [9], "finished": [0]}))
 
 
 # What was read as of a head is accepted unless a rewrite of the family was announced since.

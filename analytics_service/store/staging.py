@@ -1,0 +1,112 @@
+"""Staging tables: where the rows of a run wait until all of them are put in place at once."""
+
+import uuid
+from collections.abc import Sequence
+
+import polars as pl
+
+from analytics_service.errors import SchemaError
+from analytics_service.store.assets import ASSETS, SHOWN_WITH
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import LEDGER, new_version
+
+# No run takes this long, so what it left in staging is abandoned.
+_ABANDONED_HOURS = 24
+_VIEW = "MaterializedView"
+
+
+class Staging:
+    """Tables like those that readers see, and fed by the same views, for the rows of one run.
+
+    Putting them in place moves no data. Every method may be called again, and by several processes at a time.
+    """
+
+    def __init__(self, store: Store, family: str, version: int) -> None:
+        self.family = family
+        self.version = version
+        self._store = store
+        self._suffix = f"_staging_{version}"
+        self._owner = uuid.uuid4().hex
+
+    def claim(self) -> bool:
+        """Make the ledger's staging table. False when a run that began in the same millisecond has it already."""
+        self._like(LEDGER, f" COMMENT '{self._owner}'")
+        return self._owner in self._staged()["comment"]
+
+    def create(self, tables: Sequence[str]) -> None:
+        """Make the staging tables, and those of rollups with the views that feed them."""
+        views = {row["view"]: row["query"] for row in self._views(tables)}
+        for table in tables:
+            self._like(table)
+            if (query := views.get(_view(table))) is not None:
+                self._like(_rollup(table))
+                self._store.execute(
+                    f"CREATE MATERIALIZED VIEW IF NOT EXISTS {_view(table)}{self._suffix} "
+                    f"TO {_rollup(table)}{self._suffix} AS {self._from_staging(query, table)}"
+                )
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        """Write rows of a table into its staging table."""
+        self._store.insert(table + self._suffix, rows)
+
+    def put_in_place(self) -> None:
+        """Attach all rows, and write the ledger's last: its view must see them as an insert.
+
+        The ledger's staging table is the first to be dropped. Without it nothing is left to do.
+        """
+        staged = self._staged()
+        names = [name for name, engine in staged.select("name", "engine").iter_rows() if engine != _VIEW]
+        if LEDGER + self._suffix not in names:
+            return
+        for name in names:
+            table = name.removesuffix(self._suffix)
+            if table == ASSETS and self.family != SHOWN_WITH:
+                self._add_assets()
+            elif table != LEDGER:
+                self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {name}")
+        self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self._suffix} FINAL")
+
+    def drop(self) -> None:
+        """Remove all of them: the ledger's first, and views before the tables that they read."""
+        names = self._staged()["name"].to_list()
+        ledger = LEDGER + self._suffix
+        for name in sorted(names, key=lambda name: name != ledger):
+            self._store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+
+    def _add_assets(self) -> None:
+        """Add definitions under a version that is newer than any version of prices that a reader has seen, so that they
+        change no answer that was given. Definitions that were written since the run began stay as they are."""
+        self._store.execute(
+            f"INSERT INTO {ASSETS} SELECT * REPLACE ({new_version()} AS version) FROM {ASSETS}{self._suffix} "
+            f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
+        )
+
+    def _staged(self) -> pl.DataFrame:
+        return self._store.frame("staged_tables", suffix=self._suffix)
+
+    def _like(self, table: str, more: str = "") -> None:
+        self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self._suffix} AS {table}{more}")
+
+    def _views(self, tables: Sequence[str]) -> list[dict[str, str]]:
+        return self._store.frame("rollups", views=[_view(table) for table in tables]).to_dicts()
+
+    def _from_staging(self, query: str, table: str) -> str:
+        """The view's query over the staging table; so the rule itself stands in the schema only."""
+        before, found, after = query.partition(f"FROM {self._store.database}.{table} ")
+        if not found:
+            raise SchemaError(f"{_view(table)} was changed; `analytics-service migrate` restores it.")
+        return f"{before}FROM {table}{self._suffix} {after}"
+
+
+def drop_abandoned(store: Store, hours: int = _ABANDONED_HOURS) -> None:
+    """Drop the staging tables that runs left behind so many hours ago."""
+    for name in store.frame("abandoned_staging", hours=hours)["name"]:
+        store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+
+
+def _rollup(table: str) -> str:
+    return f"{table}_rollup"
+
+
+def _view(table: str) -> str:
+    return f"{table}_rollup_view"

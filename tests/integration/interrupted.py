@@ -1,0 +1,188 @@
+"""Writers in processes of their own that kill or stop themselves before a statement, and readers that look on."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import falcon.testing
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.state.heads import Heads
+from jobs.registry import JOBS
+from jobs.runner import backfill
+from tests.doubles import Statement, WatchedStore
+from tests.integration.imports import Row, prices_file, run
+from tests.processes import state, until
+
+# A process that was forked from one with all modules begins to write at once.
+_FORK = multiprocessing.get_context("forkserver")
+_FORK.set_forkserver_preload([__name__])
+SOURCE = SimulatedSource("1")
+# Pauses between the requests of a reader, so that readers leave time to writers.
+_BREATH = 0.08
+
+
+@dataclass(frozen=True)
+class Import:
+    """Imports a file of prices, with an assets file beside it."""
+
+    path: Path
+
+    def __call__(self, store: WatchedStore) -> object:
+        return run(store, self.path)
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """Takes snapshots of prices of the past."""
+
+    instants: Sequence[Any]
+
+    def __call__(self, store: WatchedStore) -> object:
+        return backfill(JOBS["prices"], SOURCE, store, self.instants)
+
+
+Write = Import | Backfill
+
+
+def import_of(folder: Path, rows: Sequence[Row], name: str) -> Import:
+    """An import of rows from a file that is written here."""
+    return Import(prices_file(folder, rows, name))
+
+
+@dataclass
+class Writer:
+    """A process that sends itself a signal before its n-th statement that writes, heartbeats aside."""
+
+    settings: Settings
+    write: Write
+    count: int
+    signal: signal.Signals
+
+    def __enter__(self) -> "Writer":
+        self._results, theirs = _FORK.Pipe(duplex=False)
+        self._process = _FORK.Process(target=_work, args=(self.settings, self.write, self.count, self.signal, theirs))
+        self._process.start()
+        theirs.close()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        self._results.close()
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs or is stopped."""
+        return self._process.exitcode
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it waits to be continued."""
+        return self._process.pid is not None and state(self._process.pid) == "T"
+
+    def wait_for_signal(self) -> None:
+        """Return when it has been killed or stopped, or has ended."""
+        until(lambda: self.exit_code is not None or self.stopped, seconds=60)
+
+    def go_on(self) -> object:
+        """Continue it, if it is stopped; what its write returned."""
+        if self.stopped and self._process.pid is not None:
+            os.kill(self._process.pid, signal.SIGCONT)
+        self._process.join(60)
+        assert self.exit_code == 0
+        return self._results.recv()
+
+
+def _work(settings: Settings, write: Write, count: int, sent: signal.Signals, results: Connection) -> None:
+    seen = 0
+
+    def before(statement: Statement) -> None:
+        nonlocal seen
+        if statement.kind != "query" and threading.current_thread().name != "heartbeat":
+            seen += 1
+            if seen == count:
+                os.kill(os.getpid(), sent)
+
+    with closing(WatchedStore(settings, before=before)) as store:
+        results.send(write(store))
+
+
+# A page's JSON to what it shows: the number of the rewrite that each value comes from.
+Levels = Callable[[Any], set[int]]
+
+
+@dataclass(frozen=True)
+class Read:
+    """An answer, the levels that it shows, and the seconds that it took."""
+
+    path: str
+    status: int
+    levels: frozenset[int]
+    seconds: float
+    headers: dict[str, str]
+
+
+@dataclass
+class Reader:
+    """An application with a poller of its own, asked all the time."""
+
+    client: falcon.testing.TestClient
+    levels: Levels
+
+    def ask(self, path: str) -> Read:
+        begun = time.monotonic()
+        answer = self.client.simulate_get(path)
+        ended = time.monotonic()
+        levels = frozenset(self.levels(answer.json["data"]) if answer.status_code == 200 else ())
+        return Read(path, answer.status_code, levels, ended - begun, dict(answer.headers))
+
+    def shows(self, paths: Sequence[str], level: int) -> bool:
+        """Whether all of the paths show a level now."""
+        return all(self.ask(path).levels == {level} for path in paths)
+
+    @contextmanager
+    def asking(self, paths: Sequence[str]) -> Iterator[list[Read]]:
+        """What is answered during the block, in order."""
+        stopped = threading.Event()
+        reads: list[Read] = []
+
+        def ask() -> None:
+            while not stopped.is_set():
+                for path in paths:
+                    reads.append(self.ask(path))
+                    time.sleep(_BREATH)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        try:
+            yield reads
+        finally:
+            stopped.set()
+            thread.join()
+
+
+@contextmanager
+def reader(settings: Settings, levels: Levels, memory: int | None = None) -> Iterator[Reader]:
+    """A reader, with `memory` megabytes for history and for answers. Its threads do nothing more after the block."""
+    ended = threading.Event()
+
+    def before(statement: Statement) -> None:
+        if ended.is_set():
+            threading.Event().wait()
+
+    own = settings if memory is None else replace(settings, history_memory=memory, answer_memory=memory)
+    with closing(WatchedStore(own, before=before)) as store:
+        yield Reader(falcon.testing.TestClient(create_app(own, store, heads=Heads(store))), levels)
+        ended.set()

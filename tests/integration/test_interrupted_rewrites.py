@@ -1,0 +1,267 @@
+"""Imports and backfills that are killed or stopped before each of their statements, while readers look on.
+
+Every page is entirely old or entirely new; what is in memory is answered at once; and soon everything is whole.
+"""
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.imports.run import Summary
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.store.connection import Store
+from analytics_service.store.migrations import Migration, migrate, shipped
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.integration.conftest import database
+from tests.integration.imports import IDS, NOW, Row, assets_file, observations, outcome, query, run
+from tests.integration.interrupted import SOURCE, Backfill, Read, Reader, Write, Writer, import_of, reader
+from tests.processes import slack, until
+
+HOUR, DAY = 3600, 86_400
+# Eight days in two months, so that several partitions are put in place.
+LAST = unix_second(NOW)
+FIRST = LAST - 8 * DAY
+# Added to all prices with each correction.
+CORRECTION = 1000
+# A page that waited for a killed writer would take three seconds.
+PROMPT_SECONDS = 2.0
+WHOLE_SECONDS = 10.0
+# Writers at work at a time, each in a database of its own.
+LANES = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """A rewrite, the pages that show it, what they show before and after, and what its writer returns."""
+
+    write: Write
+    pages: Sequence[str]
+    old: int
+    new: int
+    result: object
+
+
+@dataclass
+class Lane:
+    """A database with one reader that has history in memory and one that has not."""
+
+    settings: Settings
+    store: Store
+    in_memory: Reader
+    from_store: Reader
+
+    @property
+    def readers(self) -> tuple[Reader, Reader]:
+        return self.in_memory, self.from_store
+
+    def announced(self) -> int:
+        """How many rewrites were announced so far."""
+        return len(self.versions("1"))
+
+    def open(self) -> int:
+        """How many rewrites have been announced and have not finished."""
+        return len(self.versions("max(finished) = 0"))
+
+    def versions(self, condition: str) -> list[tuple[object, ...]]:
+        return query(self.settings, f"SELECT version FROM publication GROUP BY version HAVING {condition}")
+
+    def wait_until_whole(self, pages: Sequence[str], level: int) -> None:
+        until(lambda: all(one.shows(pages, level) for one in self.readers), seconds=WHOLE_SECONDS * slack())
+
+
+@contextmanager
+def lane(settings: Settings, name: str, levels: Callable[[Any], set[int]]) -> Iterator[Lane]:
+    own = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_{name}")
+    with (
+        database(own) as store,
+        reader(own, levels) as in_memory,
+        reader(own, levels, memory=0) as from_store,
+    ):
+        yield Lane(own, store, in_memory, from_store)
+
+
+class Corrections:
+    """Each task corrects all prices of some days."""
+
+    def __init__(self, lane: Lane, folder: Path) -> None:
+        self._folder = folder
+        self._lane = lane
+        self.level = 0
+        assets_file(folder)
+        run(lane.store, import_of(folder, self._rows(0), "0.csv").path)
+
+    def next(self) -> Task:
+        new = self.level + 1
+        rows = self._rows(new)
+        pages = [
+            _page(FIRST, LAST, "h"),
+            _page(FIRST, LAST, "d", tz="Asia/Kathmandu"),
+            _page(LAST - DAY, LAST, "h", asset_ids=",".join(IDS[:2])),
+        ]
+        summary = Summary(read=len(rows), written=0, replaced=len(rows), rejected=0)
+        return Task(import_of(self._folder, rows, f"{new}.csv"), pages, self.level, new, summary)
+
+    def end(self, level: int) -> None:
+        """The store has exactly the rows of a level."""
+        self.level = level
+        assert observations(self._lane.settings) == outcome(self._rows(level))
+
+    @staticmethod
+    def levels(data: Any) -> set[int]:
+        return {int(float(p["v"])) // CORRECTION for one in data["series"] for p in one["points"] if p["v"] is not None}
+
+    @staticmethod
+    def _rows(level: int) -> list[Row]:
+        seconds = range(FIRST, LAST + 1, HOUR)
+        return [(name, second, str(level * CORRECTION + second // HOUR % 89)) for name in IDS for second in seconds]
+
+
+class Gaps:
+    """Each task takes the snapshots of another day that has none."""
+
+    def __init__(self, lane: Lane, folder: Path) -> None:
+        self._lane = lane
+        self._day = LAST // DAY - 60
+        for second in ((self._day - 1) * DAY, LAST):
+            run_once(JOBS["prices"], SOURCE, lane.store, instant(second))
+
+    def next(self) -> Task:
+        self._day += 1
+        begin = self._day * DAY
+        instants = [instant(begin) + timedelta(hours=hour) for hour in range(24)]
+        pages = [_page(begin, begin + DAY - 1, period, fill="none") for period in "hd"]
+        return Task(Backfill(instants), pages, 0, 1, 24)
+
+    def end(self, level: int) -> None:
+        """The day has all of its rows, or none."""
+        sql = f"SELECT uniqExact(observed_at) FROM price WHERE toDate(observed_at) = toDate({self._day})"
+        assert query(self._lane.settings, sql) == [(24 * level,)]
+
+    @staticmethod
+    def levels(data: Any) -> set[int]:
+        return {int(p["v"] is not None) for one in data["series"] for p in one["points"]}
+
+
+def _page(start: int, end: int, period: str, **more: str) -> str:
+    asked = {"start": start, "end": end, "period": period, "limit": 200}
+    return f"/api/v1/assets/price-history?{urlencode(asked | more)}"
+
+
+Tasks = type[Corrections] | type[Gaps]
+both = pytest.mark.parametrize("tasks", [Corrections, Gaps], ids=["import", "backfill"])
+
+
+def in_lanes(settings: Settings, folder: Path, tasks: Tasks, act: Callable[[Lane, Task, int], int | None]) -> None:
+    """Interrupt writers before statement 1, 2, ... until one ends by itself; `act` returns the level that is shown
+    then, or None when the writer was not interrupted."""
+
+    def work(number: int) -> int:
+        own = folder / str(number)
+        own.mkdir()
+        with lane(settings, str(number), tasks.levels) as opened:
+            made = tasks(opened, own)
+            for n in count(number, LANES):
+                task = made.next()
+                until(lambda task=task: all(one.shows(task.pages, task.old) for one in opened.readers), seconds=30)
+                level = act(opened, task, n)
+                made.end(task.new if level is None else level)
+                if level is None:
+                    return n
+        raise AssertionError
+
+    with ThreadPoolExecutor(LANES) as pool:
+        ended = list(pool.map(work, range(1, LANES + 1)))
+    # Fifteen at least: tables are made, filled, announced, put in place and dropped.
+    assert min(ended) > 15
+
+
+def check(reads: Sequence[Read], task: Task, prompt: bool) -> None:
+    """Every page was whole, none went back in time, and what is in memory came promptly."""
+    assert reads
+    mixed = [read for read in reads if len(read.levels) > 1]
+    assert not mixed, mixed[:3]
+    shown = [next(iter(read.levels)) for read in reads if read.levels]
+    assert set(shown) <= {task.old, task.new}
+    assert shown == sorted(shown)
+    refused = [read for read in reads if read.status != 200]
+    if prompt:
+        assert not refused, refused[:3]
+        assert max(read.seconds for read in reads) < PROMPT_SECONDS * slack()
+    assert all(read.status == 503 and int(read.headers["retry-after"]) > 0 for read in refused), refused[:3]
+
+
+@both
+def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(settings: Settings, tmp_path: Path, tasks: Tasks) -> None:
+    def act(lane: Lane, task: Task, n: int) -> int | None:
+        before = lane.announced()
+        with lane.in_memory.asking(task.pages) as in_memory, lane.from_store.asking(task.pages) as from_store:
+            with Writer(lane.settings, task.write, n, signal.SIGKILL) as writer:
+                writer.wait_for_signal()
+                killed, code = time.monotonic(), writer.exit_code
+            level = task.new if lane.announced() > before else task.old
+            assert code in (0, -signal.SIGKILL)
+            lane.wait_until_whole(task.pages, level)
+            assert time.monotonic() - killed < WHOLE_SECONDS * slack()
+            assert lane.open() == 0
+        check(in_memory, task, prompt=True)
+        check(from_store, task, prompt=False)
+        return None if code == 0 else level
+
+    in_lanes(settings, tmp_path, tasks, act)
+
+
+@both
+def test_a_rewrite_that_is_stopped_and_goes_on_later_ends_well(
+    settings: Settings, tmp_path: Path, tasks: Tasks
+) -> None:
+    def act(lane: Lane, task: Task, n: int) -> int | None:
+        before = lane.announced()
+        with lane.in_memory.asking(task.pages) as in_memory, lane.from_store.asking(task.pages) as from_store:
+            with Writer(lane.settings, task.write, n, signal.SIGSTOP) as writer:
+                writer.wait_for_signal()
+                ended = writer.exit_code == 0
+                # Somebody else completes what was announced, before the writer goes on.
+                lane.wait_until_whole(task.pages, task.new if lane.announced() > before else task.old)
+                assert lane.open() == 0
+                assert writer.go_on() == task.result
+            lane.wait_until_whole(task.pages, task.new)
+            assert lane.open() == 0
+        check(in_memory, task, prompt=True)
+        check(from_store, task, prompt=False)
+        return None if ended else task.new
+
+    in_lanes(settings, tmp_path, tasks, act)
+
+
+def test_migrating_completes_rewrites_that_were_interrupted(store: Store, settings: Settings) -> None:
+    announce(store, seconds_ago=4)
+    migrate(store)
+    assert query(settings, "SELECT max(finished) FROM publication") == [(1,)]
+
+
+def test_the_schema_changes_only_when_a_writer_that_was_killed_just_now_is_known_to_be_dead(
+    store: Store, settings: Settings
+) -> None:
+    announce(store, seconds_ago=0)
+    ((announced_at,),) = query(settings, "SELECT max(announced_at) FROM publication")
+    migrate(store, [*shipped(), Migration(9999, "9999_more.sql", "CREATE VIEW more AS SELECT * FROM publication")])
+    assert query(settings, "SELECT max(finished) FROM publication") == [(1,)]
+    ((applied_at,),) = query(settings, "SELECT max(applied_at) FROM schema_migration")
+    assert applied_at - announced_at >= timedelta(seconds=3)  # type: ignore[operator]
+
+
+def announce(store: Store, seconds_ago: int) -> None:
+    """Announce a rewrite of prices whose writer does nothing more."""
+    store.execute(f"INSERT INTO publication SELECT 'prices', 7, now() - {seconds_ago}, 0")

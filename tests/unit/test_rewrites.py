@@ -1,0 +1,498 @@
+"""Rewrites of history, step by step: what a writer does, and what becomes of it when it is killed, stopped or
+overtaken at any step. A double stands for ClickHouse; the same orders of events are tried on a real one elsewhere."""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.store.ledger import Head, Run, Versions, read_ledger
+from analytics_service.store.rewrite import Recovery, announced, appends, publish, recover, settle, staging
+from analytics_service.store.staging import Staging
+from jobs.scheduler import recover_until
+from jobs.snapshot import Origin, Snapshot, commit
+from tests.doubles import NOON, LedgerStore, Statement
+
+TABLES = ["asset", "price"]
+PLACES = {"asset": {7}, "price": {7}, "price_rollup": {7}}
+BEFORE = Head("prices", NOON, NOON, 1, 1)
+AFTER = Head("prices", NOON, NOON, 7, 2, rewrites=1)
+# Statements of `rewrite` up to its announcement, and all of them.
+ANNOUNCED, ALL = 9, 20
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.fixture
+def store() -> LedgerStore:
+    return LedgerStore("prices", "rates")
+
+
+def run(first: int = NOON - 60, last: int = NOON, version: int = 7, family: str = "prices") -> Run:
+    return Run(family, last, "import", first, last, 2, "test", version)
+
+
+def rewrite(store: LedgerStore, version: int = 7, family: str = "prices") -> None:
+    """Rewrite the past of a family."""
+    with staging(store, family, TABLES, version) as staged:
+        for table in TABLES:
+            staged.insert(table, pl.DataFrame({"version": [version]}))
+        publish(store, staged, [run(version=version, family=family)])
+
+
+def at(n: int, act: Callable[[], object]) -> Callable[[Statement], None]:
+    """A hook that acts before the n-th statement (from 1)."""
+    seen = 0
+
+    def before(statement: Statement) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == n:
+            act()
+
+    return before
+
+
+def from_on(n: int, error: type[BaseException]) -> Callable[[Statement], None]:
+    """A hook that raises an error before the n-th statement (from 1) and before all that follow."""
+    seen = 0
+
+    def before(statement: Statement) -> None:
+        nonlocal seen
+        seen += 1
+        if seen >= n:
+            raise error("no further")
+
+    return before
+
+
+def rolled_forward(store: LedgerStore) -> Callable[[], None]:
+    """Three seconds of silence pass, and somebody else looks."""
+
+    def act() -> None:
+        before, store.before = store.before, lambda statement: None
+        store.fall_silent()
+        recover(store)
+        store.before = before
+
+    return act
+
+
+# What is announced.
+
+
+@pytest.mark.parametrize(
+    ("first", "version", "answer"),
+    [
+        (NOON + 1, 2, True),
+        # A row at the very second that the head shows last.
+        (NOON, 2, False),
+        (NOON - 1, 2, False),
+        # A version that the head has already, or a lower one.
+        (NOON + 1, 1, False),
+        (NOON + 1, 0, False),
+    ],
+)
+def test_only_what_lies_after_the_head_in_time_and_version_is_an_append(first: int, version: int, answer: bool) -> None:
+    assert appends(BEFORE, [run(NOON + 9, NOON + 9, 9), run(first, NOON + 5, version)]) is answer
+
+
+def test_the_first_run_of_a_family_is_an_append() -> None:
+    assert appends(None, [run()])
+
+
+def snapshot(second: int) -> Snapshot:
+    return Snapshot(datetime.fromtimestamp(second, UTC), {"price": pl.DataFrame({"price": ["1"]})})
+
+
+@pytest.mark.parametrize(("second", "rewrites"), [(NOON, 1), (NOON + 1, 0)])
+def test_a_job_announces_what_does_not_append(store: LedgerStore, second: int, rewrites: int) -> None:
+    commit(store, [snapshot(second)], Origin("prices", "job", "test"), 7)
+    assert store.heads["prices"] == Head("prices", second, second, 7, 2, rewrites)
+    assert not store.open
+
+
+def test_a_job_that_was_overtaken_while_it_wrote_announces_its_rows(store: LedgerStore) -> None:
+    """Its rows landed among those that readers were shown meanwhile, so what they read must be read again."""
+
+    def overtake() -> None:
+        store.before = lambda statement: None
+        commit(store, [snapshot(NOON + 120)], Origin("prices", "job", "test"), 8)
+
+    store.before = at(1, overtake)
+    commit(store, [snapshot(NOON + 60)], Origin("prices", "job", "test"), 7)
+    assert store.heads["prices"] == Head("prices", NOON + 120, NOON + 120, 8, 3, rewrites=1)
+    assert not store.open
+    assert not store.tables
+
+
+# The steps of a writer.
+
+
+def test_the_steps_of_a_rewrite(store: LedgerStore) -> None:
+    rewrite(store)
+    shortened = [" ".join(one.replace("IF NOT EXISTS ", "").split()[:3]) for one in store.statements]
+    assert shortened == [
+        "CREATE TABLE snapshot_staging_7",
+        "CREATE TABLE asset_staging_7",
+        "CREATE TABLE price_staging_7",
+        "CREATE TABLE price_rollup_staging_7",
+        "CREATE MATERIALIZED VIEW",
+        "asset_staging_7",
+        "price_staging_7",
+        # What others need to roll it forward is staged before it is announced.
+        "snapshot_staging_7",
+        "publication",
+        "ALTER TABLE asset",
+        "ALTER TABLE price_rollup",
+        "ALTER TABLE price",
+        # The ledger's row is the last thing that is put in place.
+        "INSERT INTO snapshot",
+        "publication",
+        # Without the ledger's table nobody puts anything in place any more.
+        "DROP TABLE IF",
+        *["DROP TABLE IF"] * 4,
+    ]
+    assert "snapshot_staging_7" in store.statements[14]
+    assert "price_rollup_view_staging_7" in store.statements[15]
+    assert shortened.index("publication") == ANNOUNCED - 1
+    assert len(shortened) == ALL - 1
+    assert (store.heads["prices"], store.in_place, store.tables) == (AFTER, PLACES, {})
+
+
+def test_assets_of_other_families_get_versions_that_no_reader_has_seen(store: LedgerStore) -> None:
+    """Readers see assets as of the head of prices. Definitions written since the run began are not replaced."""
+    rewrite(store, family="rates")
+    (statement,) = [one for one in store.statements if one.startswith("INSERT INTO asset")]
+    version = int(statement.partition("REPLACE (")[2].partition(" ")[0])
+    assert version > 1_700_000_000_000
+    assert "WHERE id NOT IN (SELECT id FROM asset WHERE version > 7)" in statement
+
+
+# A writer is killed, stopped or fails at any step.
+
+
+@pytest.mark.parametrize("n", range(1, ALL + 1))
+def test_a_writer_that_is_killed_leaves_nothing_or_is_completed(store: LedgerStore, n: int) -> None:
+    store.before = from_on(n, Killed)
+    if n < ALL:
+        with pytest.raises(Killed):
+            rewrite(store)
+    store.before = lambda statement: None
+    if n <= ANNOUNCED:
+        assert (store.heads["prices"], store.in_place) == (BEFORE, {})
+        return
+    rolled_forward(store)()
+    assert not store.open
+    if n < ALL:
+        assert (store.heads["prices"].version, store.in_place) == (7, PLACES)
+    if n < ALL - 5:
+        assert not store.tables
+
+
+@pytest.mark.parametrize("n", range(1, ALL))
+def test_a_writer_that_is_stopped_goes_on_well_after_others_have_completed_its_work(store: LedgerStore, n: int) -> None:
+    store.before = at(n, rolled_forward(store))
+    rewrite(store)
+    assert (store.heads["prices"].version, store.heads["prices"].rewrites) == (7, 1)
+    assert (store.open, store.in_place, store.tables) == (set(), PLACES, {})
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_two_may_roll_a_rewrite_forward_at_a_time(store: LedgerStore, n: int) -> None:
+    store.before = from_on(ANNOUNCED + 2, Killed)
+    with pytest.raises(Killed):
+        rewrite(store)
+    store.before = at(n, rolled_forward(store))
+    store.fall_silent()
+    recover(store)
+    assert store.heads["prices"].version == 7
+    assert (store.open, store.in_place, store.tables) == (set(), PLACES, {})
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_who_rolls_forward_may_be_killed_too(store: LedgerStore, n: int) -> None:
+    store.before = from_on(ANNOUNCED + 1, Killed)
+    with pytest.raises(Killed):
+        rewrite(store)
+    store.before = from_on(n, Killed)
+    store.fall_silent()
+    with pytest.raises(Killed):
+        recover(store)
+    store.before = lambda statement: None
+    rolled_forward(store)()
+    assert (store.heads["prices"].version, store.open, store.in_place) == (7, set(), PLACES)
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable, StoreFailure, KeyboardInterrupt, ZeroDivisionError])
+@pytest.mark.parametrize("n", [ANNOUNCED + 1, ANNOUNCED + 3])
+def test_an_interrupted_announcement_does_not_stay_open(store: LedgerStore, error: type[BaseException], n: int) -> None:
+    """Before the first change and after it. What is staged stays, so that somebody else can complete the rewrite."""
+
+    def fail() -> None:
+        raise error("interrupted")
+
+    store.before = at(n, fail)
+    with pytest.raises(error):
+        rewrite(store)
+    assert store.open == {"prices"}
+    assert len(store.tables) == 5
+    rolled_forward(store)()
+    assert (store.heads["prices"], store.open, store.in_place, store.tables) == (AFTER, set(), PLACES, {})
+
+
+@pytest.mark.parametrize("n", range(2, ANNOUNCED + 1))
+def test_what_fails_before_its_announcement_leaves_nothing(store: LedgerStore, n: int) -> None:
+    def fail() -> None:
+        raise StoreFailure("interrupted")
+
+    store.before = at(n, fail)
+    with pytest.raises(StoreFailure):
+        rewrite(store)
+    assert (store.heads["prices"], store.open, store.in_place, store.tables) == (BEFORE, set(), {}, {})
+
+
+def test_a_writer_tries_again_until_clickhouse_is_back(store: LedgerStore) -> None:
+    failures = [StoreUnavailable("away")] * 3
+
+    def fail(statement: Statement) -> None:
+        if failures and statement.name.startswith(("ALTER", "INSERT")):
+            raise failures.pop()
+
+    def again(act):  # type: ignore[no-untyped-def]
+        while True:
+            try:
+                return act()
+            except StoreUnavailable:
+                assert store.open == {"prices"}
+
+    store.before = fail
+    with staging(store, "prices", TABLES, 7, again) as staged:
+        for table in TABLES:
+            staged.insert(table, pl.DataFrame({"version": [7]}))
+        publish(store, staged, [run()], again)
+    assert (failures, store.heads["prices"], store.in_place, store.tables) == ([], AFTER, PLACES, {})
+
+
+def test_an_announcement_whose_staging_tables_are_gone_is_finished(store: LedgerStore) -> None:
+    store.before = from_on(ANNOUNCED + 1, Killed)
+    with pytest.raises(Killed):
+        rewrite(store)
+    store.tables = {"price_staging_7": ""}
+    rolled_forward(store)()
+    assert (store.open, store.in_place, store.heads["prices"].runs, store.tables) == (set(), {}, 1, {})
+
+
+# Several writers.
+
+
+def test_a_tick_may_end_in_the_middle_of_a_rewrite(store: LedgerStore) -> None:
+    def tick() -> None:
+        commit(store, [snapshot(NOON + 60)], Origin("prices", "job", "test"), 8)
+
+    store.before = at(ANNOUNCED + 2, tick)
+    rewrite(store)
+    assert store.heads["prices"] == Head("prices", NOON + 60, NOON + 60, 8, 3, rewrites=1)
+    assert not store.open
+
+
+def test_a_family_is_open_until_all_of_its_rewrites_have_finished(store: LedgerStore) -> None:
+    opened: list[frozenset[str]] = []
+
+    def another() -> None:
+        rewrite(store, version=8)
+        opened.append(read_ledger(store).open)
+
+    store.before = at(ANNOUNCED + 2, another)
+    rewrite(store)
+    assert opened == [{"prices"}]
+    assert not read_ledger(store).open
+    assert store.heads["prices"] == Head("prices", NOON, NOON, 8, 3, rewrites=2)
+    assert store.in_place["price"] == {7, 8}
+
+
+def test_a_run_with_the_version_of_another_one_begins_again(store: LedgerStore) -> None:
+    """Else the two would share staging tables, and show each other's rows."""
+    with staging(store, "prices", TABLES, 7) as staged:
+        theirs = dict(store.tables)
+        with pytest.raises(StoreUnavailable, match="again"):
+            rewrite(store, family="rates")
+        assert store.tables == theirs
+        staged.insert("price", pl.DataFrame({"version": [7]}))
+        publish(store, staged, [run()])
+    assert store.heads["prices"] == AFTER
+    assert store.heads["rates"].runs == 1
+
+
+def test_versions_are_unique_and_grow_even_when_the_clock_goes_back() -> None:
+    times = iter([5_000_000, 5_000_001, 5_999_999, 4_000_000, 9_000_000])
+    versions = Versions(lambda: next(times))
+    assert [versions.new() for _ in range(5)] == [5, 6, 7, 8, 9]
+
+
+# Heartbeats.
+
+
+def test_heartbeats_are_sent_until_the_writer_is_done(store: LedgerStore) -> None:
+    sent = threading.Event()
+    staged = Staging(store, "prices", 7)
+    store.before = at(3, sent.set)
+    with announced(store, staged, every=0.001):
+        assert sent.wait(30)
+    count = len(store.statements)
+    assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat"]
+    assert store.statements == ["publication"] * count
+    assert not store.open
+
+
+def test_heartbeats_end_with_an_error_of_the_writer(store: LedgerStore) -> None:
+    with pytest.raises(ZeroDivisionError), announced(store, Staging(store, "prices", 7), every=0.001):
+        raise ZeroDivisionError
+    assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat"]
+    assert store.open == {"prices"}
+
+
+def test_heartbeats_do_not_reopen_a_finished_rewrite(store: LedgerStore) -> None:
+    sent = threading.Event()
+    with announced(store, Staging(store, "prices", 7), every=0.001):
+        recovered = Staging(store, "prices", 7)
+        with announced(store, recovered, every=60):
+            pass
+        assert not store.open
+        store.before = at(2, sent.set)
+        assert sent.wait(30)
+        assert not store.open
+
+
+def test_heartbeats_that_cannot_be_sent_are_logged_once(store: LedgerStore, caplog: pytest.LogCaptureFixture) -> None:
+    tried = threading.Event()
+    attempts = at(5, tried.set)
+
+    def fail(statement: Statement) -> None:
+        if threading.current_thread().name == "heartbeat":
+            attempts(statement)
+            raise StoreUnavailable("away")
+
+    store.before = fail
+    with announced(store, Staging(store, "prices", 7), every=0.001):
+        assert tried.wait(30)
+    assert [record.getMessage() for record in caplog.records] == ["Heartbeats cannot be sent: away"]
+
+
+# Who notices.
+
+
+def interrupted(store: LedgerStore) -> LedgerStore:
+    """The store with a rewrite whose writer was killed right after its announcement, three seconds ago."""
+    store.before = from_on(ANNOUNCED + 1, Killed)
+    with pytest.raises(Killed):
+        rewrite(store)
+    store.before = lambda statement: None
+    store.fall_silent()
+    return store
+
+
+def test_a_writer_that_still_sends_heartbeats_is_left_alone(store: LedgerStore) -> None:
+    interrupted(store).silent = {}
+    recover(store)
+    assert store.open == {"prices"}
+
+
+def test_the_next_writer_completes_what_was_interrupted(store: LedgerStore) -> None:
+    rewrite(interrupted(store), version=8, family="rates")
+    assert not store.open
+    assert store.heads["prices"] == AFTER
+
+
+def test_the_scheduler_completes_it_beside_its_jobs(store: LedgerStore) -> None:
+    interrupted(store)
+    stop = threading.Event()
+    thread = threading.Thread(target=recover_until, args=(store, stop, 0.001))
+    thread.start()
+    try:
+        for _ in range(30_000):
+            if not store.open:
+                break
+            stop.wait(0.001)
+    finally:
+        stop.set()
+        thread.join()
+    assert (store.heads["prices"], store.open) == (AFTER, set())
+
+
+def test_a_failure_is_logged_once_for_each_rewrite_and_cause(
+    store: LedgerStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    interrupted(store)
+    causes: list[Exception] = [StoreFailure("disk full")] * 3 + [StoreUnavailable("away")] * 2 + [ValueError("odd")] * 2
+
+    def fail(statement: Statement) -> None:
+        if causes and statement.name.startswith("ALTER"):
+            raise causes.pop(0)
+
+    store.before = fail
+    recovery = Recovery(store)
+    for _ in range(8):
+        store.fall_silent()
+        recovery.look()
+    messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert messages == [
+        "An interrupted rewrite of prices cannot be completed: disk full",
+        "An interrupted rewrite of prices cannot be completed: away",
+        "An interrupted rewrite of prices cannot be completed: odd",
+        "A rewrite of prices was interrupted; it is complete now.",
+    ]
+    assert [record.exc_info is not None for record in caplog.records] == [False, False, True, False]
+    assert (store.heads["prices"], store.open) == (AFTER, set())
+
+
+def test_one_that_cannot_be_completed_does_not_keep_others_waiting(store: LedgerStore) -> None:
+    interrupted(store)
+
+    def fail(statement: Statement) -> None:
+        if statement.name.startswith("ALTER") and statement.name.endswith("_7"):
+            raise StoreFailure("disk full")
+
+    store.before = fail
+    rewrite(store, version=8, family="rates")
+    assert store.open == {"prices"}
+    assert store.heads["rates"].version == 8
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable, SchemaError])
+def test_looking_fails_silently_while_there_is_no_ledger(
+    store: LedgerStore, error: type[Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise error("no ledger")
+
+    store.on_look = fail
+    recover(store)
+    assert not caplog.records
+
+
+def test_the_schema_does_not_change_while_a_rewrite_is_open(store: LedgerStore) -> None:
+    """A writer that was killed just now is not silent yet."""
+    interrupted(store).silent = {}
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 4:
+            store.fall_silent()
+
+    settle(store, pause)
+    assert (len(pauses), store.open) == (5, set())
+
+
+def test_a_writer_at_work_does_not_keep_the_schema_from_changing_for_ever(store: LedgerStore) -> None:
+    interrupted(store).silent = {}
+    pauses: list[float] = []
+    settle(store, pauses.append)
+    assert 5 <= sum(pauses) <= 10
