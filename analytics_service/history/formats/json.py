@@ -70,8 +70,11 @@ def _encoded_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequen
 
 def _empty_series(values: pl.Series, series: int) -> set[int]:
     """The series that have no value at all, if no other series lacks one; none else."""
-    empty = {place for place, value in enumerate(values[-series:]) if value is None}
-    return empty if len(empty) * (len(values) // series) == values.null_count() else set()
+    count, missing = len(values) // series, values.null_count()
+    found = [place for place, value in enumerate(values[-series:]) if value is None]
+    if len(found) * count != missing:
+        return set()
+    return set(found) if all(values.gather_every(series, place).null_count() == count for place in found) else set()
 
 
 def _leads(begins: Sequence[int], opened: Sequence[str], closed: str) -> list[str]:
