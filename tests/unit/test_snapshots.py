@@ -177,9 +177,8 @@ def test_the_same_question_has_the_same_etag_however_it_is_written(query: str, s
 
 
 @pytest.mark.parametrize("bound", [0, 20_000, 10**6])
-def test_a_caller_with_a_memory_sees_what_there_is_whatever_comes_between(bound: int) -> None:
+def test_a_caller_with_a_memory_sees_what_there_is_whatever_comes_between(bound: int, draw: random.Random) -> None:
     """Random requests, with random tags of those seen before, between random snapshots of random families."""
-    draw = random.Random(bound)
     service = Service(bound=bound, kind=Plain)
     memory: dict[str, bytes] = {}
     told: Counter[int] = Counter()
