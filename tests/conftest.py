@@ -1,0 +1,25 @@
+"""Random tests take other numbers in every run; what a failed one took is printed."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Tests share their processors with ClickHouse and each other, so how long an example takes says nothing about it.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("tests")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that repeats a random test."""
+    parser.addoption("--seed", type=int, help="seed of random tests, as printed by one that failed")
+
+
+@pytest.fixture
+def draw(request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers. The seed is shown when the test fails, and `--seed` repeats it."""
+    seed = request.config.getoption("--seed")
+    if seed is None:
+        seed = random.SystemRandom().randrange(2**32)
+    print(f"The same numbers again: --seed {seed}")
+    return random.Random(seed)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 # Generous, because tests run side by side on few cores. A test that passes never waits that long.
-PATIENCE = 180.0
+PATIENCE = 300.0
 # Below the ports that the system gives to outgoing connections and those of embedded servers.
 _PORTS = range(10_000, 20_000)
 

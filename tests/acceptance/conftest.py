@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from analytics_service.config import PREFIX
+from analytics_service.config import PREFIX, SOURCES
 from tests.processes import PATIENCE, free_port, until
+
+_CHECKOUT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -24,7 +26,8 @@ class Service:
 
     data_dir: Path
     bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
-    source: str = "simulated:7"
+    # Tests that need three months of history name another.
+    source: str = "recent:7"
     workers: int = 2
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
@@ -32,9 +35,10 @@ class Service:
         """Start a command of the service with the data folder and the source as its only settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         settings = {"ANALYTICS_DATA_DIR": str(self.data_dir), "ANALYTICS_SOURCE": self.source}
+        path = os.pathsep.join([str(_CHECKOUT), str(_package_of_recent(self.data_dir.parent))])
         process = subprocess.Popen(
             [sys.executable, "-m", "analytics_service.cli", *arguments],
-            env={**inherited, **settings},
+            env={**inherited, **settings, "PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -72,6 +76,15 @@ class Service:
             connection.close()
 
 
+def _package_of_recent(folder: Path) -> Path:
+    """A folder that makes Python see an installed package which provides the source `recent`."""
+    metadata = folder / "recent-1.dist-info"
+    metadata.mkdir(exist_ok=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: recent\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(f"[{SOURCES}]\nrecent = tests.acceptance.recent:Recent\n")
+    return folder
+
+
 def kill(service: Service) -> None:
     """Kill what a test that failed has left running; the children of a command end with it."""
     for process in service.started:
@@ -86,9 +99,9 @@ def stop(process: "subprocess.Popen[str]") -> int:
     return process.returncode
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One running service for all tests that leave it running."""
+    """One running service for all tests of this folder that leave it running."""
     running = Service(tmp_path_factory.mktemp("service") / "data")
     try:
         process = running.up()

@@ -23,18 +23,21 @@ def parts_of(up: int) -> dict[str, set[int]]:
     return {part: {pid for pid in started if part in command_line(pid)} for part in PARTS}
 
 
-def test_up_answers_with_current_prices_and_ninety_days_of_history(service: Service) -> None:
-    assert service.get("/healthz")[0] == 200
-    status, prices = service.get("/api/v1/assets/prices")
+def test_up_answers_with_current_prices_and_ninety_days_of_history(own: Service) -> None:
+    own.source = "simulated"
+    process = own.up()
+    assert own.get("/healthz")[0] == 200
+    status, prices = own.get("/api/v1/assets/prices")
     assert status == 200
     assert prices["count"] == len(prices["data"]) > 0
     now = int(time.time())
-    status, history = service.get(f"/api/v1/assets/price-history?start={now - 89 * 86400}&end={now}&period=d")
+    status, history = own.get(f"/api/v1/assets/price-history?start={now - 89 * 86400}&end={now}&period=d")
     assert status == 200
     # 89 days ago, each day since, and today.
     assert [len(series["points"]) for series in history["data"]["series"]] == [90] * prices["count"]
     assert all(point["v"] is not None for series in history["data"]["series"] for point in series["points"])
-    until(lambda: service.get("/readyz")[0] == 200)
+    until(lambda: own.get("/readyz")[0] == 200)
+    assert stop(process) == 0
 
 
 def test_the_schema_is_up_to_date_and_status_says_so(service: Service) -> None:

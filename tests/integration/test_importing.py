@@ -196,11 +196,11 @@ def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, t
 
 
 def test_rollups_hold_the_last_price_of_each_cell_after_repeats_and_corrections(
-    store: Store, settings: Settings, tmp_path: Path
+    store: Store, settings: Settings, tmp_path: Path, draw: random.Random
 ) -> None:
     rows = many(4_000, 2, seed=2)
     corrections = [(asset, second, f"1{price}") for asset, second, price in rows[::7]]
-    random.Random(3).shuffle(corrections)
+    draw.shuffle(corrections)
     dense = [(IDS[0], 1_700_000_000 + second, str(second)) for second in range(5_000)]
     imports = [rows, corrections, rows[:100], dense, dense[::-2]]
     for batch in imports:

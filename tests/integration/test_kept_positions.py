@@ -40,10 +40,9 @@ def head(store: Store) -> Head:
 
 
 def test_memory_equals_the_store_after_any_sequence_of_states(
-    store: Store, watched: WatchedStore, settings: Settings
+    store: Store, watched: WatchedStore, settings: Settings, draw: random.Random
 ) -> None:
     """Ten snapshots of twenty addresses, each of which is absent now and then; a run dies before every third one."""
-    draw = random.Random(5)
     positions = kept(watched)
     state: dict[str, Position] = {}
     for minute in range(1, 11):

@@ -81,9 +81,8 @@ def test_a_backfill_between_and_before_later_snapshots_is_right(store: Store) ->
     assert totals(store, -1, 0, 1, 2, 3) == [AT_NOON - 10, *TOTALS, TOTALS[-1]]
 
 
-def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store) -> None:
+def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw: random.Random) -> None:
     """Random events and snapshots, compared with plain sums."""
-    draw = random.Random(5)
     assets = ["token;a", "token;b", "token;c"]
     events = [
         event(f"e{n}", draw.randrange(0, 600) / 10, f"{draw.randrange(10**6)}.{draw.randrange(10**9)}", asset)

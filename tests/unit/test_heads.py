@@ -119,6 +119,25 @@ def test_a_thread_looks_by_itself_and_hurries_for_those_who_wait(store: LedgerSt
     pytest.fail("the change was not seen")
 
 
+def test_one_thread_looks_however_many_wait() -> None:
+    """So no look can overwrite what a later one has found."""
+    lookers: set[str] = set()
+    store = LedgerStore("prices")
+    store.on_look = lambda: lookers.add(threading.current_thread().name)
+    heads = Heads(store, every=3600)
+
+    def wait() -> None:
+        heads.known()
+        heads.wait()
+
+    waiting = [threading.Thread(target=wait) for _ in range(4)]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join()
+    assert lookers == {"heads"}
+
+
 def test_requests_never_wait_for_a_look(store: LedgerStore) -> None:
     looking, go_on = threading.Event(), threading.Event()
     heads = Heads(store, every=0.01)

@@ -177,9 +177,8 @@ def test_the_same_question_written_differently_has_the_same_etag(query: str, sam
 
 
 @pytest.mark.parametrize("bound", [0, 20_000, 10**6])
-def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int) -> None:
+def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int, draw: random.Random) -> None:
     """Random requests, with random tags of those seen before, between random snapshots of random families."""
-    draw = random.Random(bound)
     service = Service(bound=bound, kind=Plain)
     memory: dict[str, bytes] = {}
     told: Counter[int] = Counter()

@@ -58,10 +58,11 @@ def test_every_program_is_stopped_when_one_of_them_does_not_start() -> None:
 def test_programs_are_checked_until_the_block_ends() -> None:
     checked = threading.Event()
     supervisor = FakeSupervisor("a", [], checked.set)
+    others = set(threading.enumerate())
     with running([supervisor], fail):  # type: ignore[list-item]
         assert checked.wait(60)
-    checked.clear()
-    assert not [thread for thread in threading.enumerate() if thread.name == "process-watcher"]
+        [watcher] = [one for one in threading.enumerate() if one not in others and one.name == "process-watcher"]
+    assert not watcher.is_alive()
 
 
 @pytest.mark.parametrize(("check", "error"), [(fail, ProcessError), (unexpected, ZeroDivisionError)])

@@ -1,0 +1,84 @@
+"""What memory holds of a history that grows and is corrected: pages need no query, and nothing stale stays."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from decimal import Decimal
+
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.history.catalogue import PRICES
+from analytics_service.history.memory import Loader, Memory
+from analytics_service.history.reader import HistoryReader
+from analytics_service.history.rows import Buckets
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Head, read_heads
+from tests.doubles import WatchedStore
+from tests.integration.pages import Observations, commit
+
+HOUR = 3600
+# 2026-03-01 12:00:00 UTC.
+NOON = 1772366400
+ID = "token;a"
+
+
+class Reading:
+    """A reader of prices, which has everything in memory after each change."""
+
+    def __init__(self, store: Store, watched: WatchedStore) -> None:
+        self.loader = Loader(Memory(10**8))
+        self.reader = HistoryReader(watched, PRICES, self.loader)
+        self._store = store
+        self._watched = watched
+
+    def write(self, observations: Observations) -> Head:
+        """Complete a run of observations, and show the reader the new head."""
+        commit(self._store, observations)
+        head = read_heads(self._store)["prices"]
+        self.reader.prepare(head)
+        self.loader.wait()
+        return head
+
+    def hours(self, head: Head, end: int) -> list[str | None]:
+        """Values of the three hours up to a second, as of a head. Memory must have them."""
+        queries = self._watched.queries.copy()
+        begins = [NOON + hour * HOUR for hour in range(-2, 2)]
+        values = self.reader.values(self.reader.at(head), [ID], Buckets(begins, min(end, head.last_observed_at) + 1))
+        assert self._watched.queries == queries
+        return values.to_list()
+
+    def rewrites_in_memory(self) -> set[int]:
+        return {key.rewrite for key in self.loader.memory.keys("prices")}
+
+
+@pytest.fixture
+def reading(store: Store, settings: Settings) -> Iterator[Reading]:
+    with closing(WatchedStore(settings)) as watched:
+        yield Reading(store, watched)
+
+
+def history(*prices: tuple[int, int]) -> Observations:
+    return {ID: [(NOON + second, Decimal(price)) for second, price in prices]}
+
+
+def test_new_observations_extend_what_is_in_memory(reading: Reading) -> None:
+    head = reading.write(history((-2 * HOUR, 1), (-HOUR + 5, 2), (10, 3)))
+    assert reading.hours(head, NOON + 10) == ["1", "2", "3"]
+    # Within the open hour, then beyond its end, which closes it.
+    head = reading.write(history((20, 4)))
+    assert reading.hours(head, NOON + 15) == ["1", "2", "3"]
+    assert reading.hours(head, NOON + 20) == ["1", "2", "4"]
+    head = reading.write(history((HOUR + 1, 5)))
+    assert reading.hours(head, NOON + HOUR - 1) == ["1", "2", "4"]
+
+
+def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading) -> None:
+    before = reading.write(history((-2 * HOUR, 1), (-HOUR + 5, 2), (10, 3)))
+    after = reading.write(history((-HOUR + 5, 7)))
+    # A request that began before the correction may still need the old blocks.
+    assert reading.hours(before, NOON + 10) == ["1", "2", "3"]
+    assert reading.hours(after, NOON + 10) == ["1", "7", "3"]
+    assert reading.rewrites_in_memory() == {0, 1}
+    reading.reader.prepare(after)
+    assert reading.rewrites_in_memory() == {1}
+    assert reading.hours(after, NOON + 10) == ["1", "7", "3"]
