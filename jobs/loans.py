@@ -32,14 +32,14 @@ def collect(batch: Batch) -> list[Snapshot]:
     """The cumulative value of all loans at the instants, and the events that are new."""
     source, store, instants = batch.source, batch.store, batch.instants
     ends = [unix_second(at) for at in instants]
-    # In this order: a snapshot that another scheduler completes in between must not count twice.
+    # Read in this order, so that a snapshot which another scheduler completes in between does not count twice.
     previous = batch.completed_before() or 0
     head = batch.head()
     known = head.at if head else 0
     begins = [previous, *ends[:-1]]
     events = _new_events(source, known, instants[-1]) if known < ends[-1] else []
     stored = read_originated(store, begins, min(known, ends[-1])) if previous < known else []
-    # An asset that can be borrowed has a history even while nobody borrows it.
+    # An asset that can be borrowed has a history even before its first loan.
     listed = [market.asset_id for market in source.markets(instants[-1]) if market.debt]
     loans = _plus(read_loans(store, previous), [], listed)
     rows, snapshots = event_frame(events), []
@@ -60,7 +60,7 @@ def _new_events(source: Source, known: int, until: datetime) -> list[Event]:
 
 
 def _at_whole_second(event: Event) -> Event:
-    # Rounded up: an event must not count in a snapshot that was taken before it.
+    # Rounded up, so that an event does not count in a snapshot that was taken before it.
     part = timedelta(microseconds=event.at.microsecond)
     at = event.at - part + timedelta(seconds=1) if part else event.at
     return replace(event, at=at, usd=quantize_ratio(event.usd))

@@ -2,7 +2,8 @@
 
 Changes are found by comparing with the store, never with memory: a digest for each address identifies the state of it
 that was written last. Digests are written before items, and hold only once their run is complete; of addresses without
-such a digest all items are compared. So the next run repairs whatever a dead run left, and readers see nothing of it.
+such a digest all items are compared. So the next run repairs what a crashed run left behind, and readers see none of
+it.
 """
 
 import polars as pl

@@ -33,8 +33,8 @@ class Outcome(StrEnum):
 def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = _ONCE) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
-    A job that keeps no history takes only a newest snapshot: nobody would read an older one. StoreUnavailable and
-    SourceError are retried; the last one is raised.
+    A job that keeps no history takes no snapshot older than the newest one, which no reader would see. StoreUnavailable
+    and SourceError are retried; the last one is raised.
     """
     second = at.replace(microsecond=0)
 
@@ -55,8 +55,8 @@ def backfill(
 ) -> int:
     """Take the snapshots that are missing of instants (whole seconds, oldest first), and return how many were.
 
-    `progress` is told how many instants were dealt with since its last call. A backfill that was interrupted continues
-    where it was when it is run again. SnapshotRefused for a job that keeps no history.
+    `progress` is called with the number of instants done since its last call. A backfill that was interrupted continues
+    where it stopped when it is run again. SnapshotRefused for a job that keeps no history.
     """
     if not job.history:
         raise SnapshotRefused(

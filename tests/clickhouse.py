@@ -1,4 +1,4 @@
-"""A way into the tables that the service's own code has no part in."""
+"""Access to the tables that is independent of the service's own code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from analytics_service.config import Settings
 
 @contextmanager
 def client(settings: Settings) -> Iterator[Client]:
-    """ClickHouse's own client on the database that the settings name."""
+    """ClickHouse's own client, on the database that the settings name."""
     own = clickhouse_connect.get_client(
         dsn=settings.clickhouse_url,
         username=settings.clickhouse_user,
@@ -25,5 +25,5 @@ def client(settings: Settings) -> Iterator[Client]:
         yield own
     finally:
         own.close()
-        # The driver's shared pool would keep them, and the server would wait for them when it is stopped.
+        # The driver's shared pool would keep the connections open, and the server would wait for them when it stops.
         own.close_connections()

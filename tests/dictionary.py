@@ -13,14 +13,15 @@ from analytics_service.store.sql import scripts
 
 _PAGE = """# SQL for researchers
 
-What the service writes can be read in ClickHouse directly, under the names below. `migrations/` is the whole schema,
-`queries/` is what the service itself runs, and `examples/` are questions to start from:
+Everything that the service writes can be queried in ClickHouse, under the names below. `migrations/` is the whole
+schema, `queries/` are the statements that the service itself runs, and `examples/` are questions to start from:
 
 {examples}
 
-Rows of a run count once the run stands in `snapshot`; it is written last. Tables keep a corrected row beside the old
-one until ClickHouse merges them: read with `FINAL`, or take `argMax(column, version)`. Prices and rates are exact
-decimals, amounts are whole denom units (`asset.decimals_denom` of them make a standard unit), all times are UTC.
+A run's rows count once the run is listed in `snapshot`, which is written last. Tables keep a corrected row beside the
+old one until ClickHouse merges them: read with `FINAL`, or take `argMax(column, version)`. Prices and rates are exact
+decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard unit), and all times are UTC.
+Tables with `_staging_` in their names belong to a run that is still writing; leave them alone.
 
 ## Data dictionary
 

@@ -1,4 +1,4 @@
-"""Stores for tests: one that watches and disturbs a real store, and two with no ClickHouse behind them."""
+"""Stores for tests: one that watches and disturbs a real store, and others without a ClickHouse."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -244,7 +244,7 @@ class LedgerStore(Store):
 
 
 class FreshHeads(Heads):
-    """Heads that look at the ledger with every question, so that tests see at once what they wrote."""
+    """Heads that look at the ledger for every request, so that tests see immediately what they wrote."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, every=None)

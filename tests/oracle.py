@@ -1,4 +1,4 @@
-"""An independent reading of the history rules, slow and plain: walks the calendar and the observations one by one."""
+"""An independent, slow implementation of the rules of history: walks the calendar and the observations one by one."""
 
 from bisect import bisect_right
 from datetime import UTC, date, datetime, timedelta
@@ -38,7 +38,7 @@ def day_begin(day: date, zone: str) -> int:
 
 
 def begins(start: int, end: int, period: str, interval: int, zone: str) -> list[int]:
-    """Begins of all buckets up to `end`, and of the one after them."""
+    """Starts of all buckets up to `end`, and of the one after them."""
     local = wall(start, zone)
     if period == "h":
         found = [_hour_begin(start, zone)]

@@ -14,7 +14,7 @@ _PORTS = range(10_000, 20_000)
 
 
 def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Return as soon as something has happened; fail when it does not."""
+    """Return as soon as a condition is met; fail if that takes too long."""
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -49,7 +49,7 @@ def state(pid: int) -> str:
 
 
 def all_stopped(pids: set[int]) -> bool:
-    """Whether none of the processes is there any more."""
+    """Whether all of the processes have ended."""
     return not any(alive(pid) for pid in pids)
 
 
@@ -67,7 +67,7 @@ def children(pid: int) -> set[int]:
 
 
 def descendants(pid: int) -> set[int]:
-    """The processes that a process has started, and those that they have."""
+    """The processes that a process has started, and their own child processes."""
     return {found for child in children(pid) for found in {child, *descendants(child)}}
 
 

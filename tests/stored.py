@@ -1,4 +1,4 @@
-"""Writes to the store what tests start from."""
+"""Writes test data to the store."""
 
 from collections.abc import Iterable
 

@@ -14,7 +14,8 @@ import polars as pl
 
 from analytics_service.history.grid import HOUR
 from analytics_service.history.plan import QUARTER
-from analytics_service.history.sample import layout, nothing
+from analytics_service.history.rows import Buckets
+from analytics_service.history.sample import layout, no_values, nothing
 
 # Where hours may begin: zones are whole quarters of an hour off.
 PHASES = range(0, HOUR, QUARTER)
@@ -134,15 +135,16 @@ class Observations:
     def _places(self) -> Mapping[str, int]:
         return {asset_id: place for place, asset_id in enumerate(self.ids)}
 
-    def last(self, ids: Sequence[str], begin: int, end: int) -> pl.DataFrame:
-        """Columns value and observed_at of the last observation of some series in [begin, end); null without one."""
+    def last(self, ids: Sequence[str], begin: int, end: int) -> pl.DataFrame | None:
+        """Columns value and observed_at of the last observation of some series in [begin, end), null where a series has
+        none; None where no series has one."""
         first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
         if first == stop:
-            return nothing(len(ids))
+            return None
         value, observed_at = nothing(len(self.ids))
         series = self.series[first:stop]
         value = value.scatter(series, self.values[first:stop])
-        observed_at = observed_at.scatter(series, self.seconds[first:stop].cast(pl.Int64))
+        observed_at = observed_at.scatter(series, self.seconds[first:stop].cast(pl.Int64)).cast(pl.UInt32)
         places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
         return pl.DataFrame({"value": value[places], "observed_at": observed_at[places]})
 
@@ -196,7 +198,9 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
     open_from = None
     if ends and ends[-1] > until:
         # The last bucket's begin tells where hours begin in its zone.
-        open_from = ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
+        ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
+        # The first hour of zones a part of an hour off begins before 1970; no observation does.
+        open_from = max(ends[-1], 0)
     phases = [end % HOUR for end in ends]
     if any(phase % QUARTER for phase in set(phases)):
         return None
@@ -214,3 +218,48 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
 def closed(newest: int, phase: int) -> int:
     """The end of the last hour of a phase within which nothing more will be observed after the newest observation."""
     return newest + 1 - (newest + 1 - phase) % HOUR
+
+
+# The block of a time before the first observation.
+NO_HOURS = Block([], nothing(0))
+# Where a page ends with an hour, nothing can have been observed after it.
+NOTHING_LATER = Observations(
+    [], 0, 0, pl.Series([], dtype=pl.UInt32), pl.Series([], dtype=pl.UInt32), pl.Series([], dtype=pl.String)
+)
+
+
+def joined(
+    lookup: Lookup, blocks: Sequence[Block | None], latest: Observations, ids: Sequence[str], buckets: Buckets
+) -> pl.Series:
+    """Values of some series in all buckets, bucket by bucket, from the blocks of a lookup's runs and the observations
+    after the last of them."""
+    parts: list[pl.Series] = []
+    bucket = 0
+    for run, block in zip(lookup.runs, blocks, strict=True):
+        begins = buckets.begins[bucket : bucket + len(run.hours)]
+        parts.append(_values(block or NO_HOURS, ids, run.hours, None if buckets.carry else begins))
+        bucket += len(run.hours)
+    if lookup.open_from is not None:
+        begin = lookup.open_from if buckets.carry else max(lookup.open_from, buckets.begins[bucket - 1])
+        if (found := latest.last(ids, begin, buckets.until)) is not None:
+            before, base = parts[-1][: -len(ids)], parts[-1][-len(ids) :]
+            parts[-1:] = [before, or_else(found["value"], base)]
+    if bucket < buckets.count or not parts:
+        parts.append(no_values((buckets.count - bucket) * len(ids)))
+    return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+
+
+def or_else(values: pl.Series, other: pl.Series) -> pl.Series:
+    """Values, and the other ones where there are none."""
+    return values.zip_with(values.is_not_null(), other)
+
+
+def _values(block: Block, ids: Sequence[str], hours: Sequence[int], begins: Sequence[int] | None) -> pl.Series:
+    """Values at the ends of some hours of a block; with `begins` of buckets, only those observed since."""
+    if not block.ids:
+        return no_values(len(ids) * len(hours))
+    values = block.at(ids, hours, "value")
+    if begins is None:
+        return values
+    since = pl.Series(begins, dtype=pl.Int64)[layout(len(hours), len(ids))[0]]
+    return values.set((block.at(ids, hours, "observed_at") < since).fill_null(True), None)

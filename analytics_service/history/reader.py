@@ -12,14 +12,19 @@ import polars as pl
 
 from analytics_service.errors import Superseded
 from analytics_service.history.blocks import (
+    NO_HOURS,
+    NOTHING_LATER,
     PHASES,
     Block,
+    Lookup,
     Observations,
     Run,
     Slot,
     closed,
+    joined,
     look_up,
     make_block,
+    or_else,
 )
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
@@ -32,7 +37,7 @@ from analytics_service.history.rows import (
     read_series,
     read_values,
 )
-from analytics_service.history.sample import nothing
+from analytics_service.history.sample import no_values
 from analytics_service.history.states import State, rows_per_hour
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
@@ -94,51 +99,39 @@ class HistoryReader:
         series = {asset_id: state.series[asset_id] for asset_id in ids if asset_id in state.series}
         values = read_values(self._store, self.history, series, buckets, whole=len(ids) == len(state.series))["value"]
         require_unchanged(self._store, state.head)
-        return values if series else nothing(len(ids) * buckets.count)["value"]
+        return values if series else no_values(len(ids) * buckets.count)
 
     def _from_memory(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series | None:
         """The same from memory; None, and a request for them, when blocks are not there."""
-        begins, until = buckets.begins, buckets.until
-        lookup = look_up(begins, until, state.hours)
+        lookup = look_up(buckets.begins, buckets.until, state.hours)
         if lookup is None:
             return None
-        needed = [self._key(state, run.slot) for run in lookup.runs]
-        blocks = [self._block(key, run, state.first) for key, run in zip(needed, lookup.runs, strict=True)]
-        missing = [key for key, block in zip(needed, blocks, strict=True) if block is None]
-        latest: Observations | None = None
-        if lookup.open_from is not None:
-            latest = self._observations(state, max(lookup.open_from, 0), until)
-            if latest is None and (slot := state.slot_of_observations(max(lookup.open_from, 0))) is not None:
-                missing.append(self._key(state, slot))
-        if missing or (latest is None and lookup.open_from is not None):
-            self._request(missing, urgent=True)
-            return None
-        parts, bucket = [], 0
-        for run, block in zip(lookup.runs, blocks, strict=True):
-            own = None if buckets.carry else begins[bucket : bucket + len(run.hours)]
-            parts.append(_values_of(block, ids, run.hours, own))
-            bucket += len(run.hours)
-        if latest is not None and lookup.open_from is not None:
-            begin = lookup.open_from if buckets.carry else max(lookup.open_from, begins[bucket - 1])
-            before, base = parts[-1][: -len(ids)], parts[-1][-len(ids) :]
-            parts[-1:] = [before, _or_else(latest.last(ids, begin, until)["value"], base)]
-        parts.append(nothing((buckets.count - bucket) * len(ids))["value"])
-        return pl.concat(parts, rechunk=True)
+        blocks = [self._block(state, run) for run in lookup.runs]
+        latest = self._observations(state, lookup, buckets.until)
+        if latest is not None and None not in blocks:
+            return joined(lookup, blocks, latest, ids, buckets)
+        missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
+        if lookup.open_from is not None and latest is None:
+            missing += filter(None, [state.slot_of_observations(lookup.open_from)])
+        self._request([self._key(state, slot) for slot in missing], urgent=True)
+        return None
 
-    def _block(self, key: Key, run: Run, first: int) -> Block | None:
+    def _block(self, state: State, run: Run) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""
-        if key.slot.end <= first:
-            return _EMPTY
-        block = self._memory.get(key)
+        if run.slot.end <= state.first:
+            return NO_HOURS
+        block = self._memory.get(self._key(state, run.slot))
         return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
 
-    def _observations(self, state: State, begin: int, end: int) -> Observations | None:
-        """All single observations between two seconds of an hour, if they are in memory."""
-        if state.tail is not None and state.tail.begin <= begin:
+    def _observations(self, state: State, lookup: Lookup, until: int) -> Observations | None:
+        """The single observations that a lookup needs, if they are in memory."""
+        if lookup.open_from is None:
+            return NOTHING_LATER
+        if state.tail is not None and state.tail.begin <= lookup.open_from:
             return state.tail
-        slot = state.slot_of_observations(begin)
+        slot = state.slot_of_observations(lookup.open_from)
         found = self._memory.get(self._key(state, slot)) if slot else None
-        return found if isinstance(found, Observations) and found.end >= end else None
+        return found if isinstance(found, Observations) and found.end >= until else None
 
     def _advance(self, head: Head) -> State:
         """Read what is new as of a head."""
@@ -196,9 +189,10 @@ class HistoryReader:
                     break
                 last = {name: block.at(state.ids, [hour], name) for name in block.values.columns}
                 found = tail.last(state.ids, end - HOUR, end)
-                values = pl.DataFrame({name: _or_else(found[name].cast(last[name].dtype), last[name]) for name in last})
-                following = block.followed_by(state.ids, values) if slot == before else Block(state.ids, values)
-                self._memory.put(self._key(state, slot), following)
+                values = last if found is None else {name: or_else(found[name], last[name]) for name in last}
+                following = pl.DataFrame(values)
+                block = block.followed_by(state.ids, following) if slot == before else Block(state.ids, following)
+                self._memory.put(self._key(state, slot), block)
 
     def _append_observations(self, old: State, state: State, tail: Observations) -> None:
         """Append the tail to the block of single observations that ends within it."""
@@ -242,28 +236,6 @@ class HistoryReader:
         return Key(self.history.name, slot, state.rewrite_of(slot))
 
 
-# Stands for the blocks of a time before the first observation.
-_EMPTY = Block([], nothing(0))
-
-
 def _slot_of_hour(hours: int, end: int, phase: int) -> Slot:
     """The slot of the hour that ends at a unix second."""
     return Slot(hours, ((end - phase) // HOUR - 1) // hours, phase)
-
-
-def _values_of(
-    block: Block | None, ids: Sequence[str], hours: Sequence[int], begins: Sequence[int] | None
-) -> pl.Series:
-    """Values at the ends of some hours of a block; with `begins` of buckets, only those observed since."""
-    if block is None or not block.ids:
-        return nothing(len(ids) * len(hours))["value"]
-    values = block.at(ids, hours, "value")
-    if begins is None:
-        return values
-    since = pl.Series(begins, dtype=pl.Int64).repeat_by(len(ids)).explode()
-    return values.set((block.at(ids, hours, "observed_at") < since).fill_null(False), None)
-
-
-def _or_else(values: pl.Series, other: pl.Series) -> pl.Series:
-    """Values, and the other ones where there are none."""
-    return values.zip_with(values.is_not_null(), other)

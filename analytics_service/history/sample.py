@@ -13,6 +13,8 @@ import polars as pl
 _SERIES = 1 << 33
 # No observation is as young as this.
 NEVER = _SERIES - 1
+_NO_VALUE = pl.Series([None], dtype=pl.String)
+_NO_TIME = pl.Series([None], dtype=pl.Int64)
 
 
 @lru_cache(maxsize=16)
@@ -64,8 +66,12 @@ def sample(rows: pl.DataFrame, series: int, oldest: Sequence[int], ends: Sequenc
 
 def nothing(size: int) -> pl.DataFrame:
     """The same columns where there is no observation at all."""
-    value, observed_at = pl.Series([None], dtype=pl.String), pl.Series([None], dtype=pl.Int64)
-    return pl.DataFrame({"value": value.new_from_index(0, size), "observed_at": observed_at.new_from_index(0, size)})
+    return pl.DataFrame({"value": no_values(size), "observed_at": _NO_TIME.new_from_index(0, size)})
+
+
+def no_values(size: int) -> pl.Series:
+    """So many values that are null."""
+    return _NO_VALUE.new_from_index(0, size)
 
 
 def _known(rows: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from analytics_service.market.ptoken import Arrangement, Ptoken
 
 
 class Sample(StrEnum):
-    """An address worth looking at."""
+    """A kind of address that is worth a look."""
 
     RICH_ACCOUNT = "a rich account"
     EMPTY_ACCOUNT = "an empty account"
@@ -22,7 +22,7 @@ class Sample(StrEnum):
 
 
 class Source(Protocol):
-    """A protocol's state at an instant. Every method takes aware instants, and raises SourceError when it cannot tell.
+    """A protocol's state at an instant. Methods take aware instants, and raise SourceError when they cannot answer.
 
     A source class derives from this one, and is registered as an entry point; see registry.py.
     """
@@ -33,12 +33,12 @@ class Source(Protocol):
 
     @property
     def history(self) -> timedelta | None:
-        """How far back snapshots cost next to nothing, so that `up` fills them in first; None is not at all."""
+        """How far back `up` fills in history when it starts, which must be cheap; None means not at all."""
         return None
 
     @property
     def samples(self) -> Mapping[Sample, str]:
-        """Addresses that `up` suggests to look at, for a protocol that is made up."""
+        """Addresses of a made-up protocol that `up` suggests to look at."""
         return {}
 
     def close(self) -> None:
@@ -54,10 +54,10 @@ class Source(Protocol):
         """The lend, collateral and debt market of each asset that has any."""
 
     def config(self, at: datetime) -> GlobalConfig:
-        """The rules of all borrowing."""
+        """The rules for all borrowing."""
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """Events of lending later than `after` and not later than `until`, oldest first."""
+        """Lending events later than `after` and not later than `until`, oldest first."""
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token with its staking pools."""

@@ -7,7 +7,7 @@ import polars as pl
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind, split_id
 from analytics_service.store.connection import Store
 
-# The table of definitions. Readers see them as of the newest version of the family.
+# The table of definitions. Readers see those that are not newer than the version of the head of family SHOWN_WITH.
 ASSETS = "asset"
 SHOWN_WITH = "prices"
 _NEWEST = 2**64 - 1

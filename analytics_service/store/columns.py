@@ -1,6 +1,6 @@
-"""Kinds of columns: how the domain's values travel to ClickHouse and back.
+"""Kinds of columns: how values of the domain are sent to ClickHouse and read back.
 
-Amounts have up to 256 bits, which Polars cannot hold, so they travel as text in both directions.
+Amounts have up to 256 bits, which Polars cannot hold, so they are text in both directions.
 """
 
 from collections.abc import Callable, Iterable, Mapping

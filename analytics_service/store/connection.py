@@ -1,4 +1,4 @@
-"""The one path to ClickHouse: HTTP through clickhouse-connect, embedded or not; columns come and go as Arrow."""
+"""The only connection to ClickHouse, embedded or not: HTTP through clickhouse-connect, with columns as Arrow."""
 
 import io
 import threading
@@ -21,20 +21,20 @@ from analytics_service.config import Settings
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.sql import Parts, named_query
 
-# Server answers that time may mend: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
+# Errors of the server that may pass: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
 _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
 # UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
 _REFUSED_USER = frozenset({192, 193, 194, 516})
-# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is not there yet, or older.
+# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
 _NO_SCHEMA = frozenset({47, 60, 81})
 _CLIENT_MARGIN = 5
-# Connections that are kept for jobs, and for what fills a worker's memory, beside the requests.
+# Connections for jobs and for background loaders, in addition to one for each request thread.
 _BESIDE_REQUESTS = 6
 
 
 class Store:
-    """ClickHouse as the service sees it. Connects on first use, so it may be made before a fork, not used."""
+    """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used."""
 
     def __init__(self, settings: Settings) -> None:
         self.database = settings.clickhouse_database
@@ -43,9 +43,9 @@ class Store:
         self._lock = threading.Lock()
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        """The rows that the named query answers. DateTime columns arrive as UInt32 unix seconds.
+        """The rows of a named query. DateTime columns arrive as UInt32 unix seconds.
 
-        `parts` fills the places of the query; see `named_query`.
+        `parts` fills the placeholders of the query; see `named_query`.
         """
         with _translated(f"query {query}"):
             body = self._connected().raw_query(
@@ -55,7 +55,8 @@ class Store:
                 settings={
                     "max_execution_time": self._settings.query_timeout,
                     "output_format_arrow_compression_method": "none",
-                    # The driver would have answers held back until they are whole; one cut short raises anyway.
+                    # The driver would have the server hold answers back until they are complete. A truncated answer
+                    # raises anyway.
                     "wait_end_of_query": 0,
                     "log_comment": query,
                 },
@@ -75,21 +76,21 @@ class Store:
                 insert_block=body.getvalue(),
                 fmt="ArrowStream",
                 settings={
-                    # Batches are made here; the server need not gather them.
+                    # Rows come in batches already; the server need not collect them.
                     "async_insert": 0,
-                    # Long history in one batch touches many months.
+                    # A batch of long history touches many months.
                     "max_partitions_per_insert_block": 0,
                     "log_comment": f"insert {table}",
                 },
             )
 
     def execute(self, statement: str) -> None:
-        """Run one statement that answers nothing, such as DDL, in the service's database."""
+        """Run a statement without an answer, such as DDL, in the service's database."""
         with _translated("statement"):
             self._connected().command(statement)
 
     def execute_outside_database(self, statement: str) -> None:
-        """Run one statement that must not name the service's database, because it may not exist yet."""
+        """Run a statement outside of the service's database, which may not exist yet."""
         with _translated("statement"):
             self._connected().command(statement, use_database=False)
 
@@ -99,7 +100,7 @@ class Store:
             return str(self._connected().command("SELECT version()", use_database=False))
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         with self._lock:
             if self._client is not None:
                 # The pool is ours, so the client leaves its connections open; a server waits for them when it stops.
@@ -135,7 +136,7 @@ def _connect(settings: Settings) -> Client:
         autogenerate_session_id=False,
         query_limit=0,
         tz_mode="aware",
-        # A query's parameters may be longer than a URL can be.
+        # The parameters of a query may be longer than a URL may be.
         form_encode_query_params=True,
         pool_mgr=get_pool_manager(
             ca_cert=settings.clickhouse_ca_cert,

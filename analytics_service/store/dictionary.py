@@ -1,10 +1,10 @@
-"""The data dictionary: every table and column with its meaning, taken from the schema's comments."""
+"""The data dictionary: the meaning of every table and column, taken from the comments of the schema."""
 
 from analytics_service.store.connection import Store
 
 
 def data_dictionary(store: Store) -> str:
-    """Markdown with a section for each table and a line for each column."""
+    """The dictionary as Markdown, with a section for each table and a line for each column."""
     lines: list[str] = []
     rows = store.frame("dictionary")
     for (table, comment), columns in rows.group_by(["table", "table_comment"], maintain_order=True):

@@ -1,6 +1,6 @@
-"""Positions of the newest snapshot in memory: a query costs a hundred times as much as the rest of a lookup.
+"""Positions of one snapshot in memory: a query costs a hundred times as much as the rest of a lookup.
 
-Memory serves the one snapshot that it holds, and the store any other, so no lookup waits for memory.
+Positions of any other snapshot are read from the store, so no lookup waits until memory is loaded.
 """
 
 import logging
@@ -21,7 +21,7 @@ from analytics_service.store.positions import STATE, position_of, read_changed, 
 
 log = logging.getLogger(__name__)
 
-# Lookups before all positions are loaded. They cost a quarter of loading 100,000 addresses, and more will follow.
+# Lookups before all positions are loaded; so many cost a quarter as much as loading 100,000 addresses.
 _WORTH = 50
 # About 100 MB.
 _MOST_ITEMS = 2_000_000
@@ -51,7 +51,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """All positions as of a head, in parts. Each part begins with its address in `begins`, the first with any."""
+    """All positions for a head, in parts. `begins` are the lowest addresses of the parts; the first is ""."""
 
     head: Head
     begins: Sequence[str]
@@ -62,10 +62,10 @@ class _Kept:
 
 
 class KeptPositions:
-    """Positions of single addresses, from memory once there were `worth` lookups, so that loading all of them pays.
+    """Positions of single addresses. After `worth` lookups all positions are loaded into memory.
 
-    From then on the changes of each new snapshot are read in the background. More than `most_items` items stay in the
-    store.
+    From then on the changes of each new snapshot are read in the background. Nothing is kept in memory if there are
+    more than `most_items` items.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class KeptPositions:
         self._few = True
 
     def read(self, address: str, head: Head) -> Position:
-        """The position of a (lower-case) address as of a head of family positions."""
+        """The position of a (lower-case) address for a head of family positions."""
         kept = self._kept
         if kept is not None and kept.head == head:
             return kept.position(address)
@@ -108,7 +108,7 @@ class KeptPositions:
             self._lock.release()
 
     def _renewed(self, kept: _Kept | None, head: Head) -> _Kept | None:
-        """All positions as of a head, unchanged ones taken from memory; None when they do not fit."""
+        """All positions for a head; unchanged ones come from memory. None if there are too many."""
         if kept is not None and kept.head.at not in completed(self._store, head.family, kept.head.at, head.at):
             # The store was replaced, or an older backup was restored.
             kept = None
@@ -141,6 +141,6 @@ def _merged(kept: _Kept, changed: pl.Series, fresh: pl.DataFrame) -> Iterator[_P
 
 
 def _by_address(items: pl.DataFrame) -> pl.DataFrame:
-    # These columns repeat a few words many times.
+    # These columns have few different values.
     words = pl.col("kind", "asset_id").cast(pl.Categorical)
     return items.with_columns(words).group_by("address", maintain_order=True).agg(STATE)

@@ -38,7 +38,7 @@ _FLASH = SnapshotTable("flash_loan_volume", {"usd": RATIO})
 
 @dataclass(frozen=True, slots=True)
 class Loans:
-    """USD of all loans since the protocol's first, each at the time of the loan; flash loans are counted apart."""
+    """USD value of all loans since the first one, each at the time of the loan; flash loans are counted separately."""
 
     total: Decimal = Decimal(0)
     by_asset: Mapping[str, Decimal] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Loans:
 
 @dataclass(frozen=True, slots=True)
 class Originated:
-    """USD of an asset's loans (or flash loans) after the instant `since` (unix second), up to the next one asked."""
+    """USD value of an asset's loans (or flash loans) after `since` (unix second), up to the next queried instant."""
 
     kind: EventKind
     asset_id: str

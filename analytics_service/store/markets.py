@@ -1,4 +1,4 @@
-"""Lend, collateral and debt markets and the rules of all borrowing, in the store."""
+"""Lend, collateral and debt markets, and the rules for all borrowing, in the store."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -78,7 +78,7 @@ _CONFIG = SnapshotTable(
 def market_frames(
     markets: Iterable[Market], interest_paid: Mapping[str, int], config: GlobalConfig
 ) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table. `interest_paid` is that of each lend market so far, in denom units, by asset id."""
+    """A snapshot's rows by table. `interest_paid` is in denom units, by asset id of the lend market."""
     lends: list[dict[str, Any]] = []
     collaterals: list[dict[str, Any]] = []
     debts: list[dict[str, Any]] = []
@@ -117,7 +117,7 @@ def read_markets(store: Store, at: int) -> dict[str, Market]:
 
 
 def read_config(store: Store, at: int) -> GlobalConfig:
-    """The rules of all borrowing at a snapshot. NoSnapshot when there is none of that unix second."""
+    """The rules for all borrowing at a snapshot. NoSnapshot if there is no snapshot of that unix second."""
     for row in _CONFIG.read(store, at):
         return GlobalConfig(**row)
     raise NoSnapshot("No snapshot of markets has been completed yet; the first one may be on its way.")

@@ -1,4 +1,4 @@
-"""Brings the schema up to date: numbered scripts, applied in order, recorded with a checksum."""
+"""Brings the schema up to date: numbered scripts are applied in order and recorded with a checksum."""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.rewrite import recover, settle
 from analytics_service.store.sql import scripts, statements
 
-# The oldest release line whose types and settings all of sql/ relies on.
+# The oldest release that has all types and settings used in sql/.
 OLDEST_SERVER = (25, 8)
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migration
@@ -45,10 +45,10 @@ def shipped() -> list[Migration]:
 
 
 def migrate(store: Store, migrations: list[Migration] | None = None) -> list[Migration]:
-    """Apply what is missing and answer it. SchemaError when the server is too old or an applied script changed.
+    """Apply and return the missing migrations. SchemaError if the server is too old, or an applied script has changed.
 
-    Rewrites that were interrupted are completed first, because what they staged fits the schema that they began with.
-    A script that fails half-way is not recorded; its statements may all run again.
+    Interrupted rewrites are completed first, because what they staged fits the schema that they began with. A script
+    that fails half-way is not recorded. All of its statements run again next time.
     """
     require_server(store.server_version())
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
@@ -67,7 +67,7 @@ def migrate(store: Store, migrations: list[Migration] | None = None) -> list[Mig
 
 
 def pending(store: Store, migrations: list[Migration] | None = None) -> list[Migration]:
-    """Migrations this version ships that the database has not seen. SchemaError when they do not fit together."""
+    """Migrations of this version that the database does not have. SchemaError if the two do not match."""
     applied = {row["number"]: row for row in store.frame("applied_migrations").iter_rows(named=True)}
     known = shipped() if migrations is None else migrations
     for number, row in applied.items():
@@ -86,7 +86,7 @@ def pending(store: Store, migrations: list[Migration] | None = None) -> list[Mig
 
 
 def require_server(version: str) -> None:
-    """SchemaError when the server is older than the oldest supported one."""
+    """SchemaError if the server is older than the oldest supported one."""
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
         oldest = ".".join(map(str, OLDEST_SERVER))
         raise SchemaError(f"This ClickHouse is version {version}; {oldest} is the oldest supported. Upgrade it.")

@@ -1,4 +1,4 @@
-"""Positions of addresses in the store, as items of which only changes are written."""
+"""Positions of addresses in the store, as items. Only changes of items are written."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -35,7 +35,7 @@ from analytics_service.store.columns import (
 from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotTable
 
-# The key of an item, in the order of the table's sort key. `item` numbers the items that are equal in all before it.
+# The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
 _KEY: Columns = {
     "address": TEXT,
     "kind": TEXT,
@@ -44,7 +44,7 @@ _KEY: Columns = {
     "pool": INDEX,
     "item": INDEX,
 }
-# What else an item has, with what is stored where there is nothing, as in an item that is closed.
+# The other columns of an item, each with the value that stands for none, as in a closed item.
 _VALUES: dict[str, tuple[Column, Any]] = {
     "amount": (AMOUNT, "0"),
     "cascade": (FLAG, False),
@@ -53,10 +53,10 @@ _VALUES: dict[str, tuple[Column, Any]] = {
 }
 _ITEM: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
 _PLACES = {"columns": select_list(_ITEM), "key": ", ".join(_KEY)}
-# The columns of items as they are built: their numbers are added last.
+# The columns of items before they are numbered.
 _UNNUMBERED = {name: dtype for name, dtype in schema_of(_ITEM).items() if name != "item"}
 _EQUAL = [name for name in _KEY if name != "item"]
-# What most items have after their amount.
+# The values of most items after their amount.
 _, *_NOTHING = [nothing for _, nothing in _VALUES.values()]
 
 ITEM_KEY = list(_KEY)
@@ -124,8 +124,8 @@ def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
 
 
 def read_digests(store: Store) -> pl.DataFrame:
-    """The state of each address that was written last: address, digest, complete (whether its run was completed) and
-    observed_at (unix second of that run's snapshot)."""
+    """The last digest of each address: address, digest, complete (whether its run was completed) and observed_at (unix
+    second of that run's snapshot)."""
     return store.frame("position_digests")
 
 
@@ -135,7 +135,7 @@ def read_changed(store: Store, since: int) -> pl.Series:
 
 
 def activity_frames(items: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The counts over all items of a snapshot, as `market.activity` counts, as rows by table."""
+    """The counts over all items of a snapshot, by the rules of `market.activity`, as rows by table."""
     some = items.filter(pl.col("amount") != "0")
     debts = some.filter(pl.col("kind") == "debt")
     counts = {
@@ -148,7 +148,7 @@ def activity_frames(items: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 
 def read_activity(store: Store, at: int) -> Activity:
-    """Who used the markets at a snapshot (unix second of a head of family positions); nobody when there is none."""
+    """How many used the markets at a snapshot (unix second of a head of family positions); 0 if there is none."""
     for row in _SUMMARY.read(store, at):
         return Activity(row["borrowers"], row["borrower_accounts"], row["lenders"])
     return Activity(0, 0, 0)
@@ -163,7 +163,7 @@ def read_position(store: Store, address: str, at: int) -> Position:
 
 
 def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
-    """The position made from its items, which have the columns of STATE and are in the order of ITEM_KEY."""
+    """The position with the given items, which have the columns of STATE and are in the order of ITEM_KEY."""
     accounts: dict[int, dict[str, list[Holding]]] = {}
     held: list[tuple[str, int]] = []
     posted: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The one retry policy: what is away for a moment is tried again after pauses that double."""
+"""The only retry policy: calls that fail for a passing reason are repeated after pauses that double."""
 
 import threading
 from collections.abc import Callable
@@ -14,9 +14,9 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Calls a function until it returns, for at most `seconds` in all; 0 is once. Then its last error is raised.
+    """Calls a function until it succeeds, for at most `seconds` in all; 0 means once. Then its last error is raised.
 
-    Only `errors` are retried. `wait` pauses, and returns whether to give up, as `threading.Event.wait` does.
+    Only `errors` are retried. `wait` pauses and, like `threading.Event.wait`, returns true to give up.
     `on_retry` is called before each pause with the error and the pause's seconds.
     """
 
@@ -51,6 +51,6 @@ class Retries:
         return retrying(act)
 
     def _is_too_late(self, call: RetryCallState) -> bool:
-        """Whether the next attempt would begin after the time is up. Pauses count in full, however they were spent."""
+        """Whether the next attempt would begin after the time is up. Pauses count in full, even if cut short."""
         elapsed = max(call.seconds_since_start or 0.0, call.idle_for)
         return elapsed + call.upcoming_sleep > self.seconds

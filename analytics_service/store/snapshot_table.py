@@ -1,4 +1,4 @@
-"""Tables in which each snapshot has rows of its own: one declaration for writing and reading them."""
+"""Tables with separate rows for each snapshot: one declaration for writing and reading them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -6,12 +6,12 @@ from pathlib import Path
 
 # The folder is a sibling of the package, in a checkout and in site-packages alike.
 _SQL = Path(__file__).resolve().parents[2] / "sql"
-# What fills the places of a query: the text for each place by its name, or the queries that together fill {parts}.
+# Fills the placeholders of a query: a text for each by name, or the queries that together fill {parts}.
 Parts = Mapping[str, str] | Sequence[str]
 
 
 def named_query(name: str, parts: Parts = ()) -> str:
-    """The SQL of sql/queries/<name>.sql with its places filled; queries that fill {parts} are joined by UNION ALL."""
+    """The SQL of sql/queries/<name>.sql with its placeholders filled; queries for {parts} are joined by UNION ALL."""
     if isinstance(parts, Mapping):
         return _filled(name, tuple(parts.items()))
     return _filled(name, (("parts", _union(tuple(parts))),))
@@ -32,7 +32,7 @@ def _union(names: tuple[str, ...]) -> str:
 
 @cache
 def _text(name: str) -> str:
-    """The query without comments and line breaks: the driver scans every character of what it sends."""
+    """The query without comments and line breaks, because the driver scans every character that it sends."""
     lines = (_SQL / "queries" / f"{name}.sql").read_text("utf-8").splitlines()
     return " ".join(line.strip() for line in lines if not line.startswith("--"))
 

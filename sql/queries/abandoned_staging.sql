@@ -1,5 +1,5 @@
--- Which tables are left in staging since some hours, by runs that have not announced a rewrite or have finished it? Such
--- a table is named after one of ours. Views come first, because tables that they read cannot go before them.
+-- Which staging tables are some hours old and belong to no open rewrite? Each is named after a table of ours. Views
+-- come first, because the tables that they read cannot be dropped before them.
 SELECT name
 FROM system.tables
 WHERE database = currentDatabase()

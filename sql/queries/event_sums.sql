@@ -1,4 +1,5 @@
--- What are the loans and flash loans between some instants worth, by asset? `since` is the instant before an interval.
+-- What are the loans and flash loans between given instants worth, by asset? `since` is the instant after which an
+-- interval begins.
 SELECT
     kind,
     asset_id,

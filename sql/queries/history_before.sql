@@ -1,5 +1,5 @@
--- Which values may be the last before an instant, however long before? Few rows, whatever the length of the history:
--- months before the instant's month, days before its day, quarter hours before its quarter, then observations.
+-- Which values may be the last before an instant, however long ago? Few rows, whatever the length of the history: cells
+-- of months before the instant's month, of days before its day, of quarter hours before its quarter, then observations.
 SELECT asset_id, observed_at, {value:Identifier} AS value, rank
 FROM {rollup:Identifier}
 WHERE asset_id IN {ids:Array(String)}

@@ -1,5 +1,5 @@
--- What was the last value of each series on each UTC day of a range, and in each quarter hour before the time of day
--- at which buckets end?
+-- What was the last value of each series on each UTC day of a range, and in each quarter hour up to the time of day at
+-- which buckets end?
 SELECT asset_id, observed_at, {value:Identifier} AS value, rank
 FROM {rollup:Identifier}
 WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})

@@ -1,4 +1,4 @@
--- What was the last value of each series before the begin of a UTC day, however long before?
+-- What was the last value of each series before the beginning of a UTC day, however long ago?
 SELECT asset_id, observed_at, {value:Identifier} AS value, rank
 FROM {rollup:Identifier}
 WHERE width = 'day'

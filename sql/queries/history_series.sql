@@ -1,4 +1,4 @@
--- Which series have values up to an instant, since which UTC month, and what is the last value of each?
+-- Which series have values up to an instant, in which UTC month did each begin, and what is its last value?
 SELECT
     asset_id,
     min(r.cell) AS first_month,

@@ -1,4 +1,4 @@
--- Which values were observed in a range too short or too odd for cells?
+-- Which values were observed in a range that is too short for cells, or not aligned to them?
 SELECT asset_id, observed_at, {value:Identifier} AS value, version AS rank
 FROM {table:Identifier}
 WHERE asset_id IN {ids:Array(String)}

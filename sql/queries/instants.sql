@@ -1,4 +1,4 @@
--- At which instants do the assets in a range of ids have observations, within a range of time? Bounds are inclusive.
+-- At which instants do the assets between two ids have observations, within a range of time? All bounds are inclusive.
 SELECT asset_id, groupArray(toUnixTimestamp(observed_at)) AS instants
 FROM {table:Identifier}
 WHERE asset_id BETWEEN {first_asset:String} AND {last_asset:String}

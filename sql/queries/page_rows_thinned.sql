@@ -1,5 +1,5 @@
--- The last row of each series and bucket among a page's parts; series is the asset's place in ids, from 0, behind the
--- last one for any other asset.
+-- The last row of each series and bucket among a page's parts. `series` is the position of the asset in ids, from 0;
+-- for any other asset it is the number of ids.
 SELECT
     transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})) AS series,
     max(p.observed_at) AS observed_at,

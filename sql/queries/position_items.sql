@@ -1,4 +1,4 @@
--- Which items did some addresses have at an instant?
+-- Which items did the given addresses have at an instant?
 SELECT *
 FROM
 (

@@ -1,4 +1,4 @@
--- Which of some tables have a rollup, and what is the query of the view that feeds it?
+-- Which of the given views exist, and which query does each run? They feed rollups.
 SELECT name AS view, as_select AS query
 FROM system.tables
 WHERE database = currentDatabase()

@@ -1,4 +1,4 @@
--- Which snapshot of a family did a job or backfill complete last before an instant?
+-- What is the last snapshot of a family before an instant that a job or backfill completed?
 SELECT at
 FROM snapshot
 WHERE family = {family:String}

@@ -1,4 +1,4 @@
-"""The service as its users start it: real processes, over HTTP."""
+"""The service as its users start it: real processes, asked over HTTP."""
 
 import http.client
 import json
@@ -20,7 +20,7 @@ from tests.processes import PATIENCE, free_port, until
 
 @dataclass
 class Service:
-    """An `up` on a port and a data folder of its own."""
+    """An `up` with its own port and data folder."""
 
     data_dir: Path
     bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")

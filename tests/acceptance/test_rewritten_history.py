@@ -1,4 +1,4 @@
-"""Four workers serve history while it is rewritten: each page is from before or from after, never mixed, soon after."""
+"""Four workers serve history while it is rewritten: each page shows the state before or after, never a mix."""
 
 import random
 import threading
@@ -20,7 +20,7 @@ HOUR, DAY = 3600, 86_400
 FIRST, LAST = (int(datetime(2025, month, day, tzinfo=UTC).timestamp()) for month, day in ((1, 1), (12, 31)))
 ADDRESSES = ("0xa", "0xb", "0xc", "0xd")
 IDS = [f"token;{address}" for address in ADDRESSES]
-# Workers do not have the buckets of zones with half and quarter hours in memory at first.
+# At first, workers have no blocks in memory for zones that are half or a quarter of an hour off.
 ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe")
 READERS = 6
 # Added to corrected prices, which makes them greater than all others.
@@ -64,14 +64,14 @@ class Readers:
             self.reads.append(Read(path, begun, time.monotonic(), status, after))
 
     def read_more(self, count: int) -> None:
-        """Return after that many more answers."""
+        """Return after this many more answers."""
         wanted = len(self.reads) + count
         until(lambda: len(self.reads) >= wanted)
 
 
 @contextmanager
 def readers(service: Service, draw: Draw) -> Iterator[Readers]:
-    """Readers at work for the duration of the block."""
+    """Readers that send requests for the duration of the block."""
     found = Readers(service, draw)
     threads = [threading.Thread(target=found.ask, args=(seed,)) for seed in range(READERS)]
     for thread in threads:

@@ -1,7 +1,7 @@
-"""What the hot paths cost, each beside its peer: `python -m tests.benchmarks [FOLDER] [--only PART,...]`.
+"""What the hot paths cost, each compared with a peer: `python -m tests.benchmarks [FOLDER] [--only PART,...]`.
 
-Exit code 1 when a bound is missed or a figure cannot be had. Everything is started here, on loopback, and stopped
-again: an embedded ClickHouse, gunicorn, and VictoriaMetrics, which must be installed (apt-get install
+The exit code is 1 when a bound is missed or a figure cannot be measured. Everything is started here, on loopback, and
+stopped again: an embedded ClickHouse, gunicorn, and VictoriaMetrics, which must be installed (apt-get install
 victoria-metrics). All parts together take nine minutes on two busy cores, `growth` and `current` half of that.
 """
 
@@ -25,7 +25,7 @@ _DATA = "ANALYTICS_TEST_DATA"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A group of figures that can be had alone."""
+    """A group of figures that can be measured on its own."""
 
     title: str
     run: Callable[[Bench], Iterator[Figure]]
@@ -44,7 +44,7 @@ PARTS = {
 
 
 def main() -> int:
-    """Measure, print as it comes, and answer 1 when a bound is missed."""
+    """Measure, print each figure, and return 1 when a bound is missed."""
     given = _arguments()
     kept = True
     with (
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def _run(name: str, bench: Bench) -> bool:
-    """Print a part's figures; answers whether all bounds were kept."""
+    """Print a part's figures, and return whether all bounds were kept."""
     part = PARTS[name]
     begun, kept = time.monotonic(), True
     print(f"\n{name}: {part.title}", flush=True)

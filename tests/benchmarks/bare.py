@@ -9,13 +9,13 @@ import falcon
 
 
 class Constant:
-    """The same bytes, always."""
+    """Constant bytes."""
 
     def __init__(self, size: int) -> None:
         self._body = b"x" * size
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answer them."""
+        """Send the bytes."""
         resp.data = self._body
         resp.content_type = falcon.MEDIA_JSON
 

@@ -1,4 +1,4 @@
-"""What all parts stand on: a running ClickHouse, the folder of real data, and databases made for a part."""
+"""What all parts share: a running ClickHouse, the folder of real data, and databases made for one part."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +15,7 @@ from analytics_service.store.migrations import migrate
 
 
 class Silent:
-    """Shows nothing of an import."""
+    """Ignores the progress of an import."""
 
     def stage(self, label: str, total: int) -> None:
         """Ignored."""
@@ -26,7 +26,7 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a part is given.
+    """The input of a part.
 
     `settings` name a running ClickHouse; `folder` holds the real data; `rows` are those of the large database;
     `seed` decides which pages are drawn.
@@ -52,10 +52,15 @@ class Bench:
     @contextmanager
     def real_prices(self) -> Iterator[Settings]:
         """A database of the real prices."""
-        with self.database("real") as settings, closing(Store(settings)) as store:
-            prices, assets = self.folder / "prices_hourly.csv.gz", self.folder / "assets.csv"
-            import_files(store, Request(PRICES, [prices], assets, "ms"), datetime.now(UTC), Silent())
+        with self.database("real") as settings:
+            self.import_real_prices(settings)
             yield settings
+
+    def import_real_prices(self, settings: Settings) -> None:
+        """Import the real prices, over those that are there."""
+        with closing(Store(settings)) as store:
+            request = Request(PRICES, [self.folder / "prices_hourly.csv.gz"], self.folder / "assets.csv", "ms")
+            import_files(store, request, datetime.now(UTC), Silent())
 
 
 def sql_path(settings: Settings) -> str:

@@ -1,4 +1,4 @@
-"""What a row of a column would take with each codec that might be chosen for it."""
+"""Bytes per row of a column with each codec that it could have."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from clickhouse_connect.driver.query import QueryResult
 
 from tests.benchmarks.harness import Figure
 
-# Of instants, versions and ranks.
+# For instants, versions and ranks.
 WHOLE_NUMBERS = (
     "LZ4",
     "ZSTD(1)",
@@ -46,7 +46,7 @@ SELECT name, type
 FROM system.columns
 WHERE database = currentDatabase() AND table = {table:String}
 """
-# Only parts in the wide format tell the bytes of a column.
+# Only parts in the wide format report the bytes of each column.
 _CREATE = """
 CREATE TABLE candidates ({columns})
 ENGINE = MergeTree PARTITION BY {partition} ORDER BY ({order})
@@ -61,7 +61,7 @@ GROUP BY column
 
 
 def measure(client: Client, table: str, column: str, codecs: Sequence[str], label: str) -> Iterator[Figure]:
-    """Bytes a row of a column's values, sorted and partitioned as they are in their table, merged, by codec."""
+    """Bytes per row of a column by codec, with rows sorted and partitioned as in their table, and merged."""
     partition, order = client.query(_KEYS, parameters={"table": table}).result_rows[0]
     types = _pairs(client.query(_TYPES, parameters={"table": table}))
     keys = order.split(", ")

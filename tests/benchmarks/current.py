@@ -1,4 +1,4 @@
-"""Repeated answers under two workers, beside a bare Falcon application's constant bytes under the same gunicorn."""
+"""Repeated requests to two workers, compared with a bare Falcon application that sends constant bytes."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,21 +31,21 @@ _SHARED, _ONE_USER = 0.70, 0.25
 
 
 class Residents(SimulatedSource):
-    """The simulated protocol with as many users as wanted: those it has, again and again, under other addresses."""
+    """The simulated protocol with any number of users: its own, repeated under other addresses."""
 
     def __init__(self, count: int) -> None:
         super().__init__("1")
         self._count = count
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """All of them, made up as they are asked for."""
+        """All positions, generated while they are read."""
         known = list(super().positions(at))
         return (replace(known[number % len(known)], address=crowd_address(number)) for number in range(self._count))
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Paths that are asked for again and again, and the least share of the bare rate that is allowed."""
+    """Paths that are requested repeatedly, and the lowest allowed ratio to the rate of the bare application."""
 
     name: str
     paths: Sequence[str]
@@ -53,7 +53,7 @@ class Repeated:
 
 
 def run(bench: Bench) -> Iterator[Figure]:
-    """Requests a second: current state, a history page, and positions at 100,000 accounts."""
+    """Requests per second: current state, a history page, and positions among 100,000 accounts."""
     at = datetime.now(UTC).replace(second=0, microsecond=0)
     with bench.database("current") as own:
         _fill(own, at)
@@ -90,7 +90,7 @@ def _state(at: datetime) -> list[Repeated]:
 
 
 def _users(url: str) -> list[Repeated]:
-    """Positions with all flags: one whose answer is of the median length among some, and any."""
+    """Positions with all flags: one whose answer has the median length of a sample, and random ones."""
     chance = random.Random("users")
     drawn = [_user(number) for number in chance.sample(range(ACCOUNTS), 51)]
     with connection(url) as ask:
@@ -107,7 +107,7 @@ def _user(number: int) -> str:
 
 
 def _sizes(url: str, cases: Sequence[Repeated]) -> Mapping[str, int]:
-    """The length of each case's answer, by its name; the median where there are many."""
+    """The length of the answer of each case, by name; the median if a case has many paths."""
     with connection(url) as ask:
         return {case.name: int(median_low([len(ask(path)) for path in case.paths[:51]])) for case in cases}
 
@@ -132,12 +132,12 @@ def _compared(case: Repeated, size: int, service: Gunicorn, bare: Gunicorn) -> I
 
 
 def _measure(server: Gunicorn, paths: Sequence[str]) -> tuple[float, float]:
-    """Answers a second, and processor seconds of the server for each answer."""
+    """Answers per second, and processor seconds of the server for each answer."""
     before = server.processor_seconds()
     answers, seconds = load(server.url, paths, _ROUND_SECONDS)
     return answers / seconds, (server.processor_seconds() - before) / answers
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median ratio of measurements that were made next to each other."""
+    """The median ratio of measurements that were made one right after the other."""
     return median(our / their for our, their in zip(ours, theirs, strict=True))

@@ -1,4 +1,4 @@
-"""Measures two things side by side: in turns, in one run, so that the machine's mood falls on both."""
+"""Measures two things in turns, in one run, so that variations of the machine's speed affect both."""
 
 import http.client
 import statistics
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 
 class NotMeasured(Exception):
-    """A figure that cannot be had here; the message says what to do about it."""
+    """A figure cannot be measured here; the message says what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Figure:
 
     @property
     def kept(self) -> bool:
-        """Whether the figure keeps its bounds."""
+        """Whether the figure is within its bounds."""
         return (self.at_least or 0) <= self.value <= (self.at_most or float("inf"))
 
     def __str__(self) -> str:
@@ -34,7 +34,7 @@ class Figure:
 
 
 def in_turns(calls: dict[str, Callable[[int], object]], rounds: int, warm_up: int = 5) -> dict[str, float]:
-    """Median seconds of calls made in turns, by name. Each call gets the round's number, so none need be alike.
+    """Median seconds of calls made in turns, by name. Each call gets the number of the round, so that it can differ.
 
     The warm-up's numbers are negative.
     """

@@ -25,7 +25,7 @@ STEP = 263
 START = 1_609_459_200
 REPEATS = 3
 
-# A process of its own, as the command is: its time includes loading the libraries, its memory is its own.
+# Run in a process, as the command is: its time includes loading the libraries, and its memory is measured alone.
 IMPORT = """
 import json, os, resource, sys
 from datetime import UTC, datetime

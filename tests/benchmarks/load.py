@@ -1,7 +1,7 @@
 """Load on an HTTP server: `python -m tests.benchmarks.load HOST PORT CONNECTIONS SECONDS < paths`.
 
-Asks for the paths, one a line, in turns over kept-alive connections, and prints how many answers came in how many
-seconds. It does no more with an answer than to find its end, so that a server on the same machine has the processor.
+Requests the paths, one per line, in turns over kept-alive connections, and prints the number of answers and of seconds.
+It only looks for the end of each answer, to leave the processor to a server on the same machine.
 """
 
 import itertools
@@ -20,7 +20,7 @@ _OK = b"HTTP/1.1 200"
 
 
 def load(url: str, paths: Sequence[str], seconds: float) -> tuple[int, float]:
-    """Answers of a server that is asked by a process of its own for about so many seconds, and the seconds it took."""
+    """How many answers a separate process gets from a server in about so many seconds, and the exact seconds."""
     server = urlsplit(url)
     words = [sys.executable, "-m", __name__, str(server.hostname), str(server.port), str(CONNECTIONS), str(seconds)]
     said = subprocess.run(words, input="\n".join(paths), text=True, check=True, stdout=subprocess.PIPE).stdout.split()
@@ -28,7 +28,7 @@ def load(url: str, paths: Sequence[str], seconds: float) -> tuple[int, float]:
 
 
 class Caller:
-    """A connection with one request under way. Opened again when the server closes it, as it does now and then."""
+    """A connection with one request under way. It is opened again when the server closes it, as happens sometimes."""
 
     def __init__(self, address: tuple[str, int], requests: Iterator[bytes], ready: select.epoll) -> None:
         self._address = address
@@ -43,7 +43,7 @@ class Caller:
         return self._socket.fileno()
 
     def receive(self, buffer: bytearray) -> bool:
-        """Take in what has come; answers whether that was the end of an answer, and asks for the next one if so."""
+        """Receive; return whether an answer is complete, after sending the next request."""
         try:
             count = self._socket.recv_into(buffer)
         except ConnectionError:
@@ -74,7 +74,7 @@ class Caller:
 
 
 def _rest(buffer: bytearray, count: int) -> int:
-    """How many bytes are still to come of an answer that has begun. RuntimeError when it is not a 200 with a length."""
+    """How many bytes of an answer are still missing. RuntimeError when it is not a 200 with a length."""
     head = buffer.find(b"\r\n\r\n", 0, count)
     length = _LENGTH.search(buffer, 0, head + 2) if head >= 0 else None
     if length is None or not buffer.startswith(_OK):
@@ -83,7 +83,7 @@ def _rest(buffer: bytearray, count: int) -> int:
 
 
 def main() -> None:
-    """Ask until the time is over, and print answers and seconds."""
+    """Send requests until the time is over, then print answers and seconds."""
     host, port, connections, seconds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     requests = [f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode() for path in sys.stdin.read().split()]
     in_turns = itertools.cycle(requests)

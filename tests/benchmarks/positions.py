@@ -37,25 +37,25 @@ _LOOKUPS = 200
 
 
 class Crowd(SimulatedSource):
-    """So many addresses with three to four items each; one of a hundred changes from one snapshot to the next."""
+    """Addresses with three to four items each; one in a hundred changes from one snapshot to the next."""
 
     def __init__(self, addresses: int) -> None:
         super().__init__("1")
         self.addresses = addresses
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """All positions, made while they are read."""
+        """All positions, generated while they are read."""
         tick = int((at - _NOON) / _EVERY)
         return (crowd_position(number, tick) for number in range(self.addresses))
 
 
 def crowd_address(number: int) -> str:
-    """An address; its order is independent of the number's."""
+    """An address; addresses are not in the order of their numbers."""
     return "0x" + sha256(str(number).encode()).hexdigest()[:40]
 
 
 def crowd_position(number: int, tick: int) -> Position:
-    """A position that changes in one of a hundred ticks, which depends on its number."""
+    """A position that changes at one tick in a hundred, which depends on its number."""
     changes = (tick + 99 - number % 100) // 100
     assets = [f"token;0x{(number + offset) % 30:040x}" for offset in range(3)]
     account = Account(0, (Holding(assets[0], 10**18 + number),), (Holding(assets[1], 10**6 * number + changes),))

@@ -1,4 +1,4 @@
-"""Bytes of stored prices: beside VictoriaMetrics', of the rollup beside the raw table, and of each codec there is."""
+"""Bytes of stored prices: compared with VictoriaMetrics, of the rollup compared with the raw table, and by codec."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ WHERE active AND database = currentDatabase() AND table = 'price'
 
 
 def run(bench: Bench) -> Iterator[Figure]:
-    """Bytes a row, all merges done. Real prices are what the table holds of them: whole seconds, no repeats."""
+    """Bytes per row after all merges. Real prices count as the table holds them: whole seconds, no repeats."""
     for name, (price, version, bar) in _KINDS.items():
         with bench.database("minutes") as settings, client(settings) as made:
             insert_prices(made, _ASSETS, _BEGIN, 60, _DAYS * 1_440, price, version)

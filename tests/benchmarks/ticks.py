@@ -24,7 +24,7 @@ _MOST_SECONDS = 5
 
 
 class Exchange(SimulatedSource):
-    """So many assets, each with a different price at every tick."""
+    """A source of assets, each with a different price at every tick."""
 
     def __init__(self, count: int) -> None:
         super().__init__("1")

@@ -1,4 +1,4 @@
-"""VictoriaMetrics as a peer: the same rows, asked for the same pages, its cache off."""
+"""VictoriaMetrics as a peer: the same rows and the same pages, with its cache off."""
 
 import json
 import shutil
@@ -36,14 +36,14 @@ _MERGE_SECONDS = 120
 
 
 class VictoriaMetrics:
-    """A running one, asked over one kept-alive connection."""
+    """A running VictoriaMetrics, asked over one kept-alive connection."""
 
     def __init__(self, ask: Callable[..., bytes], folder: Path) -> None:
         self._ask = ask
         self._folder = folder
 
     def take_prices(self, settings: Settings) -> int:
-        """Import the rows of the database's price table as series price{asset="..."}; answers how many it stored."""
+        """Import the rows of the database's price table as series price{asset="..."}, and return how many it stored."""
         with connection(settings.clickhouse_url or "") as sql:
             lines = sql(sql_path(settings), _LINES)
         self._ask("/api/v1/import", lines)
@@ -51,15 +51,15 @@ class VictoriaMetrics:
         return int(self._metric("vm_rows", "storage/"))
 
     def page(self, start: int, end: int, step: int) -> bytes:
-        """Its answer to a range query for the last price at instants `start`, `start + step`, … `end`, unix seconds."""
+        """The answer to a range query for the last price at `start`, `start + step`, … `end`, unix seconds."""
         bounds = {"query": "price", "start": start, "end": end, "step": step}
         return self._ask(f"/api/v1/query_range?{urlencode(bounds)}")
 
     def merge(self) -> None:
-        """Return when its rows are in files, and those are merged. RuntimeError when that does not come to an end."""
+        """Return when all rows are in files, and the files are merged. RuntimeError when that takes too long."""
         self._ask("/internal/force_merge")
         deadline, before = time.monotonic() + _MERGE_SECONDS, None
-        # It merges in the background and does not say when it is done: by then all is in files, and nothing changes.
+        # It merges in the background and does not say when it is done: by then all is in files and stays as it is.
         while before is None or before != self._file_bytes() or before < self.data_bytes():
             if time.monotonic() > deadline:
                 raise RuntimeError(f"VictoriaMetrics did not merge its data in {_MERGE_SECONDS} s.")
@@ -89,7 +89,7 @@ class VictoriaMetrics:
 
 @contextmanager
 def victoria_metrics() -> Iterator[VictoriaMetrics]:
-    """One without data, on loopback. NotMeasured where it is not installed."""
+    """An empty VictoriaMetrics, on loopback. NotMeasured if it is not installed."""
     program = shutil.which("victoria-metrics")
     if program is None:
         raise NotMeasured(_MISSING)
@@ -108,7 +108,7 @@ def victoria_metrics() -> Iterator[VictoriaMetrics]:
 
 
 def disk_usage(folder: Path) -> int:
-    """What `du -sb` says of a folder: the lengths of its files and folders."""
+    """The size of a folder by `du -sb`: the lengths of its files and folders."""
     return sum(path.stat().st_size for path in [folder, *folder.rglob("*")])
 
 

@@ -1,5 +1,4 @@
-"""Two services over one database, one that keeps all it can and one that has just started and keeps nothing; and
-random questions for them."""
+"""Services with and without caches over one database, and random questions for them."""
 
 import gzip
 import random
@@ -58,7 +57,7 @@ _STATES = {
 
 
 class Clock:
-    """The seconds that tests let pass, for those who would wait them out."""
+    """A clock that tests advance instead of waiting."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -71,14 +70,14 @@ class Clock:
 
 
 class Counted(Store):
-    """Counts queries by name, those of loaders in the background aside."""
+    """Counts queries by name, except those of background loaders."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.queries: Counter[str] = Counter()
 
     def frame(self, query: str, parts: Sequence[str] = (), **parameters: object) -> pl.DataFrame:
-        """The same, counted."""
+        """Count the query and run it."""
         if threading.current_thread().name not in _LOADERS:
             self.queries[query] += 1
         return super().frame(query, parts, **parameters)
@@ -97,7 +96,7 @@ class Question(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back, the body as it was before any coding."""
+    """A response, with its body decoded."""
 
     status: int
     body: bytes
@@ -109,7 +108,7 @@ class Answer:
 
 
 class SteppedHeads(Heads):
-    """Heads that look at the ledger when the clock has moved on since they did."""
+    """Heads that look at the ledger whenever the clock has advanced."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -123,10 +122,10 @@ class SteppedHeads(Heads):
 
 
 class Service:
-    """The application over a store, as its callers see it at a time that stands still."""
+    """The application over a store, as its callers see it, at a fixed time of day."""
 
     def __init__(self, settings: Settings, store: Store, clock: Clock, now: float) -> None:
-        # A request that has to wait waits for tests no time at all.
+        # A request that has to wait advances the clock instead.
         self.heads = SteppedHeads(store, every=None, clock=clock, pause=lambda seconds: clock.advance(5))
         self._app = create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC), self.heads)
         self.client = falcon.testing.TestClient(self._app)
@@ -137,8 +136,8 @@ class Service:
         body = DECODERS[found.headers.get("content-encoding", "identity")](found.content)
         return Answer(found.status_code, body, {name: found.headers.get(name) for name in HEADERS})
 
-    def settle(self) -> None:
-        """Wait for what is loaded in the background."""
+    def wait_for_loaders(self) -> None:
+        """Return when everything that loads in the background is loaded."""
         self._app.loader.wait()
         for thread in threading.enumerate():
             if thread.name in _LOADERS:
@@ -146,15 +145,15 @@ class Service:
 
 
 def without_memory(settings: Settings) -> Settings:
-    """The same, keeping nothing."""
+    """The same settings, without caches."""
     return replace(settings, history_memory=0, answer_memory=0)
 
 
 @dataclass
 class Questions:
-    """Draws questions: some for the first time, and some again.
+    """Draws questions: new ones, and some that were asked before.
 
-    Histories lie about [first, last], which may grow, and often about the instants that were written last, `touched`.
+    Ranges lie around [first, last], which may grow, and often around `touched`, the instants that were written last.
     """
 
     random: random.Random
@@ -167,7 +166,7 @@ class Questions:
 
     def draw(self) -> Question:
         if self.asked and self.random.random() < 0.4:
-            # The latest are likelier to be kept.
+            # Recent ones are more likely to be cached.
             return self.random.choice(self.asked[-40:])
         question = self._history() if self.random.random() < 0.65 else self._state()
         self.asked.append(question)
@@ -179,7 +178,7 @@ class Questions:
         start = draw.choice(
             [
                 draw.randint(self.first, self.last),
-                # The newest, as most people do.
+                # The newest days, as most people ask for.
                 draw.randint(self.last - 5 * _DAY, self.last + _DAY),
                 *[draw.choice(self.touched) - draw.randint(0, 2 * _DAY)] * 2,
             ]

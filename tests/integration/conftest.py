@@ -1,4 +1,4 @@
-"""A real embedded ClickHouse for all integration tests, and a database of its own for each test."""
+"""A real embedded ClickHouse for all integration tests, and a separate database for each test."""
 
 import uuid
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def settings(server: Settings) -> Settings:
 
 @contextmanager
 def database(settings: Settings) -> Iterator[Store]:
-    """A store on a database of its own, dropped afterwards. Nobody reads while it is written, so no writer waits."""
+    """A store on a new database, which is dropped afterwards."""
     store = Store(settings)
     migrate(store)
     try:
@@ -54,14 +54,14 @@ def store(settings: Settings) -> Iterator[Store]:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A database with every family of the simulated protocol: some history, and all of it as of a noon."""
+    """A database with every family of the simulated protocol: some history, and a snapshot of everything at noon."""
 
     settings: Settings
     store: Store
     noon: ClassVar[int] = 1772366400  # 2026-03-01 12:00:00 UTC
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """What a researcher's query answers."""
+        """The rows of a query, read as a researcher would."""
         with client(self.settings) as own:
             return list(own.query(sql).named_results())
 

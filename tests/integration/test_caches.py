@@ -1,4 +1,4 @@
-"""Whatever is written, and whenever: who keeps answers, history and positions says what one says who keeps nothing."""
+"""A service with full caches answers like one without any, whatever is written and whenever."""
 
 import logging
 import random
@@ -35,7 +35,7 @@ from tests.integration.imports import Progress, prices_file
 from tests.integration.pages import Observations, Pages, asset
 
 DAY, HOUR, MINUTE = 86_400, 3600, 60
-# Some hours before a chunk of hours ends, 2025-02-19 16:00 UTC.
+# Three hours before a block of history ends, at 2025-02-19 16:00 UTC.
 BEGIN = 1_739_980_800 - 3 * HOUR
 CODINGS = ("identity", "gzip", "zstd")
 RATES = "timestamp,symbol,asset_address,decimals,is_active,borrowing_enabled,current_liquidity_rate,"
@@ -43,10 +43,10 @@ RATES += "current_variable_borrow_rate\n"
 
 
 class Lively(SimulatedSource):
-    """The simulated protocol, but that most positions change from one second to the next."""
+    """The simulated protocol, except that most positions change every minute."""
 
     def positions(self, at: datetime) -> Iterator[Position]:
-        """The same, with something unclaimed."""
+        """The same positions with unclaimed rewards that depend on the minute."""
         for n, position in enumerate(super().positions(at)):
             yield replace(position, unclaimed=int(at.timestamp()) // MINUTE * n % 7)
 
@@ -55,49 +55,49 @@ SOURCE = Lively("1")
 
 
 class Writer(Store):
-    """A store in the middle of whose writes others may look."""
+    """A store that calls a hook before its writes, so that tests can read in the middle of a run."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.announced = False
-        self.dies = False
-        self.meanwhile: Callable[[bool], None] = lambda staged: None
+        self.crashes = False
+        self.before_write: Callable[[bool], None] = lambda staged: None
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Write rows. Those of staging tables, and heartbeats, come from other threads; nobody looks during them."""
+        """Write rows. The hook is not called for staged rows and heartbeats, which come from other threads."""
         if "staging" not in table and table != "publication":
-            self.meanwhile(False)
-            if self.dies and table == "snapshot":
-                raise StoreUnavailable("The writer has died.")
+            self.before_write(False)
+            if self.crashes and table == "snapshot":
+                raise StoreUnavailable("The writer has crashed.")
         super().insert(table, rows)
         if table == "publication" and threading.current_thread() is threading.main_thread():
             self.announced = not rows["finished"][0]
 
     def execute(self, statement: str) -> None:
-        """Run a statement: it stages rows that are not announced yet, or puts them in place."""
-        self.meanwhile(not self.announced)
+        """Run a statement, which stages rows before the announcement, or puts them in place after it."""
+        self.before_write(not self.announced)
         super().execute(statement)
 
 
 @dataclass
-class World:
-    """A database that is written in every way there is, two services over it, and what its prices are."""
+class Scenario:
+    """A database that is written in every possible way, two services that read it, and the prices it should hold."""
 
     settings: Settings
     folder: Path
     random: random.Random
     clock: Clock = field(default_factory=Clock)
     now: int = BEGIN
-    # By asset and second: the version that holds and its price. What lies behind the newest completed run, as a run
-    # that died may leave it, waits in `unseen`.
+    # By asset and second: the greatest version and its price. Rows of a crashed run that are later than the newest
+    # completed run wait in `unseen`.
     prices: dict[str, dict[int, tuple[int, Decimal]]] = field(default_factory=dict)
     unseen: list[tuple[str, int, Decimal, int]] = field(default_factory=list)
     reserved: list[int] = field(default_factory=list)
     last_version: int = 0
     seen: Counter[object] = field(default_factory=Counter)
-    # Of all answers, by ETag.
+    # Bodies of all answers by ETag.
     bodies: dict[str, bytes] = field(default_factory=dict)
-    # What was asked since something was last written; and answers as of the begin of the run that is writing.
+    # Questions that were asked since the last write; and answers from before the run that is writing now.
     fresh: set[Question] = field(default_factory=set)
     before: list[tuple[Question, Answer]] = field(default_factory=list)
 
@@ -112,24 +112,24 @@ class World:
         self.caching = self._started()
 
     def _started(self) -> Service:
-        """A service that has been asked so much that it keeps histories and positions."""
+        """A service with histories and positions in memory."""
         service = Service(self.settings, self.store, self.clock, BEGIN)
         for n in range(50):
             service.get(Question(f"/api/v1/users/0x{n:040x}/user", ""))
         service.get(Question("/api/v1/assets/price-history", f"start={BEGIN}&end={BEGIN}&period=h"))
-        service.settle()
+        service.wait_for_loaders()
         return service
 
     def close(self) -> None:
-        self.caching.settle()
+        self.caching.wait_for_loaders()
         for store in (self.writer, self.plain_store, self.store):
             store.close()
 
     def plain(self) -> Service:
-        """A service that has started just now, and keeps nothing."""
+        """A service that has just started and has no caches."""
         return Service(without_memory(self.settings), self.plain_store, self.clock, BEGIN)
 
-    # How it is written.
+    # Ways to write.
 
     def _begin(self) -> None:
         self._observe(
@@ -147,43 +147,43 @@ class World:
         self.reserved.append(self._version())
 
     def tick(self) -> None:
-        """Scheduled jobs, those that were due."""
+        """Run some scheduled jobs."""
         self.now += self.random.choice([MINUTE, self.random.randint(3 * HOUR, 12 * HOUR)])
         jobs = {*self.random.sample([*JOBS], self.random.randint(1, 2)), "prices", "positions"}
         for job in self.random.sample([JOBS[name] for name in sorted(jobs)], len(jobs)):
             self._write(lambda job=job: self._tick(job))  # type: ignore[misc]
 
     def observe(self) -> None:
-        """A run at the end of history, now and then with an asset that was not there before."""
+        """A run at the end of history, sometimes with a new asset."""
         self.now += self.random.randint(1, HOUR)
         self._write(lambda: self._observe(self._newest()))
 
-    def die(self) -> None:
-        """The same by a run that does not come to its end, which would have brought an asset; and a new worker."""
+    def crash(self) -> None:
+        """The same with a new asset, by a run that crashes before it is complete; then start another worker."""
         self.now += self.random.randint(1, HOUR)
         rows = self._newest() | {f"token;never{self.now}": [(self.now, self._price())]}
-        self.writer.dies = True
+        self.writer.crashes = True
         with suppress(StoreUnavailable):
             self._write(lambda: self._observe(rows))
-        self.writer.dies = False
-        self.caching.settle()
+        self.writer.crashes = False
+        self.caching.wait_for_loaders()
         self.caching = self._started()
 
     def late(self) -> None:
-        """A run that began before others and ends after them: what they wrote holds."""
+        """A run that begins before others and ends after them: their greater versions win."""
         version = self.reserved.pop(self.random.randrange(len(self.reserved)))
         self.reserved.append(self._version())
         self._write(lambda: self._observe(self._corrections(), version))
 
     def backfill(self) -> None:
-        """Snapshots of jobs that are missing."""
+        """Backfill some missing snapshots of a job."""
         job = self.random.choice([job for job in JOBS.values() if job.history])
         end = self.now - self.random.choice([HOUR, self.random.randint(HOUR, 40 * DAY)])
         every = self.random.choice([20 * MINUTE, 4 * HOUR])
         self._write(lambda: self._backfill(job, end - 3 * every, end, every))
 
     def import_prices(self) -> None:
-        """A file that corrects history, goes back further, fills gaps, goes on, or brings an asset."""
+        """Import a file that corrects history, adds to either end, fills gaps, or brings an asset."""
         rows = self._newest() if self.random.random() < 0.2 else self._corrections()
         assets = self.folder / "assets.csv"
         names = [name.partition(";")[2] for name in rows if name not in self.prices]
@@ -200,7 +200,7 @@ class World:
         self._write(act)
 
     def import_rates(self) -> None:
-        """A file of rates, which may bring an asset too."""
+        """Import a file of rates, which may bring an asset too."""
         draw = self.random
         lines = [
             f"{self._second()},{name},{name},6,True,True,{draw.random()},{draw.random()}\n"
@@ -239,7 +239,7 @@ class World:
         commit(self.writer, [snapshot], Origin("prices", kind, "x"), version)
         self._reveal(int(last.timestamp()))
 
-    # What is written.
+    # Rows to write.
 
     def _walk(self, first: int, last: int, step: int, chance: float) -> list[tuple[int, Decimal]]:
         draw = self.random
@@ -250,7 +250,7 @@ class World:
         return Decimal(self.random.randint(0, 10**12)).scaleb(-self.random.randint(0, 18))
 
     def _second(self) -> int:
-        """An instant of the past, be it an hour or a year ago."""
+        """An instant of the past, up to an hour or up to a year ago."""
         return self.now - self.random.randint(0, self.random.choice([HOUR, 60 * DAY, 300 * DAY, 300 * DAY]))
 
     def _newest(self) -> Observations:
@@ -258,7 +258,7 @@ class World:
         return {name: [(self.now, self._price())] for name in names}
 
     def _corrections(self) -> Observations:
-        """Other prices of seconds that have one, and prices of seconds that have none."""
+        """Other prices for seconds that have one, and new prices for seconds that have none."""
         draw = self.random
         about = self._second()
         names = draw.sample([*self.prices], draw.randint(1, 3))
@@ -292,16 +292,16 @@ class World:
                     seen[at] = version, price
         self.unseen = [one for one in self.unseen if one[1] > newest]
 
-    # Who looks at it.
+    # Readers.
 
     def _write(self, act: Callable[[], object]) -> None:
-        """Let something be written, with somebody looking in its midst now and then; afterwards both look."""
+        """Let `act` write, and sometimes read in the middle of it."""
         self._look_before()
-        self.writer.meanwhile = self._meanwhile
+        self.writer.before_write = self._read_during_write
         try:
             act()
         finally:
-            self.writer.meanwhile = lambda staged: None
+            self.writer.before_write = lambda staged: None
             self._written()
 
     def _written(self) -> None:
@@ -309,23 +309,23 @@ class World:
         self.fresh.clear()
         self.questions.last = self.now
         if self.random.random() < 0.5:
-            self.caching.settle()
+            self.caching.wait_for_loaders()
 
     def _look_before(self) -> None:
         plain = self.plain()
         self.before = [(one, plain.get(one)) for one in (self.questions.draw() for _ in range(2))]
 
-    def _meanwhile(self, staged: bool) -> None:
-        """Whoever looks while a run is at it sees what was before it; or must wait, once it has announced itself."""
+    def _read_during_write(self, staged: bool) -> None:
+        """During a run, readers see the state before it, or get a 503 once it has been announced."""
         if self.random.random() < (0.5 if self.writer.announced else 0.85):
             return
-        self.writer.meanwhile = lambda staged: None
+        self.writer.before_write = lambda staged: None
         self.clock.advance(1)
         if self.writer.announced:
             for question, before in self.before:
                 answer = self.random.choice([self.caching, self.plain()]).get(question)
                 assert answer.status == 503 or answer == before, question
-                self.seen["during a rewriting", answer.status] += 1
+                self.seen["during a rewrite", answer.status] += 1
         else:
             if staged and self.random.random() < 0.5:
                 self.now += MINUTE
@@ -333,10 +333,10 @@ class World:
                 self._written()
                 self._look_before()
             self.look(2)
-        self.writer.meanwhile = self._meanwhile
+        self.writer.before_write = self._read_during_write
 
     def look(self, times: int) -> None:
-        """Ask both services the same."""
+        """Ask both services the same questions."""
         plain = self.plain()
         for _ in range(times):
             question, coding = self.questions.draw(), self.random.choice(CODINGS)
@@ -360,18 +360,18 @@ class World:
         prices = {name: [(at, usd) for at, (_, usd) in seen.items()] for name, seen in self.prices.items()}
         pages = Pages(self.caching.client, oracle.Oracle(prices), self.random)
         pages.check(self.questions.first, self.now + DAY)
-        # Where something was written just now.
+        # Around a second that was just written.
         about = self.random.choice(self.questions.touched)
         pages.check(about - DAY, about)
 
     def _noted(self, question: Question, answer: Answer) -> Answer:
-        """An answer of whose ETag there is no other body."""
+        """The answer, after checking that no other body has its ETag."""
         if answer.status == 200:
             assert self.bodies.setdefault(answer.etag, answer.body) == answer.body, question
         return answer
 
     def _count(self, question: Question, answer: Answer, queries: Counter[str]) -> None:
-        """Note where an answer came from that is asked for the first time since something was written."""
+        """Count where the first answer to a question since the last write came from."""
         self.seen[str(answer.status)] += 1
         again, _ = question in self.fresh, self.fresh.add(question)
         if answer.status == 200 and not again:
@@ -387,40 +387,40 @@ def instant(second: int) -> datetime:
 
 
 def simulated(second: int) -> Observations:
-    """What the simulated protocol's prices are."""
+    """The prices of the simulated protocol at a second."""
     return {price.asset_id: [(second, price.usd)] for price in SOURCE.prices(instant(second))}
 
 
 @pytest.fixture
-def world(settings: Settings, store: Store, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+def scenario(settings: Settings, store: Store, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scenario]:
     seed, memory = request.param
     limits = replace(settings, history_memory=memory, answer_memory=memory)
-    world = World(limits, tmp_path, random.Random(seed))
-    yield world
-    world.close()
+    scenario = Scenario(limits, tmp_path, random.Random(seed))
+    yield scenario
+    scenario.close()
 
 
-# In four megabytes what is kept has to make room all the time.
-@pytest.mark.parametrize("world", [(1, 128), (3, 4)], indirect=True)
-def test_what_is_kept_is_what_is_there(world: World, caplog: pytest.LogCaptureFixture) -> None:
+# With four megabytes, caches evict all the time.
+@pytest.mark.parametrize("scenario", [(1, 128), (3, 4)], indirect=True)
+def test_caches_change_no_answer(scenario: Scenario, caplog: pytest.LogCaptureFixture) -> None:
     counts = {
-        world.tick: 3,
-        world.observe: 2,
-        world.import_prices: 3,
-        world.import_rates: 1,
-        world.backfill: 2,
-        world.late: 3,
-        world.die: 1,
+        scenario.tick: 3,
+        scenario.observe: 2,
+        scenario.import_prices: 3,
+        scenario.import_rates: 1,
+        scenario.backfill: 2,
+        scenario.late: 3,
+        scenario.crash: 1,
     }
     steps = [step for step, count in counts.items() for _ in range(count)]
     caplog.set_level(logging.ERROR)
-    world.look(10)
-    for step in world.random.sample(steps, len(steps)):
+    scenario.look(10)
+    for step in scenario.random.sample(steps, len(steps)):
         step()
-        world.look(6)
-        world.look_at_prices()
+        scenario.look(6)
+        scenario.look_at_prices()
     assert not caplog.records
-    # All of it has been looked at.
+    # Every case has occurred.
     sources = ("page from memory", "page from store", "position from memory", "304", "200")
-    assert min(world.seen[one] for one in sources) >= 1, world.seen
-    assert min(world.seen["during a rewriting", status] for status in (200, 503)) >= 1, world.seen
+    assert min(scenario.seen[one] for one in sources) >= 1, scenario.seen
+    assert min(scenario.seen["during a rewrite", status] for status in (200, 503)) >= 1, scenario.seen

@@ -233,7 +233,7 @@ def test_a_server_that_does_not_come_back_is_given_up_and_reported(tmp_path: Pat
     assert str(tmp_path / "data" / "clickhouse") in str(failure.value)
 
 
-def test_a_server_whose_port_was_taken_meanwhile_starts_on_another_one(tmp_path: Path) -> None:
+def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path / "data")
     folder.create()
     lock = folder.lock("pytest")

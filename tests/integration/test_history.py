@@ -39,7 +39,7 @@ def merged(*parts: Observations) -> oracle.Oracle:
 
 
 def random_history(draw: random.Random) -> Observations:
-    """Minute data, hourly data with gaps, daily data, a late and sparse series; around changes of clocks."""
+    """Series by the minute, by the hour with gaps, by the day, and a late, sparse one; around changes of clocks."""
 
     def walk(first: int, last: int, step: int, chance: float) -> list[tuple[int, Decimal]]:
         seconds = [at + draw.randint(0, step - 1) for at in range(first, last, step) if draw.random() < chance]
@@ -67,7 +67,7 @@ def test_random_pages_agree_with_the_oracle(client: falcon.testing.TestClient, s
     commit(store, corrected, kind="import")
     pages = Pages(client, merged(first, corrected), draw)
     for number in range(150):
-        # From now on what is in memory is there, and what is missing is loaded while pages are read from the store.
+        # From now on some blocks are in memory, and others are loaded while pages are read from the store.
         if number in (20, 60):
             client.app.loader.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
@@ -75,7 +75,7 @@ def test_random_pages_agree_with_the_oracle(client: falcon.testing.TestClient, s
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
 
 
-def test_a_large_page_is_the_same_though_it_is_put_together_in_parts(
+def test_a_large_page_is_the_same_although_it_is_built_in_parts(
     client: falcon.testing.TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page, "_LARGE", 20)
@@ -100,8 +100,10 @@ def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testin
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/St_Johns"])
-def test_the_first_hour_there_is_can_be_cut_short(client: falcon.testing.TestClient, store: Store, zone: str) -> None:
-    """Hours of zones a half off begin before 1970, and no chunk of memory tells of a time before its first hour."""
+def test_the_first_hour_of_all_time_can_be_cut_short(
+    client: falcon.testing.TestClient, store: Store, zone: str
+) -> None:
+    """In zones that are half an hour off, the hour at 1970 begins before; blocks hold nothing from before it."""
     rows = {"token;a": [(600, Decimal(1)), (3000, Decimal(2))], "token;b": [(1200, Decimal(3)), (9000, Decimal(4))]}
     commit(store, rows)
     pages = Pages(client, merged(rows), random.Random(1))
@@ -116,7 +118,7 @@ def test_the_first_hour_there_is_can_be_cut_short(client: falcon.testing.TestCli
 def test_a_value_never_comes_from_after_the_end_or_from_an_uncommitted_run(
     client: falcon.testing.TestClient, store: Store
 ) -> None:
-    """The last bucket ends with `end` inside it; rows later than the newest completed run are not there yet."""
+    """`end` lies inside the last bucket; rows later than the newest completed run do not count yet."""
     noon = second(2026, 1, 1, 12)
     commit(store, {"token;a": [(noon, Decimal(1)), (noon + 600, Decimal(2)), (noon + 1200, Decimal(3))]})
     query = f"start={noon}&period=h&asset_ids=token;a&end="

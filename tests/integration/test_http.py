@@ -523,9 +523,9 @@ def test_an_unexpected_error_reveals_nothing_internal(settings: Settings) -> Non
 
 
 def test_rendered_answers_are_served_while_the_store_is_unreachable(settings: Settings, store: Store) -> None:
-    """Their Last-Modified tells their age. Answers that are not rendered yet are unavailable.
+    """Their Last-Modified shows how old they are. Answers that are not rendered yet are unavailable.
 
-    Without memory for history no thread loads more of it meanwhile, which would make further pages available.
+    Without memory for history no thread loads more pages in the background, which would make them available.
     """
     commit(store, {"token;a": [(NOON, Decimal(1))]})
     own = Store(settings)

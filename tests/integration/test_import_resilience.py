@@ -61,7 +61,7 @@ def test_a_failed_insert_is_sent_again_and_counted_once(settings: Settings, tmp_
 
 
 @pytest.mark.usefixtures("store")
-def test_an_import_gives_up_after_half_a_minute_and_tells_how_to_go_on(settings: Settings, tmp_path: Path) -> None:
+def test_an_import_gives_up_after_half_a_minute_and_says_how_to_continue(settings: Settings, tmp_path: Path) -> None:
     pauses: list[float] = []
     path = prices_file(tmp_path, [(IDS[0], 100, "1")])
     with (
@@ -75,7 +75,7 @@ def test_an_import_gives_up_after_half_a_minute_and_tells_how_to_go_on(settings:
 
 @pytest.fixture(scope="module")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """A server of its own, to be killed."""
+    """A server that only this test uses, so that it can be killed."""
     with clickhouse(Settings(data_dir=tmp_path_factory.mktemp("mortal")), "pytest") as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""Positions in memory: they are those of the store, for the one snapshot that memory holds."""
+"""Positions in memory equal those in the store, for the one snapshot that memory holds."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ def head(store: Store) -> Head:
     return read_heads(store)["positions"]
 
 
-def test_memory_has_what_was_stored_however_states_follow_each_other(
+def test_memory_equals_the_store_after_any_sequence_of_states(
     store: Store, watched: WatchedStore, settings: Settings
 ) -> None:
     """Ten snapshots of twenty addresses, each of which is absent now and then; a run dies before every third one."""
@@ -117,7 +117,7 @@ def test_positions_that_could_not_be_loaded_come_from_the_store(store: Store, wa
     assert positions.read(BOB, head(store)) == POOR
 
 
-def test_memory_is_loaded_anew_after_a_backup_was_restored(store: Store, watched: WatchedStore) -> None:
+def test_memory_is_reloaded_after_a_backup_was_restored(store: Store, watched: WatchedStore) -> None:
     """The newest snapshot of the backup is older than the one in memory, and the next snapshot finds no change."""
     run(store, 0, RICH)
     tables = ("position", "position_digest", "snapshot", "snapshot_head")

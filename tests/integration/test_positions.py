@@ -203,7 +203,7 @@ def random_position(draw: random.Random, address: str) -> Position:
     )
 
 
-def test_states_come_back_exactly_however_they_follow_each_other(store: Store) -> None:
+def test_any_sequence_of_states_is_read_back_exactly(store: Store) -> None:
     """Ten snapshots of twenty addresses, each of which is absent now and then; all ten are read at the end."""
     draw = random.Random(3)
     addresses = [f"0x{n:040x}" for n in range(20)]

@@ -1,4 +1,4 @@
-"""The embedded ClickHouse as a program: its choice of ports and what it tells about its end."""
+"""The embedded ClickHouse as a program: its choice of ports, and how it explains why it ended."""
 
 import os
 import re
@@ -30,12 +30,12 @@ def server(folder: DataFolder) -> Iterator[EmbeddedServer]:
 
 
 def printed(folder: DataFolder, *lines: str) -> None:
-    """Let the server's last start have printed these lines."""
+    """Pretend that the server's last start has printed these lines."""
     (folder.server / "start.log").write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
 def configured_url(folder: DataFolder) -> str:
-    """The URL that the server's configuration file stands for."""
+    """The URL in the server's configuration file."""
     found = re.search("<http_port>(.*)</http_port>", (folder.server / "config.xml").read_text("utf-8"))
     assert found
     return f"http://127.0.0.1:{found[1]}"

@@ -1,4 +1,4 @@
-"""The README says what is there."""
+"""The README lists every setting, and begins with a command that works."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize("row", list(table()), ids=lambda row: row.name)
-def test_every_setting_stands_in_the_table_with_its_default_and_help(row: SettingRow) -> None:
+def test_every_setting_is_in_the_table_with_its_default_and_help(row: SettingRow) -> None:
     assert settings_line(row) in README
 
 
@@ -23,7 +23,7 @@ def settings_line(row: SettingRow) -> str:
     return f"| `{row.variable}` | {shown} | {row.help.replace('|', '/')} |"
 
 
-def test_it_opens_with_a_sentence_a_block_what_is_seen_and_a_second_block() -> None:
+def test_it_begins_with_a_paragraph_a_command_its_result_and_a_second_command() -> None:
     parts = re.split(r"^```(?:sh)?$", README, flags=re.MULTILINE)
     title, first, seen, second = parts[:4]
     assert len(title.strip().splitlines()) == 3

@@ -42,7 +42,7 @@ def test_only_the_named_errors_are_retried() -> None:
     assert pauses == []
 
 
-def test_each_retry_is_told_with_its_error_and_pause() -> None:
+def test_each_retry_is_reported_with_its_error_and_pause() -> None:
     told: list[tuple[str, float]] = []
     answers = iter([StoreUnavailable("first"), StoreUnavailable("second"), None])
 

@@ -1,4 +1,4 @@
-"""When an answer is rendered, what its ETag depends on, and how long it may be kept."""
+"""When an answer is rendered, what its ETag depends on, and how long it may be cached."""
 
 import gzip
 import random
@@ -43,7 +43,7 @@ def ledger_store() -> LedgerStore:
 
 
 class Counted(SnapshotPath):
-    """Answers how often it was rendered before."""
+    """Answers with the number of times it has been rendered."""
 
     families = ("prices", "ptoken")
     path = (params.ADDRESS,)
@@ -62,20 +62,20 @@ class Counted(SnapshotPath):
 
 
 class Plain(Counted):
-    """Answers what it was asked and the state it sees."""
+    """Answers with its parameters and the state it sees."""
 
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         return shown(view.known.heads, given["address"], given["with_text"])
 
 
 def shown(heads: Mapping[str, Head], address: str, with_text: bool) -> bytes:
-    """Short without text, so that it stays as it is in any coding."""
+    """The body; without text it is too short to be compressed."""
     state = [f"{head.family} {head.version}" for head in heads.values() if head.family in Plain.families]
     return f"{state} {address} {with_text}".encode() * (100 if with_text else 1)
 
 
 class Service:
-    """The path over the ledger, as callers see it."""
+    """The path with a ledger of its own, as callers see it."""
 
     def __init__(self, ledger: LedgerStore | None = None, bound: int = 10**6, kind: type[Counted] = Counted) -> None:
         self.ledger = ledger or ledger_store()
@@ -89,7 +89,7 @@ class Service:
         self._client = falcon.testing.TestClient(app)
 
     def get(self, query: str = "", path: str = PATH, **headers: str) -> falcon.testing.Result:
-        """An answer after a look at the ledger, so that a new state is seen."""
+        """An answer after a look at the ledger, so that it shows the newest state."""
         self.heads.look()
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         return self._client.simulate_get(path, query_string=query, headers=given)
@@ -98,7 +98,7 @@ class Service:
         return str(self.get(query, path, **headers).headers["etag"])
 
 
-def test_a_question_is_rendered_once_a_state() -> None:
+def test_an_answer_is_rendered_once_for_each_state() -> None:
     service = Service()
     assert [service.get().content for _ in range(3)] == [b'"1"' + b" " * 2000] * 3
     service.ledger.change("ptoken", version=2)
@@ -113,34 +113,34 @@ def test_snapshots_of_other_families_change_nothing() -> None:
     assert (service.get().content, service.path.rendered) == (before.content, 1)
 
 
-def test_a_coding_is_made_from_the_body_that_is_there() -> None:
+def test_every_coding_is_made_from_the_same_body() -> None:
     service = Service()
     for accepted in ("gzip", "identity", "zstd", "gzip", "zstd;q=0.5"):
         assert service.get(Accept_Encoding=accepted).status_code == 200
     assert service.path.rendered == 1
 
 
-def test_where_nothing_is_kept_everything_is_rendered() -> None:
+def test_without_a_cache_every_answer_is_rendered() -> None:
     service = Service(bound=0)
     assert [service.get().content.strip() for _ in range(3)] == [b'"1"', b'"2"', b'"3"']
 
 
-def test_the_etag_is_that_of_the_state_and_the_question() -> None:
+def test_the_etag_depends_on_the_state_and_the_question_only() -> None:
     service = Service()
     first = service.etag()
     assert service.etag() == first
-    # Another process, and one that keeps nothing.
+    # Another process, and one without a cache.
     assert Service().etag() == Service(bound=0).etag() == first
     for family, same in (("routes", True), ("prices", False), ("ptoken", False)):
         assert (Service(ledger_store().change(family, version=2)).etag() == first) is same
 
 
 @pytest.mark.parametrize("field", [one.name for one in fields(Head) if one.name != "family"])
-def test_every_field_of_a_head_is_state(field: str) -> None:
+def test_every_field_of_a_head_changes_the_etag(field: str) -> None:
     assert Service(ledger_store().change("prices", **{field: 7})).etag() != Service().etag()
 
 
-def test_that_history_is_being_rewritten_is_not_yet_another_state() -> None:
+def test_an_announced_rewrite_does_not_change_the_etag_yet() -> None:
     service = Service()
     before = service.etag()
     service.ledger.rewrite("prices")
@@ -170,14 +170,14 @@ def test_different_questions_have_different_etags() -> None:
         ("asset_ids=token;a,token;a", "asset_ids=token;a"),
     ],
 )
-def test_the_same_question_has_the_same_etag_however_it_is_written(query: str, same: str) -> None:
+def test_the_same_question_written_differently_has_the_same_etag(query: str, same: str) -> None:
     service = Service()
     assert service.etag(query) == service.etag(same)
     assert service.etag(path=f"/api/0x{'AB' * 20}") == service.etag()
 
 
 @pytest.mark.parametrize("bound", [0, 20_000, 10**6])
-def test_a_caller_with_a_memory_sees_what_there_is_whatever_comes_between(bound: int) -> None:
+def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int) -> None:
     """Random requests, with random tags of those seen before, between random snapshots of random families."""
     draw = random.Random(bound)
     service = Service(bound=bound, kind=Plain)
@@ -201,16 +201,16 @@ def test_a_caller_with_a_memory_sees_what_there_is_whatever_comes_between(bound:
 
 
 @pytest.mark.parametrize("accepted", ["identity", "gzip"])
-def test_what_a_caller_has_is_not_rendered_for_it(accepted: str) -> None:
+def test_a_304_needs_no_rendering(accepted: str) -> None:
     known, service = Service().etag(Accept_Encoding=accepted), Service()
     answer = service.get(Accept_Encoding=accepted, If_None_Match=known)
     assert (answer.status_code, answer.content, service.path.rendered) == (304, b"", 0)
-    # It is not taken for a rendered answer either.
+    # The 304 is not cached as if it were the answer.
     assert service.get(Accept_Encoding=accepted).status_code == 200
     assert len(service.get().content) > 2000
 
 
-def test_what_a_caller_had_is_rendered_when_it_is_old() -> None:
+def test_an_outdated_tag_gets_a_new_answer() -> None:
     service = Service()
     known = service.etag()
     service.ledger.change("prices", version=2)
@@ -218,14 +218,14 @@ def test_what_a_caller_had_is_rendered_when_it_is_old() -> None:
     assert (answer.status_code, answer.content.strip()) == (200, b'"2"')
 
 
-def test_whatever_there_is_must_be_there() -> None:
+def test_any_tag_matches_an_existing_answer_but_not_a_missing_one() -> None:
     assert Service().get(If_None_Match="*").status_code == 304
     answer = Service().get("asset_ids=token;none", If_None_Match="*")
     assert (answer.status_code, answer.json["error"]["kind"]) == (404, "entity_not_found")
 
 
 @pytest.mark.parametrize("known", ["*", '"x"'])
-def test_a_wrong_request_is_told_so_first(known: str) -> None:
+def test_a_malformed_request_is_reported_before_the_store_is_read(known: str) -> None:
     service = Service()
     service.ledger.away = True
     answer = service.get("with_text=1", If_None_Match=known)
@@ -233,9 +233,9 @@ def test_a_wrong_request_is_told_so_first(known: str) -> None:
     assert service.get("with_text=true", If_None_Match=known).status_code == 503
 
 
-def test_closed_answers_are_good_for_a_day_and_others_until_the_next_snapshot() -> None:
+def test_closed_answers_may_be_cached_for_a_day_and_others_until_the_next_snapshot() -> None:
     service = Service()
-    # The soonest of the families is due 60 seconds after noon, 48 from now.
+    # The first of the families is due 60 seconds after noon, 48 seconds from now.
     assert service.get().headers["cache-control"] == "public, max-age=48"
     service.path.closed = True
     assert service.get("with_text=true").headers["cache-control"] == "public, max-age=86400"
@@ -246,7 +246,7 @@ def test_closed_answers_are_good_for_a_day_and_others_until_the_next_snapshot() 
     ("now", "seconds"),
     [(0.0, 60), (0.5, 59), (59.0, 1), (59.5, 0), (60.0, 1), (60.5, 1), (10_000.0, 1)],
 )
-def test_the_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now: float, seconds: int) -> None:
+def test_max_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now: float, seconds: int) -> None:
     schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + now, UTC))
     validators = Validators(
         "tag", due=schedule.due((Head("ptoken", NOON, NOON, 1, 1), Head("prices", NOON, NOON, 1, 1)))
@@ -261,13 +261,13 @@ def test_the_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now
         ({"prices": 1000, "ptoken": 700}, 1000),
         ({"ptoken": 700, "prices": 900}, 960),
         ({"routes": 1000, "prices": 1000}, 1060),
-        # Nothing takes snapshots of routes here.
+        # No job takes snapshots of routes here.
         ({"routes": 1000}, 0),
-        # An import brought observations of after now, which is the second 1000; it says nothing of when jobs run.
+        # An import brought an observation from the future (now is 1000), which says nothing about when jobs run.
         ({"prices": 1001, "ptoken": 700}, 0),
     ],
 )
-def test_the_soonest_snapshot_of_the_families_is_due(heads: dict[str, int], due: int) -> None:
+def test_the_next_snapshot_of_any_family_is_due(heads: dict[str, int], due: int) -> None:
     schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(1000, UTC))
     assert schedule.due(tuple(Head(family, at, at, 1, 1) for family, at in heads.items())) == due
 
@@ -289,7 +289,7 @@ DAY = NOON - 36 * 3600
         # Only the first page of the range, and only the second one.
         (page(NOON - 7200, NOON, "h", limit=2), True),
         (page(NOON - 7200, NOON, "h", limit=2, offset=2), False),
-        # The bucket goes on until midnight, but not what is shown of it.
+        # The bucket ends at midnight, but the range ends before.
         (page(DAY, NOON - 1, "d"), True),
         (page(DAY, NOON + 3600, "d"), False),
         (page(DAY, NOON + 3600, "d", limit=1), True),
@@ -297,7 +297,7 @@ DAY = NOON - 36 * 3600
         (page(DAY, NOON + 3600, "d", "America/New_York", limit=1), True),
         (page(DAY, NOON + 3600, "d", "America/New_York", limit=2), True),
         (page(DAY, NOON + 3600, "d", "America/New_York", limit=3), False),
-        # There is nothing on these pages.
+        # These pages are empty.
         (page(NOON - 7200, NOON - 1, "h", offset=2), False),
         (page(NOON + 7200, NOON + 9000, "h"), False),
     ],
@@ -306,6 +306,6 @@ def test_a_page_is_closed_when_no_later_observation_can_be_on_it(query: Query, c
     assert query.is_closed(NOON) is closed
 
 
-def test_a_range_without_a_page_is_neither() -> None:
+def test_a_reversed_range_is_an_error() -> None:
     with pytest.raises(ParameterInvalid):
         page(NOON, NOON - 1, "h").is_closed(NOON)

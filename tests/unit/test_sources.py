@@ -31,7 +31,7 @@ absent = no_such_module:Source
 
 @pytest.fixture
 def _chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An installed package that provides sources of its own."""
+    """An installed package that provides sources."""
     (tmp_path / "chain_source.py").write_text(MODULE)
     metadata = tmp_path / "chain_source-1.dist-info"
     metadata.mkdir()
@@ -91,6 +91,6 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
         ("other", "must be simulated, simulated:<seed> or none"),
     ],
 )
-def test_a_source_that_cannot_be_opened_is_told_in_plain_words(spec: str, message: str) -> None:
+def test_a_source_that_cannot_be_opened_is_explained(spec: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         open_source(spec)

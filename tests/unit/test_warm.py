@@ -1,4 +1,4 @@
-"""The requests that a worker makes to itself before it takes those of callers."""
+"""The requests that a worker sends to itself before it takes requests from callers."""
 
 import logging
 from collections.abc import Callable, Iterable

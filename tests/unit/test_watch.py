@@ -10,7 +10,7 @@ from analytics_service.processes.watch import running
 
 
 class FakeSupervisor:
-    """Notes what it is asked; its checks can be made to fail."""
+    """Records calls; its checks can be made to fail."""
 
     def __init__(self, name: str, events: list[str], check: Callable[[], None] = lambda: None) -> None:
         self.name = name

@@ -32,7 +32,7 @@ class Accrued:
 
 
 def distributed_at(second: int) -> int:
-    """When interest was last distributed, which happens every full minute."""
+    """When interest was last distributed, which happens on every full minute."""
     return second - second % MINUTE
 
 
@@ -90,7 +90,7 @@ def _plus(left: tuple[int, int, int], right: tuple[int, ...]) -> tuple[int, int,
 
 
 def _grown(rate_seconds: int) -> int:
-    """What 1 grows to with continuous interest, in `UNIT`."""
+    """The value of 1 after continuous interest, in `UNIT`."""
     exponent = _CONTEXT.divide(Decimal(rate_seconds), Decimal(UNIT * SECONDS_PER_YEAR))
     return int(_CONTEXT.multiply(_CONTEXT.exp(exponent), Decimal(UNIT)))
 

@@ -11,7 +11,7 @@ from analytics_service.sources.simulated.people import USERS, profile
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """Positions after their users' last trades; sums of shares and receipt tokens by asset id, of stakes by pool."""
+    """Positions after the last trades; sums of shares and receipt tokens by asset id, and of stakes by pool."""
 
     positions: tuple[Position, ...]
     collateral: Counter[str] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""When the simulated protocol began, and lengths of time. All in seconds; instants are unix seconds."""
+"""The launch of the simulated protocol, and lengths of time. Everything is in seconds; instants are unix seconds."""
 
 # 2025-01-01: the protocol opens, and the first loan is taken.
 LAUNCH = 1_735_689_600

@@ -18,7 +18,7 @@ class Draws:
         self._words: list[int] = []
 
     def below(self, limit: int) -> int:
-        """A number from 0 up to, but without, the limit, all equally likely."""
+        """A number from 0 up to, but not including, the limit; all are equally likely."""
         if not self._words:
             self._words = list(_WORDS.unpack(blake2b(f"{self._key}|{self._block}".encode()).digest()))
             self._block += 1
@@ -29,11 +29,11 @@ class Draws:
         return low + self.below(high - low + 1)
 
     def chance(self, percent: int) -> bool:
-        """True with a probability of so many percent."""
+        """True with a probability in percent."""
         return self.below(100) < percent
 
     def sized(self, low: int, doublings: int) -> int:
-        """A number from `low` to `low` doubled so many times, each doubling equally likely: many small, few large."""
+        """A number from `low` up to `low` doubled several times. Each doubling is equally likely: most are small."""
         size = low << self.below(doublings)
         return size + self.below(size)
 
@@ -42,6 +42,6 @@ class Draws:
         return items[self.below(len(items))]
 
     def sample(self, items: Sequence[_Item], count: int) -> tuple[_Item, ...]:
-        """So many different items."""
+        """Several different items."""
         left = list(items)
         return tuple(left.pop(self.below(len(left))) for _ in range(min(count, len(left))))

@@ -36,7 +36,7 @@ POOLS = (
 
 
 def distributed_at(second: int) -> int:
-    """When rewards were last distributed, which happens every full hour."""
+    """When rewards were last distributed, which happens on every full hour."""
     return second - second % HOUR
 
 

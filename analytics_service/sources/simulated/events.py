@@ -19,10 +19,10 @@ from analytics_service.sources.simulated.universe import LISTINGS
 
 _LISTINGS = {listing.asset.id: listing for listing in LISTINGS}
 _BORROWED = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
-# Up to this many flash loans in each slot of so many seconds since launch.
+# Length of a slot in seconds, and the most flash loans in one.
 _FLASH_SLOT = 6 * HOUR
 _FLASH_MOST = 3
-# One of so many reductions of debts is a liquidation instead of a repayment.
+# One in this many reductions of debt is a liquidation instead of a repayment.
 _LIQUIDATED_EVERY = 12
 
 

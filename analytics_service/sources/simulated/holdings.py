@@ -1,4 +1,4 @@
-"""What a user holds between two trades: a pure function of the user and the number of the first."""
+"""A user's holdings between two trades: a pure function of the user and the number of the first trade."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -40,7 +40,7 @@ def traded_at(user: Profile, number: int) -> int:
 
 @lru_cache(maxsize=8_192)
 def position(seed: str, user_number: int, number: int) -> Position:
-    """What the user has from a trade until the next. Amounts follow the prices at the start of the day."""
+    """The user's holdings from a trade until the next. Amounts depend on the prices at the start of the day."""
     user = profile(seed, user_number)
     at = traded_at(user, number)
     draws = Draws(f"{seed}|user|{user_number}|{number}")
@@ -59,7 +59,7 @@ def position(seed: str, user_number: int, number: int) -> Position:
 
 
 def units(seed: str, asset_id: str, cents: int, second: int) -> int:
-    """Denom units of an asset that so many US cents buy at the price of the start of the day, rounded down."""
+    """Denom units of an asset that an amount of US cents buys at the price at the start of the day, rounded down."""
     standard_unit: int = 10 ** _LISTINGS[asset_id].asset.decimals_denom
     return cents * standard_unit * UNIT // (_day_price(seed, asset_id, second - second % DAY) * 100)
 
@@ -70,7 +70,7 @@ def _day_price(seed: str, asset_id: str, second: int) -> int:
 
 
 def _varied(user: Profile, amount: int, draws: Draws) -> int:
-    """The amount, a third more or less."""
+    """The amount, up to a third more or less."""
     return amount if user.steady else amount * draws.between(667, 1_333) // 1_000
 
 
@@ -107,7 +107,7 @@ def _debt_shares(seed: str, asset_id: str, cents: int, at: int) -> int:
 
 
 def _unhalted(accounts: tuple[Account, ...], first: tuple[Account, ...]) -> tuple[Account, ...]:
-    """The accounts, with their first debts of the asset that cannot be borrowed any more."""
+    """The accounts, with their first debts in the asset that can no longer be borrowed."""
     return tuple(
         replace(now, debts=tuple(map(_unless_halted, now.debts, then.debts)))
         for now, then in zip(accounts, first, strict=True)

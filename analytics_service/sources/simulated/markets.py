@@ -22,7 +22,7 @@ from analytics_service.sources.simulated.terms import HALTED, HALTED_FROM, TERMS
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """What is lent and owed of an asset. The liquidity desk holds the receipts that no user holds (`desk`)."""
+    """Lent and borrowed amounts of an asset. The liquidity desk holds the receipts that no user holds (`desk`)."""
 
     principal: int
     receipts: int
@@ -54,10 +54,10 @@ def positions(seed: str, second: int) -> Iterator[Position]:
 
 
 def lent(seed: str, asset_id: str, second: int, people: Census) -> Pool:
-    """What is lent and owed of an asset that can be borrowed.
+    """Lent and borrowed amounts of an asset that can be borrowed.
 
-    The desk lends what brings utilization to the value in `accrual`, so that interest accrues at the rates that are
-    shown. Where users alone lend more than that, utilization is lower; it never reaches 1.
+    The desk lends as much as brings utilization to the value in `accrual`, so that interest accrues at the rates that
+    are shown. If users alone lend more than that, utilization is lower; it never reaches 1.
     """
     growth = accrued(seed, asset_id, second)
     shares, users = people.debt[asset_id], people.receipts[asset_id]
@@ -92,7 +92,7 @@ def _fraction(of_units: int) -> Decimal:
 
 
 def _unbonded(one: Position, second: int) -> Position:
-    """The position with what has finished unbonding since the last trade."""
+    """The position after the unbondings that have finished since the last trade."""
     now = instant(second)
     if all(unbonding.unlock_at > now for unbonding in one.unbondings):
         return one

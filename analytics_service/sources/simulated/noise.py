@@ -21,7 +21,7 @@ def ease(key: str, second: int, period: int) -> int:
 
     Its slope is at most 3 UNIT per period.
     """
-    # Without a phase of their own all octaves of all assets would be flat at the same instants.
+    # If all had the same phase, the octaves of all assets would be flat at the same instants.
     index, within = divmod(second + _phase(key, period), period)
     before, after = _draw(key, index), _draw(key, index + 1)
     x = within * UNIT // period

@@ -13,9 +13,9 @@ from analytics_service.sources.simulated.universe import LISTINGS
 USERS = 340
 RICH, UNHEALTHY = 0, 1
 _PREFIX = "ptcl"
-# By then all users have joined.
+# All users have joined by then.
 _JOINING = 30 * DAY
-# One of so many addresses is hexadecimal.
+# One in this many addresses is hexadecimal.
 _HEX_EVERY = 8
 
 _LENT = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
@@ -23,13 +23,13 @@ _RECEIPT_OF = {one.asset.id: one.asset.receipt_asset for one in LISTINGS}
 _POSTABLE = tuple(asset_id for asset_id in _LENT if _RECEIPT_OF[asset_id] in TERMS)
 _COLLATERALS = tuple(one.asset.id for one in LISTINGS if one.asset.id in TERMS and TERMS[one.asset.id].collateral)
 _WALLET = tuple(one.asset.id for one in LISTINGS)
-# Assets that the service has never heard of.
+# Assets that the service does not know.
 _UNKNOWN = ("native;umystery", "token;0x" + sha256(b"unlisted").hexdigest()[:40])
 
 
 @dataclass(frozen=True, slots=True)
 class AccountPlan:
-    """A borrow account with collaterals worth about `usd`, and debts of about `percent` of what these allow."""
+    """A borrow account with collaterals worth about `usd`, and debts of about `percent` of the allowed maximum."""
 
     index: int
     usd: int
@@ -50,7 +50,7 @@ class LendPlan:
 
 @dataclass(frozen=True, slots=True)
 class StakePlan:
-    """About so many protocol tokens staked to a pool for an account."""
+    """A stake of about `tokens` protocol tokens in a pool, for an account."""
 
     pool: int
     account_index: int
@@ -146,7 +146,7 @@ def _stakes(draws: Draws, accounts: tuple[AccountPlan, ...]) -> tuple[StakePlan,
 
 
 def _rich() -> Profile:
-    """One of everything. Owes every asset from launch on, so that no market is ever without debt."""
+    """Has one of everything. Owes every asset from launch on, so that no market is ever without debt."""
     ids = ID_OF
     return Profile(
         user_address(RICH),

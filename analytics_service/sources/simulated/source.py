@@ -18,7 +18,7 @@ _DEFAULT_SEED = "1"
 
 
 class SimulatedSource(Source):
-    """A protocol made up from a seed. Knows every instant, past or future, by its whole second.
+    """A protocol made up from a seed. It has a state at every whole second, past or future.
 
     Before launch, 2025-01-01, there are assets, prices and empty markets, but neither positions nor events.
     """
@@ -28,7 +28,7 @@ class SimulatedSource(Source):
 
     @property
     def spec(self) -> str:
-        """`simulated:<seed>`, even if the operator left the seed out."""
+        """`simulated:<seed>`, even if the operator gave no seed."""
         return f"simulated:{self._seed}"
 
     @property
@@ -38,7 +38,7 @@ class SimulatedSource(Source):
 
     @property
     def samples(self) -> Mapping[Sample, str]:
-        """Addresses that are the same for every seed."""
+        """The sample addresses, which are the same for every seed."""
         return {
             Sample.RICH_ACCOUNT: RICH_ADDRESS,
             Sample.EMPTY_ACCOUNT: EMPTY_ADDRESS,
@@ -67,7 +67,7 @@ class SimulatedSource(Source):
         return terms.CONFIG
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """What users did, at whole seconds; the first event is a loan at the second of the launch."""
+        """The actions of users, at whole seconds; the first event is a loan at the second of the launch."""
         return events.events(self._seed, unix_second(after), unix_second(until))
 
     def ptoken(self, at: datetime) -> Ptoken:

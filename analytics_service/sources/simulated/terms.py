@@ -9,7 +9,7 @@ from analytics_service.sources.simulated.clock import DAY, LAUNCH
 from analytics_service.sources.simulated.noise import UNIT
 from analytics_service.sources.simulated.universe import ASSETS, LISTINGS
 
-# From 2025-02-15 the asset below cannot be borrowed any more; existing debts stay.
+# From 2025-02-15 on, the asset below can no longer be borrowed; existing debts stay.
 HALTED_FROM = LAUNCH + 45 * DAY
 _HALTED = "TIDE"
 
@@ -37,7 +37,7 @@ class Terms:
     curve: Curve | None
 
 
-# Symbol: enabled, allowable and liquidation LTV, cap in USD at the listing price, least and greatest discount.
+# Symbol: enabled, allowable and liquidation LTV, cap in USD at the listing price, smallest and largest discount.
 _COLLATERALS: dict[str, tuple[bool, str, str, int | None, str, str]] = {
     "PTK": (True, "0.3", "0.4", 200_000_000, "0.05", "0.2"),
     "HEL": (True, "0.65", "0.75", 600_000_000, "0.02", "0.12"),
@@ -75,7 +75,7 @@ _LISTED_USD = {listing.asset.id: listing.usd for listing in LISTINGS}
 
 
 def _cap(symbol: str, usd: int | None) -> int | None:
-    """Whole standard units worth so much, in denom units. A receipt token begins with the price of its origin."""
+    """Whole standard units that `usd` buys, in denom units. A receipt token starts at the price of its origin."""
     asset = _BY_SYMBOL[symbol]
     price = _LISTED_USD[asset.origin_asset if asset.kind is AssetKind.RECEIPT and asset.origin_asset else asset.id]
     return None if usd is None else int(usd // price) * 10**asset.decimals_denom
@@ -110,7 +110,7 @@ def _terms(symbol: str) -> Terms:
 
 
 ID_OF = {symbol: asset.id for symbol, asset in _BY_SYMBOL.items()}
-# By asset id, in ascending order; assets without any market are not among them.
+# By asset id, in ascending order, without assets that have no market.
 TERMS = {
     ID_OF[symbol]: _terms(symbol)
     for symbol in sorted(_COLLATERALS.keys() | _DEBTS.keys(), key=lambda symbol: ID_OF[symbol])

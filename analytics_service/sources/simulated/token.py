@@ -22,7 +22,7 @@ _TOKEN = 10**6
 class Agreement:
     """An arrangement as agreed with a user. Days count from launch; `days` is its length, 0 for a lump sum.
 
-    From its beginning the user claims everything claimable every `claims` days; never when that is 0.
+    From its start on, the user claims everything claimable every `claims` days, or never if that is 0.
     """
 
     user: int
@@ -44,7 +44,7 @@ _AGREEMENTS = (
     Agreement(3, _TEAM, 15_000_000, begins=0, days=1_460, claims=10, reclaimed=31),
     Agreement(4, _TEAM, 2_000_000, begins=365, days=730, claims=60),
     Agreement(5, _ADVISOR, 3_000_000, begins=0, days=730, claims=20),
-    # Expired before half of it was claimed.
+    # Expires before half of it is claimed.
     Agreement(6, _ADVISOR, 1_000_000, begins=5, days=40, claims=18, expires=40),
     # Begins in 2035.
     Agreement(7, _ADVISOR, 750_000, begins=3_652, days=0),
@@ -137,7 +137,7 @@ def _claimed(bare: Arrangement, agreement: Agreement, begins: int, second: int) 
 
 
 def _kept(seed: str, second: int) -> Iterator[int]:
-    """What each arrangement still holds, locked or not claimed yet."""
+    """The amount of each arrangement that is locked or not claimed yet."""
     for one in arrangements(seed, second):
         amounts = unlock_amounts(one, instant(second))
         yield one.amount - amounts.claimed - amounts.reclaimed - amounts.expired
