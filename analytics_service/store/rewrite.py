@@ -165,8 +165,6 @@ def _rewrite(store: Store, staged: Staging, retry: Retry) -> None:
     with announced(store, staged, retry):
         try:
             retry(staged.put_in_place)
-        except StoreUnavailable:
-            raise
         except AnalyticsError:
             # Tables are gone when somebody else has rolled the rewrite forward meanwhile.
             if _is_open(store, staged):

@@ -115,6 +115,8 @@ def snapshot(second: int) -> Snapshot:
 def test_a_job_announces_what_does_not_append(store: LedgerStore, second: int, rewrites: int) -> None:
     commit(store, [snapshot(second)], Origin("prices", "job", "test"), 7)
     assert store.heads["prices"] == Head("prices", second, second, 7, 2, rewrites)
+    # Rows are written directly only where they append.
+    assert ("price" in store.statements) is (rewrites == 0)
     assert not store.open
 
 
