@@ -58,7 +58,7 @@ class Simulated:
 
     settings: Settings
     store: Store
-    noon: ClassVar[int] = 1772366400  # 2026-03-01 12:00:00 UTC
+    noon: ClassVar[int] = 1740830400  # 2025-03-01 12:00:00 UTC
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """The rows of a query, read as a researcher would."""

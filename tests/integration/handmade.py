@@ -25,7 +25,7 @@ from analytics_service.sources.base import Source
 
 _T = TypeVar("_T")
 _ALICE, _BOB = "0x" + "a" * 40, "0x" + "b" * 40
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 # The largest amount there can be, and one in the middle of what 128 bits do not hold.
 LARGEST = 2**256 - 1
 HUGE = 10**50 + 7
