@@ -1,6 +1,6 @@
 """Immutable blocks of history in memory: values at the ends of hours, and single observations.
 
-Values stand hour by hour, those of all series at the end of the first hour first, so a new hour is appended by
+Values are ordered by hour: those of all series at the end of the first hour come first. So a new hour is appended by
 concatenation.
 """
 
@@ -170,7 +170,7 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive buckets whose values stand in one block: the hours (numbers from 0 in the slot), one a bucket."""
+    """Consecutive buckets whose values are in one block: the hours (numbers from 0 in the slot), one a bucket."""
 
     slot: Slot
     hours: list[int]
@@ -178,10 +178,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Where the values of a page's first buckets stand; those after them have none.
+    """Where memory has the values of a page's first buckets; the buckets after them have none.
 
-    Where the page ends within an hour, its last run tells values as of the begin of that hour, `open_from`: what was
-    observed from there on counts too. None where it ends with an hour.
+    Where the page ends within an hour, its last value in a block is that of the hour's start, `open_from`. Observations
+    from `open_from` on count too. It is None where the page ends with an hour.
     """
 
     runs: list[Run]
@@ -197,7 +197,7 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
     ends = list(begins[1 : 1 + bisect_left(begins, until, 0, max(len(begins) - 1, 0))])
     open_from = None
     if ends and ends[-1] > until:
-        # The last bucket's begin tells where hours begin in its zone.
+        # Hours of the zone start at the same minute as the last bucket.
         ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
         # The first hour of zones a part of an hour off begins before 1970; no observation does.
         open_from = max(ends[-1], 0)

@@ -16,7 +16,7 @@ class History:
     """A kind of history: its ledger family, its table with one row an observation, and the column of values.
 
     `by_asset` serves one series for each asset; `total`, where there is one, the single series over all assets, which
-    stands in the table under an empty asset id. `<table>_rollup` holds the last value of each cell of time.
+    has an empty asset id in the table. `<table>_rollup` holds the last value of each cell of time.
     """
 
     name: str

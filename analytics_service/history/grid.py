@@ -53,7 +53,7 @@ class Grid:
     def count(self) -> int:
         """How many buckets begin at or before `end`."""
         k = (self._unit_of(self.end) - self._origin) // self._width
-        # Where clocks went back over midnight, `end` may lie after the begin of the day after its date.
+        # Where clocks went back over midnight, `end` may be later than the start of the day after its date.
         while self.begins(k + 1, k + 2)[0] <= self.end:
             k += 1
         while k >= 0 and self.begins(k, k + 1)[0] > self.end:
@@ -61,7 +61,7 @@ class Grid:
         return k + 1
 
     def page(self, offset: int, limit: int) -> list[int]:
-        """Begins of the buckets [offset, offset + limit) that exist, and of the one after them; [] when none exist."""
+        """Starts of the buckets [offset, offset + limit) that exist, and of the one after them; [] when none exist."""
         stop = min(offset + limit, self.count)
         return self.begins(offset, stop + 1) if offset < stop else []
 

@@ -17,7 +17,7 @@ Blocks = Block | Observations
 
 
 class Key(NamedTuple):
-    """What tells blocks apart: history, slot, and the number of the rewrite that last changed what they hold."""
+    """Identity of a block: history, slot, and the number of the last rewrite that changed its content."""
 
     history: str
     slot: Slot

@@ -47,7 +47,7 @@ class Query:
 
     @cached_property
     def begins(self) -> list[int]:
-        """Begins of the page's buckets and of the one after them; empty where the range has none."""
+        """Starts of the page's buckets and of the one after them; empty where the range has none."""
         return self.grid.page(self.offset, self.limit)
 
     def is_closed(self, newest: int) -> bool:
@@ -57,7 +57,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets as of a head. `points` are JSON: of one series, or `[{asset, points}, ...]` of several."""
+    """A page of buckets. `points` are JSON: of one series, or `[{asset, points}, ...]` of several."""
 
     query: Query
     points: bytes
@@ -75,9 +75,9 @@ class Page:
 
 
 def read_page(reader: HistoryReader, query: Query, head: Head) -> Page:
-    """A page with one series for each asset, as of a head.
+    """A page with one series for each asset, in the state that a head names.
 
-    Cost: that of HistoryReader.values, for every 50,000 points. ParameterInvalid for too many buckets or points;
+    Cost: that of HistoryReader.values for every 50,000 points. ParameterInvalid for too many buckets or points;
     EntityNotFound for an id without this history; Superseded when the history was rewritten since the head.
     """
     state = reader.at(head)
@@ -87,7 +87,7 @@ def read_page(reader: HistoryReader, query: Query, head: Head) -> Page:
 
 
 def read_total(reader: HistoryReader, query: Query, head: Head) -> Page:
-    """A page of the single series over all assets. Cost and errors as of `read_page`."""
+    """A page of the single series over all assets. Cost and errors are those of `read_page`."""
     return Page(query, _joined(reader, reader.at(head), query, [TOTAL], _Frame("", ["["], "]", "")))
 
 

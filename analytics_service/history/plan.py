@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from analytics_service.history.calendar import DAY
 
 QUARTER = 900
-# Rows from a little before the page, and from the begin of a UTC day, nearly always hold the values that its first
+# Rows from a little before the page, and from the start of a UTC day, nearly always hold the values that its first
 # buckets carry forward.
 _QUARTERS_SLACK = DAY
 _DAYS_SLACK = 31 * DAY
@@ -23,9 +23,9 @@ _NARROW = 2 * 3600
 class Plan:
     """What to read for a page, unix seconds; the queries in sql/queries say what each bound selects.
 
-    Rows from `since`, the begin of a UTC day, up to `until`, exclusive, are read. With `by_days`, days are read as day
+    Rows from `since`, the start of a UTC day, up to `until`, exclusive, are read. With `by_days`, days are read as day
     cells, and of `edge_days` (of all days when empty) also the quarter hours before `edge_seconds` of the day, the
-    latest at which a bucket ends. `bounds` are the begins of the buckets within what is read.
+    latest at which a bucket ends. `bounds` are the starts of the buckets in that range.
     """
 
     since: int
@@ -78,7 +78,7 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
 
 
 def look_back(before: int) -> dict[str, int]:
-    """Parameters of the look-back before an instant: begins of the month, day and quarter hour that hold it."""
+    """Parameters of the look-back before an instant: starts of the month, day and quarter hour that hold it."""
     first = datetime.fromtimestamp(before, UTC).replace(day=1, hour=0, minute=0, second=0)
     return {
         "before": before,

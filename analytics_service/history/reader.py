@@ -1,8 +1,8 @@
-"""One history as of the newest heads: values of its buckets, from memory where they are there, else from the store.
+"""Values of one history: from memory where it has them, else from the store.
 
 In memory are blocks of closed hours, and a tail: every observation since shortly before the newest closed hour. A new
 snapshot extends the tail, and the hours that it closes are appended to the blocks. Blocks that a rewrite may have
-changed are read anew.
+changed are read again.
 """
 
 import threading
@@ -42,14 +42,14 @@ from analytics_service.history.states import State, rows_per_hour
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
 
-# Closed hours are appended to blocks one by one; after a longer pause blocks are read anew.
+# Closed hours are appended to blocks one by one; after a longer pause blocks are read again.
 _MOST_APPENDED = 48
 # A rewritten history is shown when the blocks that pages needed before are there again, or after this time.
 _RELOAD_SECONDS = 1.0
 
 
 class HistoryReader:
-    """A history as of one head after the other. All histories share a loader and its memory."""
+    """A history in the states that its heads name. All histories share a loader and its memory."""
 
     def __init__(self, store: Store, history: History, loader: Loader) -> None:
         self.history = history
@@ -134,7 +134,7 @@ class HistoryReader:
         return found if isinstance(found, Observations) and found.end >= until else None
 
     def _advance(self, head: Head) -> State:
-        """Read what is new as of a head."""
+        """Read what is new in the state that a head names."""
         with self._lock:
             old = self._states[0] if self._states else None
             if old is not None and old.head == head:

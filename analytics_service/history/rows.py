@@ -15,7 +15,7 @@ from analytics_service.store.connection import Store
 
 @dataclass(frozen=True, slots=True)
 class SeriesInfo:
-    """What is known of a series without reading a page: the begin of its first UTC month, and its last observation."""
+    """What is known of a series without reading a page: the start of its first UTC month, and its last observation."""
 
     first_month: int
     last_observed_at: int
@@ -144,7 +144,7 @@ def _begun_before(series: Mapping[str, SeriesInfo], firsts: pl.Series, since: in
 def _read_earlier(
     store: Store, history: History, series: Mapping[str, SeriesInfo], places: Sequence[int], before: int
 ) -> pl.DataFrame:
-    """The last observations of some series (by place) before the begin of a UTC day.
+    """The last observations of some series (by place) before the start of a UTC day.
 
     Of a series that ended before, it is known already; only a series with a gap there is looked up.
     """

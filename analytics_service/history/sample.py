@@ -1,7 +1,6 @@
 """The last observation of each series before each of some instants (rule 2.6), vectorised.
 
-Values of many series at many instants stand instant by instant: those of all series at the first instant, then those at
-the second, and so on.
+Values of many series at many instants are ordered by instant: those of all series at the first instant come first.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A history as of one head: its series, and which blocks of memory hold what."""
+"""The state of a history that a head names: its series, and which blocks hold what."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ _MOST_HOURS = 2048
 
 @dataclass(frozen=True)
 class State:
-    """A history as of a head.
+    """The state of a history that a head names.
 
-    `series` are by asset id in the order of ids. `months` are the begins of UTC months (unix s), and `densities` the
+    `series` are by asset id in the order of ids. `months` are the starts of UTC months (unix s), and `densities` the
     rows an hour in each. `rewrites` are numbers of rewrites and the oldest second that each changed, both ascending.
     `tail` is None where nothing is kept in memory.
     """
@@ -83,7 +83,7 @@ class State:
 
 
 def rows_per_hour(rows: Mapping[str, int], newest: int) -> tuple[list[int], list[float]]:
-    """Begins of months (unix s), and the rows an hour in each."""
+    """Starts of months (unix s), and the rows an hour in each."""
     begins, densities = [], []
     for month in sorted(rows):
         begin = datetime(int(month[:4]), int(month[4:]), 1, tzinfo=UTC)

@@ -51,7 +51,7 @@ class HistoryPath(SnapshotPath):
 
     @staticmethod
     def page(reader: HistoryReader, query: Query, head: Head) -> Page:
-        """The page as of a head."""
+        """The page in the state that a head names."""
         raise NotImplementedError
 
 

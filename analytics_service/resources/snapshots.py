@@ -14,7 +14,7 @@ from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.state.view import State, View, Views
 
-# What is said of closed time is said for good, but for imports of corrected history: these are seen within a day.
+# Closed time changes only through imports of corrected history. Clients see these within a day.
 _CLOSED = "public, max-age=86400"
 
 
@@ -28,7 +28,7 @@ class Schedule:
     def due(self, state: State) -> int:
         """When the next snapshot of any of the families is expected, unix seconds; 0 when none is.
 
-        An import may bring observations of the near future; it tells nothing of when jobs run.
+        An import may bring observations of the near future; they say nothing about when jobs run.
         """
         if any(head.at > self.now() for head in state):
             return 0
@@ -74,7 +74,7 @@ class SnapshotPath(Resource):
 
     @abstractmethod
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        """The body as of a view. EntityNotFound when the parameters name nothing."""
+        """The body for a view. EntityNotFound when the parameters name nothing."""
 
     def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
         """Whether no later snapshot will change the answer."""

@@ -16,9 +16,9 @@ from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
 
-# Seconds between looks; a completed run is seen by all within a second.
+# Seconds between looks. A completed run is shown within a second, a rewrite of much history within about two.
 _EVERY = 0.75
-# Seconds between looks while somebody waits for a newer one.
+# Seconds between looks while a request waits for a newer one.
 _HASTE = 0.1
 # How long heads hold while the ledger cannot be read, seconds.
 _LONGEST_OUTAGE = 300.0
@@ -47,7 +47,7 @@ class Heads:
     """Heads of all families, never much older than a second; while the store is away, up to five minutes.
 
     The first question starts the thread, so that every worker has its own. Without `every` there is no thread, and
-    `look` is called by whoever wants to know.
+    the caller calls `look` instead.
     """
 
     def __init__(

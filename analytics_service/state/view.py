@@ -36,12 +36,12 @@ State = tuple[Head, ...]
 _T = TypeVar("_T")
 # How long a request waits for a rewrite to finish, seconds.
 _PATIENCE = 6.0
-# How long one more than may wait stands in line, seconds.
+# How long a request waits for its turn to wait, seconds.
 _QUEUE_SECONDS = 0.5
 
 
 class View:
-    """The state as of the heads of all families. A part whose family has no snapshot yet is a NoSnapshot; one whose
+    """The state that the heads of all families name. A part whose family has no snapshot yet is a NoSnapshot; one whose
     family was rewritten since is Superseded, if it was not read before.
 
     Two threads may both read a part; either answer is right.

@@ -2,8 +2,9 @@
 
 A run writes all of its rows into staging tables first, the rows of the ledger included. From its announcement on,
 readers accept nothing that they read of the family until the rewrite has finished. The writer sends a heartbeat every
-second. A writer that stays silent may be dead or only paused: whoever notices rolls the rewrite forward from what is
-staged, which takes the same steps again. Tables absorb repeated rows, so it does no harm when the writer goes on.
+second. A writer that stays silent may be dead or only paused: any process that notices rolls the rewrite forward from
+what is staged, which takes the same steps again. Tables absorb repeated rows, so it does no harm when the writer goes
+on.
 """
 
 import logging
@@ -166,7 +167,7 @@ def _rewrite(store: Store, staged: Staging, retry: Retry) -> None:
         try:
             retry(staged.put_in_place)
         except AnalyticsError:
-            # Tables are gone when somebody else has rolled the rewrite forward meanwhile.
+            # Tables are gone when another process has rolled the rewrite forward.
             if _is_open(store, staged):
                 raise
 

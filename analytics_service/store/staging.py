@@ -91,7 +91,7 @@ class Staging:
         return self._store.frame("rollups", views=[_view(table) for table in tables]).to_dicts()
 
     def _from_staging(self, query: str, table: str) -> str:
-        """The view's query over the staging table; so the rule itself stands in the schema only."""
+        """The view's query over the staging table; so the rule itself is written in the schema only."""
         before, found, after = query.partition(f"FROM {self._store.database}.{table} ")
         if not found:
             raise SchemaError(f"{_view(table)} was changed; `analytics-service migrate` restores it.")

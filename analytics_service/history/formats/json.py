@@ -11,8 +11,8 @@ from analytics_service.history.sample import layout
 def encode_points(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
     """The points of some series, one series after the other, as JSON objects separated by commas.
 
-    `values` are decimal text or null, bucket by bucket; `begins` are those of the buckets. Each series stands between
-    its text in `opened` and `closed`.
+    `values` are decimal text or null, bucket by bucket; `begins` are those of the buckets. Each series is
+    enclosed in its text in `opened` and `closed`.
     """
     if not begins or not opened:
         return "".join(one + closed for one in opened).encode()
