@@ -181,7 +181,7 @@ class Lookup:
     """Where memory has the values of a page's first buckets; the buckets after them have none.
 
     Where the page ends within an hour, its last value in a block is that of the hour's start, `open_from`. Observations
-    from `open_from` on count too. It is None where the page ends with an hour.
+    from `open_from` on count too. It is None where the page ends with a quarter of an hour.
     """
 
     runs: list[Run]
@@ -197,10 +197,12 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
     ends = list(begins[1 : 1 + bisect_left(begins, until, 0, max(len(begins) - 1, 0))])
     open_from = None
     if ends and ends[-1] > until:
-        # Hours of the zone start at the same minute as the last bucket.
-        ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
-        # The first hour of zones a part of an hour off begins before 1970; no observation does.
-        open_from = max(ends[-1], 0)
+        ends[-1] = until
+        if until % QUARTER:
+            # Hours of the zone start at the same minute as the last bucket.
+            ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
+            # The first hour of zones a part of an hour off begins before 1970; no observation does.
+            open_from = max(ends[-1], 0)
     phases = [end % HOUR for end in ends]
     if any(phase % QUARTER for phase in set(phases)):
         return None

@@ -11,8 +11,8 @@ from analytics_service.history.grid import HOUR
 from analytics_service.history.rows import SeriesInfo
 from analytics_service.store.ledger import Head
 
-# Blocks of single observations have at most about so many, some 15 MB, and so many hours.
-_MOST_OBSERVATIONS = 500_000
+# Blocks of single observations have at most about so many, some 5 MB, and so many hours.
+_MOST_OBSERVATIONS = 200_000
 _MOST_HOURS = 2048
 
 
