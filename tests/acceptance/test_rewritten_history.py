@@ -200,7 +200,7 @@ def test_readers_see_all_or_nothing_of_an_import_of_corrected_prices(imported: t
     workers = worker_pids(up)
     computed = [cpu_ticks(pid) for pid in workers]
     rewritten(service, draw, "import", "prices", str(price_file(folder, CORRECTION)))
-    assert len(workers) == 4
+    assert len(workers) > 1
     assert all(cpu_ticks(pid) > ticks for pid, ticks in zip(workers, computed, strict=True))
 
 

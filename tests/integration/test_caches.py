@@ -411,12 +411,12 @@ def scenario(
 @pytest.mark.parametrize("scenario", [128, 4], indirect=True)
 def test_caches_change_no_answer(scenario: Scenario, caplog: pytest.LogCaptureFixture) -> None:
     counts = {
-        scenario.tick: 3,
-        scenario.observe: 2,
-        scenario.import_prices: 3,
+        scenario.tick: 2,
+        scenario.observe: 1,
+        scenario.import_prices: 2,
         scenario.import_rates: 1,
         scenario.backfill: 2,
-        scenario.late: 3,
+        scenario.late: 2,
         scenario.crash: 1,
     }
     steps = [step for step, count in counts.items() for _ in range(count)]
