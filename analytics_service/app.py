@@ -51,8 +51,7 @@ def create_app(
     loader = Loader(Memory(settings.history_memory * _MIB))
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == "none" else {job.family: job.every(settings) for job in JOBS.values()}
-    views = Views(store, heads, most_waiting=max(settings.threads - 1, 1))
-    shared = Shared(views, Answers(settings.answer_memory * _MIB), Schedule(every, clock))
+    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
     routes = _operations(health.Monitor(store, every, clock)) + _current(shared)
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)

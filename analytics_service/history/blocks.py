@@ -80,6 +80,9 @@ class Block:
 
         They are null for series that the block does not have.
         """
+        if ids == self.ids and (rows := _consecutive(hours)) is not None:
+            found = self.values[column].slice(rows.start * len(ids), len(rows) * len(ids))
+            return found if len(rows) == len(hours) else pl.concat([found, found[-len(ids) :]], rechunk=True)
         first = pl.Series(hours, dtype=pl.UInt32) * len(self.ids)
         places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
         hour, series = layout(len(hours), len(ids))
@@ -92,6 +95,12 @@ class Block:
             columns = {name: self.at(ids, range(self.hours), name) for name in mine.columns}
             mine = pl.DataFrame(columns, schema=mine.schema)
         return Block(ids, pl.concat([mine, values.cast(mine.schema)], rechunk=True))
+
+
+def _consecutive(hours: Sequence[int]) -> range | None:
+    """Hours without a gap; the last one may be there twice, as where a page ends within an hour. None for others."""
+    rows = range(hours[0], hours[-1] + 1) if hours else range(0)
+    return rows if list(hours) in ([*rows], [*rows, *rows[-1:]]) else None
 
 
 def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
@@ -147,6 +156,18 @@ class Observations:
         observed_at = observed_at.scatter(series, self.seconds[first:stop].cast(pl.Int64)).cast(pl.UInt32)
         places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
         return pl.DataFrame({"value": value[places], "observed_at": observed_at[places]})
+
+    def over(self, values: pl.Series, ids: Sequence[str], begin: int, end: int) -> pl.Series:
+        """The values of some series, instant by instant, where the last observation in [begin, end) of each, if it has
+        one, takes the place of its value at the last instant."""
+        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
+        places, observed = self.series[first:stop], self.values[first:stop]
+        if ids != self.ids:
+            asked = {asset_id: place for place, asset_id in enumerate(ids)}
+            places = pl.Series(map(asked.get, self.ids), dtype=pl.UInt32)[places]
+            observed, places = observed.filter(places.is_not_null()), places.drop_nulls()
+        # Of several for one place the last one holds.
+        return values.clone().scatter(places + (len(values) - len(ids)), observed) if len(places) else values
 
     def followed_by(self, later: "Observations") -> "Observations":
         """These, and those of a later span that begins before this one ends; its series may be more."""
@@ -243,9 +264,7 @@ def joined(
         bucket += len(run.hours)
     if lookup.open_from is not None:
         begin = lookup.open_from if buckets.carry else max(lookup.open_from, buckets.begins[bucket - 1])
-        if (found := latest.last(ids, begin, buckets.until)) is not None:
-            before, base = parts[-1][: -len(ids)], parts[-1][-len(ids) :]
-            parts[-1:] = [before, or_else(found["value"], base)]
+        parts[-1] = latest.over(parts[-1], ids, begin, buckets.until)
     if bucket < buckets.count or not parts:
         parts.append(no_values((buckets.count - bucket) * len(ids)))
     return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)

@@ -4,19 +4,19 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from io import BytesIO
 from zoneinfo import ZoneInfo
 
-import orjson
+import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.formats.json import encode_points
+from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
-from analytics_service.market.assets import asset_spec
 from analytics_service.store.ledger import Head
 from analytics_service.store.loans import TOTAL
 
@@ -39,6 +39,7 @@ class Query:
     offset: int
     carry: bool
     ids: list[str] | None
+    format: Format = JSON
 
     @cached_property
     def grid(self) -> Grid:
@@ -82,44 +83,32 @@ def read_page(reader: HistoryReader, query: Query, head: Head) -> Page:
     """
     state = reader.at(head)
     ids = _chosen(query, state)
-    opened = [f"{',' if place else ''}{_opening(asset_id)}" for place, asset_id in enumerate(ids)]
-    return Page(query, _joined(reader, state, query, ids, _Frame("[", opened, "]}", "]")))
+    return Page(query, _written(query, len(ids), Points(query.begins[:-1], _parts(reader, state, query, ids), False)))
 
 
 def read_total(reader: HistoryReader, query: Query, head: Head) -> Page:
     """A page of the single series over all assets. Cost and errors are those of `read_page`."""
-    return Page(query, _joined(reader, reader.at(head), query, [TOTAL], _Frame("", ["["], "]", "")))
+    parts = _parts(reader, reader.at(head), query, [TOTAL])
+    return Page(query, _written(query, 1, Points(query.begins[:-1], parts, True)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """The JSON around the points: of the whole, and of each series."""
-
-    begin: str
-    opened: list[str]
-    closed: str
-    end: str
-
-
-def _joined(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], frame: _Frame) -> bytes:
-    large = (len(query.begins) - 1) * len(ids) > _LARGE
-    text = BytesIO()
+def _written(query: Query, series: int, points: Points) -> bytes:
+    large = len(points.begins) * series > _LARGE
+    file = BytesIO()
     with _one_large_page if large else nullcontext():
-        text.write(frame.begin.encode())
-        for part in _parts(reader, state, query, ids, frame):
-            text.write(part)
-        text.write(frame.end.encode())
-    return text.getvalue()
+        query.format.write(points, file)
+    return file.getvalue()
 
 
-def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], frame: _Frame) -> Iterator[bytes]:
-    """The points of some series at a time, so that what a page takes beside its text is bounded."""
+def _parts(
+    reader: HistoryReader, state: State, query: Query, ids: Sequence[str]
+) -> Iterator[tuple[Sequence[str], pl.Series]]:
+    """The values of some series at a time, so that what a page takes beside its text is bounded."""
     buckets = Buckets(query.begins, min(query.end, state.newest) + 1, query.carry)
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        values = reader.values(state, some, buckets)
-        yield encode_points(values, query.begins[:-1], frame.opened[first : first + at_once], frame.closed)
+        yield some, reader.values(state, some, buckets)
 
 
 def _chosen(query: Query, state: State) -> list[str]:
@@ -136,8 +125,3 @@ def _chosen(query: Query, state: State) -> list[str]:
             f"series are more; at most {MAX_POINTS // len(ids):,} buckets fit",
         )
     return ids
-
-
-@lru_cache(maxsize=10_000)
-def _opening(asset_id: str) -> str:
-    return f'{{"asset":{orjson.dumps(asset_spec(asset_id)).decode()},"points":['

@@ -38,6 +38,8 @@ _T = TypeVar("_T")
 _PATIENCE = 6.0
 # How long a request waits for its turn to wait, seconds.
 _QUEUE_SECONDS = 0.5
+# Requests of a worker that may wait at the same time. It has as many threads more than it has for other requests.
+MOST_WAITING = 12
 
 
 class View:
@@ -156,7 +158,7 @@ class Views:
     At most `most_waiting` requests wait for a rewrite to finish; so threads are left for what is in memory.
     """
 
-    def __init__(self, store: Store, heads: Heads, most_waiting: int = 1) -> None:
+    def __init__(self, store: Store, heads: Heads, most_waiting: int = MOST_WAITING) -> None:
         self._store = store
         self._heads = heads
         self._positions = KeptPositions(store)

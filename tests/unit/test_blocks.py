@@ -51,10 +51,7 @@ def test_a_lookup_finds_the_values_of_the_observations(
     if lookup.open_from is not None:
         assert until - HOUR < lookup.open_from <= until
         everything = Observations.of(ids, 0, until, rows_of(list(series.values())))
-        latest = everything.last(ids, lookup.open_from, until)
-        if latest is not None:
-            base = values[-len(ids) :]
-            values[-len(ids) :] = [new or old for new, old in zip(latest["value"], base, strict=True)]
+        values = everything.over(pl.concat(found), ids, lookup.open_from, until).to_list()
     buckets = len(grid) - 1
     values += [None] * (buckets * len(ids) - len(values))
     for place, name in enumerate(ids):
@@ -104,6 +101,9 @@ def test_observations_tell_the_last_one_between_two_seconds(
 ) -> None:
     observations = Observations.of(list(series), 0, BOUNDARY + WEEKS + 1, rows_of(list(series.values())))
     found = observations.last(asked, begin, begin + length)
+    over = observations.over(pl.Series(["before"] * 8), asked, begin, begin + length).to_list()
+    assert over[:4] == ["before"] * 4
+    assert over[4:] == [value or "before" for value in (found["value"] if found is not None else [None] * 4)]
     if found is None:
         assert not any(begin <= second < begin + length for seen in series.values() for second, _ in seen)
         return

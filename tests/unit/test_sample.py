@@ -1,18 +1,34 @@
 """Values at bucket ends and their encoding, against a walk over the observations."""
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
+from io import BytesIO
+from typing import Any
 
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.history.formats.json import encode_points
+from analytics_service.history.formats.base import Points
+from analytics_service.history.formats.json import write
 from analytics_service.history.sample import limits, sample
 from tests import oracle
 
 PRICES = st.decimals(0, 10**19, places=18, allow_nan=False, allow_infinity=False)
 SCHEMA = {"series": pl.UInt64, "observed_at": pl.UInt32, "value": pl.String, "rank": pl.UInt64}
+
+
+def encoded(names: Sequence[str], values: pl.Series, begins: list[int]) -> Any:
+    """The series of a page, each with its asset and points; one part of the page for every two of them."""
+    parts = [
+        (ids, values.gather([place for place in range(len(values)) if place % len(names) in (first, first + 1)]))
+        for first in range(0, len(names), 2)
+        if (ids := [f"native;{name}" for name in names[first : first + 2]])
+    ]
+    file = BytesIO()
+    write(Points(begins, parts, single=False), file)
+    return json.loads(file.getvalue())
 
 
 def rows_of(observations: list[list[tuple[int, Decimal]]]) -> pl.DataFrame:
@@ -49,13 +65,12 @@ def test_each_value_is_the_last_observation_before_its_buckets_end(
 
     rows = rows_of(observations)[shuffled].filter(pl.col("observed_at") < horizon)
     values = sample(rows, len(names), *limits(bounds, horizon, carry=carry))["value"]
-    openings = [("," if i else "") + f'{{"asset":"{name}","points":[' for i, name in enumerate(names)]
-    answer = json.loads(b"[" + encode_points(values, bounds[:-1], openings, "]}") + b"]")
+    answer = encoded(names, values, bounds[:-1])
 
     for name, series in zip(names, answer, strict=True):
         empty = [{"t": begin, "v": None} for begin in bounds[:-1]]
         expected = known.page(name, bounds, end, 0, 99, carry) if name in known.series else empty
-        assert series == {"asset": name, "points": expected}
+        assert series == {"asset": {"id": f"native;{name}", "group": "native", "group_key": name}, "points": expected}
 
 
 def test_a_series_without_any_observation_on_the_page_is_null_throughout() -> None:
@@ -69,8 +84,8 @@ def test_of_two_rows_for_one_second_the_one_of_greater_rank_holds() -> None:
 
 
 def test_a_page_beyond_the_end_has_series_without_points() -> None:
-    assert encode_points(pl.Series([], dtype=pl.String), [], ["[", ",["], "]") == b"[],[]"
+    assert [one["points"] for one in encoded("ab", pl.Series([], dtype=pl.String), [])] == [[], []]
 
 
 def test_a_page_of_no_series_is_empty() -> None:
-    assert encode_points(pl.Series([], dtype=pl.String), [0], [], "]") == b""
+    assert encoded("", pl.Series([], dtype=pl.String), [0]) == []

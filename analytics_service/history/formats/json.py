@@ -2,57 +2,64 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import BinaryIO
 
+import orjson
 import polars as pl
 
+from analytics_service.history.formats.base import Format, Points
 from analytics_service.history.sample import layout
+from analytics_service.market.assets import asset_spec
+
+# Made once: building an expression takes as long as joining the text of a small page.
+_JOINED = pl.col("piece").str.join("")
 
 
-def encode_points(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
-    """The points of some series, one series after the other, as JSON objects separated by commas.
+def write(points: Points, file: BinaryIO) -> None:
+    """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
+    begin, closed, end = ("", "]", "") if points.single else ("[", "]}", "]")
+    file.write(begin.encode())
+    before = ""
+    for ids, values in points.parts:
+        opened = ["["] if points.single else [_opening(asset_id) for asset_id in ids]
+        file.write(before.encode())
+        file.write(_encoded(values, points.begins, opened, closed))
+        before = ","
+    file.write(end.encode())
 
-    `values` are decimal text or null, bucket by bucket; `begins` are those of the buckets. Each series is
-    enclosed in its text in `opened` and `closed`.
-    """
-    if not begins or not opened:
-        return "".join(one + closed for one in opened).encode()
-    if not values.null_count():
-        return _encoded(values, begins, opened, closed, None)
-    empty = _empty_series(values, len(opened))
-    if not empty:
-        return _encoded_with_nulls(values, begins, opened, closed)
-    # The text of a series without any value goes before that of the next series.
+
+JSON = Format("application/json", write)
+
+
+def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
+    """The points of some series, separated by commas, each series enclosed in its text in `opened` and `closed`."""
+    if not begins:
+        return ",".join([one + closed for one in opened]).encode()
+    opened = [f"{',' if place else ''}{one}" for place, one in enumerate(opened)]
+    if not values.has_nulls():
+        return _joined(values, begins, opened, closed)
+    kept = tuple(place for place, value in enumerate(values[-len(opened) :]) if value is not None)
+    others = values[_columns(kept, len(opened), len(begins))]
+    if others.has_nulls() or values.null_count() != len(values) - len(others):
+        return _joined_with_nulls(values, begins, opened, closed)
+    # All other series have no value at all on the page. Their text goes before that of the next series.
     nulls = ",".join([f'{{"t":{begin},"v":null}}' for begin in begins])
-    texts, before = [], ""
-    for place, one in enumerate(opened):
-        if place in empty:
-            before += f"{one}{nulls}{closed}"
-        else:
-            texts.append(before + one)
-            before = ""
-    if not texts:
-        return before.encode()
-    kept = pl.Series([place for place in range(len(opened)) if place not in empty], dtype=pl.UInt32)
-    return _encoded(values, begins, texts, closed, kept) + before.encode()
+    texts = [f"{one}{nulls}{closed}" for one in opened]
+    bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
+    before = ["".join(texts[last + 1 : place]) for last, place in bounds]
+    if not kept:
+        return before[0].encode()
+    leading = [text + opened[place] for text, place in zip(before, kept, strict=False)]
+    return _joined(others, begins, leading, closed) + before[-1].encode()
 
 
-def _encoded(
-    values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str, kept: pl.Series | None
-) -> bytes:
-    """The same where no value is null; of the series that `values` have, those `kept` are encoded."""
-    count, series = len(begins), len(opened)
+def _joined(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
+    """The same where no value is null, and where `opened` have the commas."""
     pieces = pl.concat([values, pl.Series(_leads(begins, opened, closed))], rechunk=True)
-    order = _order(series, count)
-    if kept is not None:
-        width = len(values) // count
-        value = layout(series, count)[1] * width + kept[layout(series, count)[0]]
-        lead = _lead_of(series, count) + (width - series) * count
-        order = pl.concat([lead, value])[_interleaved(series * count)]
-    text: str = pieces[order].str.join("").item()
-    return f'{text}"}}{closed}'.encode()
+    return _text(pieces[_order(len(opened), len(begins))]).encode() + f'"}}{closed}'.encode()
 
 
-def _encoded_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
+def _joined_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
     """The same where any value may be null. Null has no quotes, so leads come in four variants."""
     count, series = len(begins), len(opened)
     leads = _leads(begins, opened, closed)
@@ -64,17 +71,12 @@ def _encoded_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequen
     order = pl.concat([lead, _value_of(series, count)])[_interleaved(series * count)]
     # Values that are null are left out when pieces are joined.
     pieces = pl.concat([values, pl.Series(leads + own + before + both)], rechunk=True)
-    text: str = pieces[order].str.join("").item()
-    return f"{text}{'' if is_null[-1] else chr(34)}}}{closed}".encode()
+    return f"{_text(pieces[order])}{'' if is_null[-1] else chr(34)}}}{closed}".encode()
 
 
-def _empty_series(values: pl.Series, series: int) -> set[int]:
-    """The series that have no value at all, if no other series lacks one; none else."""
-    count, missing = len(values) // series, values.null_count()
-    found = [place for place, value in enumerate(values[-series:]) if value is None]
-    if len(found) * count != missing:
-        return set()
-    return set(found) if all(values.gather_every(series, place).null_count() == count for place in found) else set()
+def _text(pieces: pl.Series) -> str:
+    text: str = pieces.to_frame("piece").select_seq(_JOINED).item()
+    return text
 
 
 def _leads(begins: Sequence[int], opened: Sequence[str], closed: str) -> list[str]:
@@ -85,6 +87,18 @@ def _leads(begins: Sequence[int], opened: Sequence[str], closed: str) -> list[st
     between, first = f'"}}{closed}', f'{{"t":{begins[0]},"v":"'
     firsts = [f"{between if place else ''}{one}{first}" for place, one in enumerate(opened)]
     return [f'"}},{{"t":{begin},"v":"' for begin in begins] + firsts
+
+
+@lru_cache(maxsize=10_000)
+def _opening(asset_id: str) -> str:
+    return f'{{"asset":{orjson.dumps(asset_spec(asset_id)).decode()},"points":['
+
+
+@lru_cache(maxsize=64)
+def _columns(kept: tuple[int, ...], series: int, count: int) -> pl.Series:
+    """The places of some of `series` values in each of `count` buckets, bucket by bucket."""
+    bucket, place = layout(count, max(len(kept), 1))
+    return bucket[: count * len(kept)] * series + pl.Series(kept, dtype=pl.UInt32)[place[: count * len(kept)]]
 
 
 @lru_cache(maxsize=8)
