@@ -33,6 +33,8 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
     heads: Heads
     loader: Loader
+    any_origin: bool
+    """Whether pages of all origins may read the answers."""
 
 
 def _now() -> datetime:
@@ -61,7 +63,7 @@ def create_app(
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described))]
 
     app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation()])
-    app.heads, app.loader = heads, loader
+    app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     errors.install(app)
     for path, resource in routes:
         app.add_route(path, resource)

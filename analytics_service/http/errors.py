@@ -50,6 +50,11 @@ CASES = {
     "unavailable": Case(HTTPStatus.SERVICE_UNAVAILABLE, "server"),
     "internal": Case(HTTPStatus.INTERNAL_SERVER_ERROR, "server"),
 }
+_MESSAGES = {
+    HTTPStatus.REQUEST_URI_TOO_LONG: "The request's path and query are too long; 8,190 bytes fit in its first line.",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "The request's headers are too long.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The service failed unexpectedly. The operator finds the reason in its log.",
+}
 _UNAVAILABLE = "The service cannot read its store at the moment. Try again in a few seconds."
 
 
@@ -62,6 +67,16 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(EntityNotFound, _entity_not_found)
     app.add_error_handler((StoreUnavailable, SchemaError), _store_unavailable)
     app.add_error_handler((NoSnapshot, NotReady), _unavailable)
+
+
+def malformed(status: HTTPStatus, *, any_origin: bool) -> bytes:
+    """The whole response, head included, to a request that the application never sees; the connection ends with it."""
+    kind = "internal" if status is HTTPStatus.INTERNAL_SERVER_ERROR else "query_parameter_invalid"
+    body = failure(status, kind, CASES[kind].scope, _MESSAGES.get(status, "The request is malformed."))
+    head = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {falcon.MEDIA_JSON}"]
+    head += [f"Content-Length: {len(body)}", f"Cache-Control: {NO_STORE}", "Connection: close"]
+    head += ["Access-Control-Allow-Origin: *"] if any_origin else []
+    return "\r\n".join([*head, "", ""]).encode() + body
 
 
 def _answer(resp: falcon.Response, kind: str, message: str) -> None:
@@ -109,4 +124,4 @@ def _from_falcon(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPE
 
 def _unexpected(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     log.error("%s %s failed", req.method, req.path, exc_info=error)
-    _answer(resp, "internal", "The service failed unexpectedly. The operator finds the reason in its log.")
+    _answer(resp, "internal", _MESSAGES[HTTPStatus.INTERNAL_SERVER_ERROR])

@@ -33,7 +33,8 @@ _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 proc_name = "analytics-service"
 bind = _settings.bind
 workers = _settings.workers
-worker_class = "analytics_service.run.gunicorn_worker.Worker"
+# Ours waits for events as only Linux has them.
+worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"
 # Requests that wait for a rewrite to finish leave as many threads as are set for all others.
 threads = _settings.threads + MOST_WAITING
 # All gunicorns of a user would share one socket.

@@ -1,17 +1,273 @@
-"""gunicorn's worker, as the service uses it."""
+"""gunicorn's worker, as the service uses it: no client, however slow or silent, takes a thread from others.
 
+All threads wait for events of all connections. The one that wakes reads what is there, and goes on only with a complete
+request. Nothing blocks on a socket: what a client does not read at once is sent when it does.
+"""
+
+import errno
+import os
+import resource
+import select
+import socket
+import threading
+import time
+from http import HTTPStatus
+from typing import Any
+
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
+
+from analytics_service.http.errors import malformed
+from analytics_service.run.connection import Connection
+
+# Seconds within which a request's head must arrive, and within which a client must read some of its answer.
+_PATIENCE = 10.0
+# Seconds that a connection stays open after its last answer, so that the client reads it.
+_LINGER = 2.0
+# Seconds that clients have to read their answers when the worker stops.
+_STOP_PATIENCE = 4.0
+# Connections of a worker. The one that would be closed first makes room for another.
+_MOST_CONNECTIONS = 8192
+# Bytes of answers that clients have not read. Beyond that, those who made least progress are cut off.
+_MOST_UNSENT = 256 * 2**20
+# Files of the worker that are not connections of clients.
+_OTHER_FILES = 512
+# What gunicorn's parser raises, and the status to answer.
+_MALFORMED = (
+    (LimitRequestLine, HTTPStatus.REQUEST_URI_TOO_LONG),
+    (LimitRequestHeaders, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE),
+    (ParseException, HTTPStatus.BAD_REQUEST),
+)
+_READ = select.EPOLLIN | select.EPOLLONESHOT
+_WRITE = select.EPOLLOUT | select.EPOLLONESHOT
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
-    """gunicorn's threaded worker, which does not wait for silent connections when it stops.
+    """A worker whose threads share one epoll. Each event is delivered to one thread, which then owns the connection."""
 
-    Browsers open some connections ahead. gunicorn keeps those for the keep-alive time, even while it stops.
-    """
+    def run(self) -> None:
+        """Serve until told to stop. This thread only looks after deadlines, so that it always answers gunicorn."""
+        if self.cfg.is_ssl:
+            # TLS cannot be read in pieces like this; gunicorn's own worker does it.
+            super().run()
+            return
+        self._lock = threading.Lock()
+        self._connections: dict[int, Connection] = {}
+        self._listeners = {listener.fileno(): listener for listener in self.sockets}
+        self._most = _allowed_connections()
+        self._epoll = select.epoll()
+        self._ended = os.eventfd(0, os.EFD_NONBLOCK)
+        self._epoll.register(self._ended, select.EPOLLIN)
+        for listener in self.sockets:
+            listener.setblocking(False)
+            self._epoll.register(listener, _READ)
+        threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(self.cfg.threads)]
+        for thread in threads:
+            thread.start()
+        while self.alive and self.is_parent_alive():
+            self._look_after()
+        self._stop()
 
-    def murder_pending(self) -> None:
-        """Called about once a second: close connections that have sent nothing for too long."""
-        if not self.alive:
-            for connection in self.pending_conns:
-                connection.timeout = 0.0
-        super().murder_pending()
+    def handle_exit(self, sig: int, frame: object) -> None:
+        """SIGTERM: stop. The main thread wakes, because gunicorn writes each signal to a pipe that it waits for."""
+        self.alive = False
+
+    def _look_after(self) -> None:
+        """Tell gunicorn that the worker is alive, and close what is late; about once a second."""
+        self.notify()
+        if select.select([self.PIPE[0]], [], [], 1.0)[0]:
+            os.read(self.PIPE[0], 4096)
+        self._close_late(time.monotonic())
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._listeners.clear()
+        for listener in self.sockets:
+            self._epoll.unregister(listener)
+            listener.close()
+        begun = time.monotonic()
+        while self._connections and time.monotonic() < begun + self.cfg.graceful_timeout:
+            with self._lock:
+                for connection in self._connections.values():
+                    connection.deadline = min(connection.deadline, begun + self._time_left(connection))
+            self._close_late(time.monotonic())
+            self.notify()
+            time.sleep(0.05)
+        os.eventfd_write(self._ended, 1)
+
+    @staticmethod
+    def _time_left(connection: Connection) -> float:
+        """Seconds that a connection may stay open after the worker was told to stop."""
+        if connection.unsent or connection.is_draining:
+            return _STOP_PATIENCE
+        # A client that had an answer may be sending its next request. Browsers open some connections ahead.
+        return _LINGER if connection.requests else 0.0
+
+    def _close_late(self, now: float) -> None:
+        with self._lock:
+            late = [one for one in self._connections.values() if not one.busy and one.deadline <= now]
+            for connection in late:
+                connection.busy = True
+        for connection in late:
+            self._close(connection)
+
+    def _serve(self) -> None:
+        """A thread: wait for an event, act on it, and so on."""
+        while True:
+            for number, _ in self._epoll.poll(maxevents=1):
+                if number == self._ended:
+                    return
+                try:
+                    self._act(number)
+                except Exception:
+                    self.log.exception("A thread failed")
+
+    def _act(self, number: int) -> None:
+        """Act on an event of a file descriptor."""
+        if (listener := self._listeners.get(number)) is not None:
+            accepted, client = self._accepted(listener)
+            with self._lock:
+                # Another thread may accept the next one.
+                if number in self._listeners:
+                    self._epoll.modify(number, _READ)
+            if accepted is not None:
+                self._begin(Connection(accepted, client, listener.getsockname(), self.cfg))
+        elif (connection := self._claim(number)) is not None:
+            self._go_on(connection)
+
+    def _claim(self, number: int) -> Connection | None:
+        """The connection of an event, unless it is being closed."""
+        with self._lock:
+            connection = self._connections.get(number)
+            if connection is None or connection.busy:
+                return None
+            connection.busy = True
+            return connection
+
+    def _accepted(self, listener: socket.socket) -> tuple[socket.socket | None, object]:
+        try:
+            return listener.accept()
+        except OSError as error:
+            # Another worker was faster, or the client has gone, unless this machine has no more files.
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self.log.warning("No connection can be accepted: %s", error)
+                time.sleep(0.1)
+            return None, None
+
+    def _begin(self, connection: Connection) -> None:
+        connection.deadline = time.monotonic() + self.cfg.keepalive
+        self._make_room()
+        with self._lock:
+            self._connections[connection.fileno()] = connection
+        self._epoll.register(connection, 0)
+        self._go_on(connection)
+
+    def _make_room(self) -> None:
+        """Close the idle connection that would be closed first, if there are too many."""
+        with self._lock:
+            if len(self._connections) < self._most:
+                return
+            first = min((one for one in self._connections.values() if not one.busy), key=_deadline, default=None)
+            if first is None:
+                return
+            first.busy = True
+        self._close(first)
+
+    def _go_on(self, connection: Connection) -> None:
+        """Do what a connection is ready for; then wait for its next event, or close it."""
+        try:
+            goes_on = self._is_open_after(connection)
+        except OSError:
+            goes_on = False
+        except Exception:
+            self.log.exception("A connection failed")
+            goes_on = False
+        if goes_on:
+            unsent = connection.unsent
+            with self._lock:
+                connection.busy = False
+                self._epoll.modify(connection, _WRITE if unsent else _READ)
+            if unsent:
+                self._bound_unsent()
+        else:
+            self._close(connection)
+
+    def _is_open_after(self, connection: Connection) -> bool:
+        """Send and receive what is possible now, and answer the requests that are complete. False at the end."""
+        if connection.unsent:
+            connection.flush(_PATIENCE)
+        elif not connection.receive(_PATIENCE):
+            return False
+        while not (connection.unsent or connection.ends_after_answer) and self._answer_next(connection):
+            connection.flush(_PATIENCE)
+        if connection.ends_after_answer and not connection.unsent and not connection.is_draining:
+            connection.drain(_LINGER)
+        return True
+
+    def _answer_next(self, connection: Connection) -> bool:
+        """Answer the next request. False if its head is not complete yet."""
+        stays = False
+        try:
+            if not connection.has_request():
+                return False
+            request = next(connection.parser)
+            if _has_body(request):
+                request.force_close()
+            stays = self.handle_request(request, connection)
+        except (NoMoreData, StopIteration):
+            pass
+        except Exception as error:
+            self.handle_error(None, connection, connection.client, error)
+        connection.requests += 1
+        connection.ends_after_answer = not stays
+        connection.deadline = time.monotonic() + max(self.cfg.keepalive, _PATIENCE)
+        return True
+
+    def handle_error(self, req: Any, client: Connection, addr: object, exc: Exception) -> None:
+        """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
+        status = next((status for kind, status in _MALFORMED if isinstance(exc, kind)), None)
+        if status is None:
+            self.log.error("A request failed", exc_info=exc)
+        any_origin = getattr(self.wsgi, "any_origin", False)
+        client.sendall(malformed(status or HTTPStatus.INTERNAL_SERVER_ERROR, any_origin=any_origin))
+
+    def _bound_unsent(self) -> None:
+        """Cut off the clients who make least progress, if answers that wait for being read take too much memory."""
+        with self._lock:
+            waiting = sorted((one for one in self._connections.values() if one.unsent), key=_deadline)
+            excess = sum(one.unsent for one in waiting) - _MOST_UNSENT
+            cut = []
+            for connection in waiting:
+                if excess > 0 and not connection.busy:
+                    excess -= connection.unsent
+                    connection.busy = True
+                    cut.append(connection)
+        for connection in cut:
+            self._close(connection)
+
+    def _close(self, connection: Connection) -> None:
+        with self._lock:
+            del self._connections[connection.fileno()]
+        # This also removes it from the epoll.
+        connection.close()
+
+
+def _deadline(connection: Connection) -> float:
+    return connection.deadline
+
+
+def _has_body(request: Any) -> bool:
+    """Whether a body follows. Nothing here takes one, so it is not read, and the connection ends."""
+    return any(
+        name == "TRANSFER-ENCODING" or (name == "CONTENT-LENGTH" and value != "0") for name, value in request.headers
+    )
+
+
+def _allowed_connections() -> int:
+    """How many connections the worker may have, after it has raised its limit of open files as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_CONNECTIONS + _OTHER_FILES
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return max(allowed - _OTHER_FILES, 1)

@@ -1,0 +1,110 @@
+"""A client's connection that never blocks: what it sent so far, and what it has not read yet."""
+
+import socket
+import time
+from collections import deque
+from typing import Any
+
+from gunicorn.http import get_parser
+from gunicorn.http.errors import LimitRequestHeaders
+
+_END_OF_HEAD = b"\r\n\r\n"
+# Bytes of a request line with its headers.
+_LARGEST_HEAD = 2**16
+# A client that reads must take so many bytes within each span of patience.
+_PROGRESS = 2**14
+_READ_SIZE = 2**16
+
+
+class Connection:
+    """A connection, used by one thread at a time.
+
+    `deadline` is the monotonic second at which it is closed if it does not get on. `sock`, `client` and `server` are
+    what gunicorn calls them; it reads and writes the connection as if it were a socket.
+    """
+
+    def __init__(self, client_socket: socket.socket, client: object, server: object, cfg: Any) -> None:
+        client_socket.setblocking(False)
+        self.socket = client_socket
+        self.client = client
+        self.server = server
+        self.busy = True
+        self.deadline = 0.0
+        self.requests = 0
+        self.ends_after_answer = False
+        self.is_draining = False
+        self.parser = get_parser(cfg, self, client)
+        self.unsent = 0
+        """Bytes that the client has not taken yet."""
+        self._received = b""
+        self._waiting: deque[memoryview] = deque()
+        self._taken = 0
+
+    @property
+    def sock(self) -> "Connection":
+        """Itself, in place of the socket."""
+        return self
+
+    def fileno(self) -> int:
+        """The socket's file descriptor, which identifies the connection as long as it is open."""
+        return self.socket.fileno()
+
+    def recv(self, size: int) -> bytes:
+        """What has been received and not been read. gunicorn's parser asks for more when a head is malformed: that is
+        the end to it."""
+        received, self._received = self._received, b""
+        return received
+
+    def sendall(self, data: bytes) -> None:
+        """Keep what is to be sent; `flush` sends it."""
+        self._waiting.append(memoryview(data))
+        self.unsent += len(data)
+
+    def receive(self, patience: float) -> bool:
+        """Take what the client has sent; the rest of a request's head must follow in time. False when the client has
+        closed the connection."""
+        try:
+            received = self.socket.recv(_READ_SIZE)
+        except BlockingIOError:
+            return True
+        if not self.is_draining:
+            if received and not self._received:
+                self.deadline = time.monotonic() + patience
+            self._received += received
+        return bool(received)
+
+    def has_request(self) -> bool:
+        """Whether a whole head is there. LimitRequestHeaders when it is too long."""
+        self._received = self.parser.unreader.take_buffered() + self._received
+        if _END_OF_HEAD in self._received:
+            return True
+        if len(self._received) > _LARGEST_HEAD:
+            raise LimitRequestHeaders("the request's head is too long")
+        return False
+
+    def flush(self, patience: float) -> None:
+        """Send what the client takes now. Each 16 KiB renew the deadline."""
+        while self._waiting:
+            try:
+                sent = self.socket.sendmsg(self._waiting)
+            except BlockingIOError:
+                return
+            self.unsent -= sent
+            self._taken += sent
+            if self._taken >= _PROGRESS:
+                self._taken, self.deadline = 0, time.monotonic() + patience
+            while self._waiting and sent >= len(self._waiting[0]):
+                sent -= len(self._waiting.popleft())
+            if sent:
+                self._waiting[0] = self._waiting[0][sent:]
+
+    def drain(self, patience: float) -> None:
+        """Say that nothing more will be sent, and ignore what comes. A connection that is closed while the client sends
+        is reset, and the client may lose the answer."""
+        self.is_draining = True
+        self.deadline = time.monotonic() + patience
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.socket.close()

@@ -1,0 +1,46 @@
+"""gunicorn as the service configures it, without a ClickHouse: it answers /healthz and /docs."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Its graceful timeout is an hour; no test waits for it.
+_PATIENT = """
+from analytics_service.run.gunicorn_conf import *
+graceful_timeout = 3600
+"""
+
+
+@contextmanager
+def gunicorn(tmp_path: Path, port: int, *configuration: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """gunicorn with the service's configuration and additions to it, without a ClickHouse."""
+    conf = tmp_path / "conf.py"
+    conf.write_text("".join([_PATIENT, *configuration]), "utf-8")
+    environ = {
+        **os.environ,
+        "ANALYTICS_BIND": f"127.0.0.1:{port}",
+        "ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1",
+        "ANALYTICS_WORKERS": "1",
+    }
+    arguments = [sys.executable, "-m", "gunicorn", "-c", str(conf), "analytics_service.wsgi:app"]
+    with subprocess.Popen(arguments, env=environ, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def answers(port: int) -> bool:
+    """Whether the service answers there."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+            client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            return client.recv(12).endswith(b" 200")
+    except OSError:
+        return False

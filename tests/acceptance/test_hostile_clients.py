@@ -1,0 +1,136 @@
+"""Clients that are silent, slow, or do not read: others are answered meanwhile, and a stop does not wait for them."""
+
+import http.client
+import json
+import resource
+import socket
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.bare import answers, gunicorn
+from tests.processes import PATIENCE, free_port, slack, until
+
+# A stop takes the time that a client has to read its answer, and some more.
+STOP_SECONDS = 5.0
+HEAD = b"GET /docs HTTP/1.1\r\nHost: here\r\n"
+# What a client of each kind sends, and how many there are.
+HOSTILE = {
+    "silent": (b"", 300),
+    "half a head": (HEAD, 150),
+    "a body that does not come": (b"POST /docs HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n", 100),
+    # 60 pages of 128 kB are more than the system's buffers hold.
+    "an answer that is not read": ((HEAD + b"\r\n") * 60, 50),
+}
+
+
+@contextmanager
+def hostile_clients(port: int) -> Iterator[list[socket.socket]]:
+    """Connections of all kinds, open for the duration of the block."""
+    with ExitStack() as stack:
+        clients = []
+        for sent, count in HOSTILE.values():
+            for _ in range(count):
+                client = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
+                client.sendall(sent)
+                clients.append(client)
+        yield clients
+
+
+@pytest.fixture(autouse=True, scope="module")
+def many_files() -> None:
+    """Let this process open as many files as it may."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def seconds_of_requests(port: int) -> list[float]:
+    """How long 200 requests take, one after the other on a kept-alive connection."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    taken = []
+    for _ in range(200):
+        begun = time.monotonic()
+        client.request("GET", "/healthz")
+        answer = client.getresponse()
+        answer.read()
+        taken.append(time.monotonic() - begun)
+        assert answer.status == http.client.OK
+    client.close()
+    return taken
+
+
+def test_others_are_answered_while_600_clients_hold_connections_open(tmp_path: Path) -> None:
+    port = free_port()
+    with gunicorn(tmp_path, port) as process:
+        until(lambda: answers(port))
+        seconds_of_requests(port)
+        usual = statistics.quantiles(seconds_of_requests(port), n=100)[98]
+        with hostile_clients(port) as clients:
+            # One byte of a head at a time, for as long as the requests of others take.
+            for client in clients[300:450]:
+                client.sendall(b"X")
+            taken = statistics.quantiles(seconds_of_requests(port), n=100)[98]
+            assert taken < 5 * max(usual, 0.01) * slack(), (taken, usual)
+            begun = time.monotonic()
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+            assert time.monotonic() - begun < STOP_SECONDS * slack()
+
+
+def everything_sent_to(client: socket.socket) -> bytes:
+    """What the service sends until it closes the connection."""
+    received = b""
+    while chunk := client.recv(65536):
+        received += chunk
+    return received
+
+
+def test_a_client_that_reads_late_gets_everything_and_one_that_is_silent_is_cut_off(tmp_path: Path) -> None:
+    port = free_port()
+    with gunicorn(tmp_path, port, "keepalive = 1\n"):
+        until(lambda: answers(port))
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as late:
+            late.sendall((HEAD + b"\r\n") * 60 + HEAD + b"Connection: close\r\n\r\n")
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as silent:
+                assert everything_sent_to(silent) == b""
+            received = everything_sent_to(late)
+        pages = received.split(b"HTTP/1.1 200 OK\r\n")[1:]
+        lengths = {len(page.partition(b"\r\n\r\n")[2]) for page in pages}
+        assert (len(pages), len(lengths)) == (61, 1)
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: here\r\n\r\n", 414),
+        (b"GET /docs HTTP/1.1\r\nHost: here\r\nX: " + b"a" * 70_000, 431),
+        (b"GET /docs HTTP/1.1\r\nHost: here\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 431),
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET /docs HTTP/1.1\r\nHost: here\r\nno colon\r\n\r\n", 400),
+        (b"POST /docs HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n", 405),
+        (b"POST /docs HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n", 405),
+    ],
+)
+def test_a_request_that_cannot_be_read_gets_an_envelope_and_the_end(bare_port: int, sent: bytes, status: int) -> None:
+    with socket.create_connection(("127.0.0.1", bare_port), timeout=PATIENCE) as client:
+        client.sendall(sent)
+        head, _, body = everything_sent_to(client).partition(b"\r\n\r\n")
+    lines = head.lower().split(b"\r\n")
+    assert lines[0].startswith(f"http/1.1 {status} ".encode())
+    assert {b"connection: close", b"access-control-allow-origin: *", b"content-type: application/json"} <= {*lines}
+    answer = json.loads(body)
+    assert (answer["data"], answer["status"]) == (None, status)
+    assert {*answer["error"]} == {"kind", "scope", "message"}
+
+
+@pytest.fixture(scope="module")
+def bare_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a running service."""
+    port = free_port()
+    with gunicorn(tmp_path_factory.mktemp("bare"), port):
+        until(lambda: answers(port))
+        yield port
