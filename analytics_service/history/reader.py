@@ -7,6 +7,7 @@ changed are read again.
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -72,10 +73,10 @@ class HistoryReader:
             return
         state = self._advance(head)
         if not known:
-            self._request([self._key(state, slot) for slot in state.slots()], urgent=False)
+            self._request([state.key(slot) for slot in state.slots()], urgent=False)
         elif known[0].rewrites != state.rewrites:
             mine = [key for key in self._memory.keys(self.history.name) if key.rewrite != state.rewrite_of(key.slot)]
-            self._request([self._key(state, key.slot) for key in mine], urgent=True)
+            self._request([state.key(key.slot) for key in mine], urgent=True)
             self._loader.wait(_RELOAD_SECONDS)
 
     def at(self, head: Head) -> State:
@@ -113,14 +114,14 @@ class HistoryReader:
         missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
         if lookup.open_from is not None and latest is None:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
-        self._request([self._key(state, slot) for slot in missing], urgent=True)
+        self._request([state.key(slot) for slot in missing], urgent=True)
         return None
 
     def _block(self, state: State, run: Run) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""
         if run.slot.end <= state.first:
             return NO_HOURS
-        block = self._memory.get(self._key(state, run.slot))
+        block = self._memory.get(state.key(run.slot))
         return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
 
     def _observations(self, state: State, lookup: Lookup, until: int) -> Observations | None:
@@ -130,7 +131,7 @@ class HistoryReader:
         if state.tail is not None and state.tail.begin <= lookup.open_from:
             return state.tail
         slot = state.slot_of_observations(lookup.open_from)
-        found = self._memory.get(self._key(state, slot)) if slot else None
+        found = self._memory.get(state.key(slot)) if slot else None
         return found if isinstance(found, Observations) and found.end >= until else None
 
     def _advance(self, head: Head) -> State:
@@ -160,10 +161,10 @@ class HistoryReader:
         self, head: Head, series: Mapping[str, SeriesInfo], begin: int, rewrites: Sequence[tuple[int, int]]
     ) -> State:
         if not self._memory.limit:
-            return State(head, series, (), (), rewrites, None)
+            return State(self.history.name, head, series, (), (), rewrites, None)
         months, densities = rows_per_hour(read_densities(self._store, self.history), head.last_observed_at)
         tail = self._read_observations(list(series), begin, head.last_observed_at + 1)
-        return State(head, series, months, densities, rewrites, tail)
+        return State(self.history.name, head, series, months, densities, rewrites, tail)
 
     def _appended(self, old: State, head: Head, series: Mapping[str, SeriesInfo], begin: int) -> State:
         """The state after observations were added to the end; hours that they close are appended to blocks."""
@@ -171,11 +172,11 @@ class HistoryReader:
         if tail is not None and head.last_observed_at > old.newest:
             fresh = self._read_observations(list(series), old.newest + 1, head.last_observed_at + 1)
             tail = tail.followed_by(fresh)
-        state = State(head, series, old.months, old.densities, old.rewrites, tail)
+        state = replace(old, head=head, series=series, tail=tail)
         if tail is not None and begin > tail.begin:
             self._append_hours(old, state, tail)
             self._append_observations(old, state, tail)
-            state = State(head, series, old.months, old.densities, old.rewrites, tail.between(begin, tail.end))
+            state = replace(state, tail=tail.between(begin, tail.end))
         return state
 
     def _append_hours(self, old: State, state: State, tail: Observations) -> None:
@@ -183,7 +184,7 @@ class HistoryReader:
         for phase in PHASES:
             for end in range(closed(old.newest, phase) + HOUR, closed(state.newest, phase) + 1, HOUR):
                 before, slot = (_slot_of_hour(state.hours, hour, phase) for hour in (end - HOUR, end))
-                block = self._memory.get(self._key(state, before))
+                block = self._memory.get(state.key(before))
                 hour = (end - before.begin) // HOUR - 2
                 if not isinstance(block, Block) or block.hours != hour + 1:
                     break
@@ -192,22 +193,20 @@ class HistoryReader:
                 values = last if found is None else {name: or_else(found[name], last[name]) for name in last}
                 following = pl.DataFrame(values)
                 block = block.followed_by(state.ids, following) if slot == before else Block(state.ids, following)
-                self._memory.put(self._key(state, slot), block)
+                self._memory.put(state.key(slot), block)
 
     def _append_observations(self, old: State, state: State, tail: Observations) -> None:
         """Append the tail to the block of single observations that ends within it."""
         slot = state.slot_of_observations(old.newest)
-        block = self._memory.get(self._key(state, slot)) if slot else None
+        block = self._memory.get(state.key(slot)) if slot else None
         if slot and isinstance(block, Observations) and tail.begin <= block.end < slot.end:
-            self._memory.put(
-                self._key(state, slot), block.followed_by(tail).between(block.begin, min(tail.end, slot.end))
-            )
+            self._memory.put(state.key(slot), block.followed_by(tail).between(block.begin, min(tail.end, slot.end)))
 
     def _load(self, key: Key) -> Block | Observations | None:
         """Read a block of the newest state; None when nobody needs it any more."""
         state, slot = self._states[0], key.slot
         until = state.newest + 1
-        if key != self._key(state, slot) or slot.begin >= until:
+        if key != state.key(slot) or slot.begin >= until:
             return None
         if slot.single:
             loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
@@ -231,9 +230,6 @@ class HistoryReader:
 
     def _request(self, keys: Sequence[Key], *, urgent: bool) -> None:
         self._loader.request(keys, self._load, urgent=urgent)
-
-    def _key(self, state: State, slot: Slot) -> Key:
-        return Key(self.history.name, slot, state.rewrite_of(slot))
 
 
 def _slot_of_hour(hours: int, end: int, phase: int) -> Slot:

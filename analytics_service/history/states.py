@@ -8,6 +8,7 @@ from functools import cached_property
 
 from analytics_service.history.blocks import Observations, Slot, hours_of
 from analytics_service.history.grid import HOUR
+from analytics_service.history.memory import Key
 from analytics_service.history.rows import SeriesInfo
 from analytics_service.store.ledger import Head
 
@@ -18,13 +19,14 @@ _MOST_HOURS = 2048
 
 @dataclass(frozen=True)
 class State:
-    """The state of a history that a head names.
+    """The state of a history, by its name, that a head names.
 
     `series` are by asset id in the order of ids. `months` are the starts of UTC months (unix s), and `densities` the
     rows an hour in each. `rewrites` are numbers of rewrites and the oldest second that each changed, both ascending.
     `tail` is None where nothing is kept in memory.
     """
 
+    history: str
     head: Head
     series: Mapping[str, SeriesInfo]
     months: Sequence[int]
@@ -56,6 +58,10 @@ class State:
         """The number of the last rewrite that may have changed what a slot's block holds."""
         after = bisect_left(self.rewrites, slot.end, key=lambda rewrite: rewrite[1])
         return self.rewrites[after - 1][0]
+
+    def key(self, slot: Slot) -> Key:
+        """What identifies a slot's block in this state."""
+        return Key(self.history, slot, self.rewrite_of(slot))
 
     def slot_of_observations(self, second: int) -> Slot | None:
         """The slot of single observations that holds a second; None where an hour has too many."""

@@ -26,7 +26,7 @@ class MeetingReader:
         self._meeting = threading.Barrier(2, timeout=patience)
 
     def at(self, head: Head) -> State:
-        return State(head, {"token;a": SeriesInfo(0, 7200, "1")}, (), (), [(0, -1)], None)
+        return State("price", head, {"token;a": SeriesInfo(0, 7200, "1")}, (), (), [(0, -1)], None)
 
     def values(self, state: State, ids: list[str], buckets: Buckets) -> pl.Series:
         try:
