@@ -270,6 +270,16 @@ def joined(
     return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
 
 
+def last_observed(lookup: Lookup, blocks: Sequence[Block | None], latest: Observations, until: int) -> int | None:
+    """When the last observation before the end of a lookup's last bucket was made, unix seconds; None without one."""
+    later = bisect_left(latest.seconds, until) if lookup.open_from is not None else 0
+    if later and latest.seconds[later - 1] >= (lookup.open_from or 0):
+        return int(latest.seconds[later - 1])
+    block, hour = blocks[-1], lookup.runs[-1].hours[-1]
+    last: int | None = block.at(block.ids, [hour], "observed_at").max() if block else None  # type: ignore[assignment]
+    return last
+
+
 def or_else(values: pl.Series, other: pl.Series) -> pl.Series:
     """Values, and the other ones where there are none."""
     return values.zip_with(values.is_not_null(), other)

@@ -51,9 +51,14 @@ class Query:
         """Starts of the page's buckets and of the one after them; empty where the range has none."""
         return self.grid.page(self.offset, self.limit)
 
+    @cached_property
+    def last(self) -> int:
+        """The last second of the page; that of the range where the page has no buckets."""
+        return min(self.begins[-1] - 1, self.end) if self.begins else self.end
+
     def is_closed(self, newest: int) -> bool:
         """Whether the page has buckets, and all of them end at or before an instant."""
-        return bool(self.begins) and min(self.begins[-1], self.end + 1) <= newest
+        return bool(self.begins) and self.last < newest
 
 
 @dataclass(frozen=True, slots=True)

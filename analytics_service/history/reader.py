@@ -23,6 +23,7 @@ from analytics_service.history.blocks import (
     Slot,
     closed,
     joined,
+    last_observed,
     look_up,
     make_block,
     or_else,
@@ -101,6 +102,27 @@ class HistoryReader:
         values = read_values(self._store, self.history, series, buckets, whole=len(ids) == len(state.series))["value"]
         require_unchanged(self._store, state.head)
         return values if series else no_values(len(ids) * buckets.count)
+
+    def last_instant(self, head: Head, second: int) -> int | None:
+        """When the history's last observation at or before a second was made, unix seconds; None before the first.
+
+        Cost and errors are those of a page of one bucket.
+        """
+        state = self.at(head)
+        if second >= state.newest:
+            return state.newest
+        begin = second // HOUR * HOUR
+        buckets = Buckets([begin, begin + HOUR], second + 1)
+        lookup = look_up(buckets.begins, buckets.until, state.hours)
+        if self._memory.limit and lookup is not None:
+            latest = self._observations(state, lookup, buckets.until)
+            blocks = [self._block(state, run) for run in lookup.runs]
+            if latest is not None and None not in blocks:
+                return last_observed(lookup, blocks, latest, buckets.until)
+        found = read_values(self._store, self.history, state.series, buckets, whole=True)["observed_at"]
+        require_unchanged(self._store, head)
+        last: int | None = found.max()  # type: ignore[assignment]
+        return last
 
     def _from_memory(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series | None:
         """The same from memory; None, and a request for them, when blocks are not there."""

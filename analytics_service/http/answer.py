@@ -2,11 +2,9 @@
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import falcon
@@ -20,16 +18,17 @@ _TAG = re.compile(r'"[^"]*"')
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """What caches are told about an answer, whatever its coding. It is known before the answer is rendered.
+    """What caches are told about an answer, whatever its coding.
 
-    `tag` and `state` change whenever the answer may have changed. For answers that show snapshots, `at` is the instant
-    of the newest one and `due` that of the next one (0 if none is due), in unix seconds; `closed` means that later
-    snapshots do not change the answer.
+    `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
+    `as_of` has the instant of each family's, `modified` is the newest of them, and `due` is when the next one is
+    expected (0 if none is), all in unix seconds; `closed` means that later snapshots do not change the answer.
     """
 
     tag: str
     state: Any = None
-    at: int | None = None
+    as_of: tuple[tuple[str, int], ...] = ()
+    modified: int | None = None
     due: int = 0
     closed: bool = False
 
@@ -40,8 +39,10 @@ class Validators:
     def headers(self, coding: Coding) -> Headers:
         """The headers of both a 200 and a 304, except Cache-Control."""
         headers = (("ETag", self.etag(coding)), ("Vary", "Accept-Encoding"))
-        modified = () if self.at is None else (("Last-Modified", _http_date(self.at)),)
-        return headers + modified
+        modified = () if self.modified is None else (("Last-Modified", _http_date(self.modified)),)
+        # A dictionary of dates, as RFC 9651 has them.
+        as_of = (("As-Of", ", ".join(f"{family}=@{at}" for family, at in self.as_of)),) if self.as_of else ()
+        return headers + modified + as_of
 
 
 class Answer:
@@ -82,29 +83,9 @@ def lists_tag(if_none_match: str | None, etag: str) -> bool:
     return if_none_match is not None and etag in _TAG.findall(if_none_match)
 
 
-def tag_of(parts: Iterable[object]) -> str:
-    """A tag that changes with the representation of any part, and with the code that renders."""
-    return _digest(repr((_CODE, *parts)).encode())
-
-
-def tag_of_body(body: bytes) -> str:
-    """A tag that changes with the body."""
-    return _digest(body)
-
-
-def _digest(content: bytes) -> str:
-    return urlsafe_b64encode(blake2b(content, digest_size=15).digest()).decode()
-
-
-def _code() -> str:
-    """A digest of the code and the SQL. The version is no substitute: it stays the same through local changes."""
-    root = Path(__file__).parents[2]
-    files = (path for part in ("analytics_service", "sql") for path in sorted((root / part).rglob("*.*")))
-    return _digest(b"\0".join(path.read_bytes() for path in files if path.suffix in (".py", ".sql")))
-
-
-# Computed when the process starts, so that no request waits for it.
-_CODE = _code()
+def tag_of(body: bytes) -> str:
+    """A digest of a body: the same bytes have the same tag in every process and after every snapshot."""
+    return urlsafe_b64encode(blake2b(body, digest_size=15).digest()).decode()
 
 
 def _http_date(second: int) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from analytics_service.http.answer import Answer
+from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.coding import IDENTITY, Coding
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
@@ -36,11 +36,18 @@ class _Entry(NamedTuple):
 
 
 class Answers:
-    """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing."""
+    """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing.
+
+    Validators are kept longer than bodies, in an eighth of that size in addition, so that callers that have an answer
+    are told so without rendering it again.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
+        self._validators: LRUCache[CacheKey, Validators] = LRUCache(
+            limit // _LARGEST_SHARE, getsizeof=lambda validators: _OVERHEAD
+        )
         self._rendering: dict[tuple[CacheKey, Hashable], Future[Answer]] = {}
         self._lock = threading.Lock()
 
@@ -49,6 +56,12 @@ class Answers:
         with self._lock:
             entry = self._entries.get(key)
         return None if entry is None else entry.answer
+
+    def validators(self, key: CacheKey, state: Hashable) -> Validators | None:
+        """The validators of the answer for a state, also if its body is not kept any more."""
+        with self._lock:
+            known = self._validators.get(key.uncoded)
+        return known if known is not None and known.state == state else None
 
     def get(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
         """The answer for a state. One thread renders it while others that want the same wait."""
@@ -78,6 +91,8 @@ class Answers:
     def _keep(self, key: CacheKey, answer: Answer) -> None:
         entry = _Entry(answer, _OVERHEAD + len(key.path) + len(key.query) + len(answer.body))
         with self._lock:
+            if self._validators.maxsize >= _OVERHEAD:
+                self._validators[key.uncoded] = answer.validators
             self._entries.pop(key, None)
             if entry.size * _LARGEST_SHARE <= self._limit:
                 self._entries[key] = entry

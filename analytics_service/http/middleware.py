@@ -7,6 +7,12 @@ import falcon
 from analytics_service.http.errors import RequestError
 from analytics_service.http.resource import ALLOWED, Resource
 
+# Headers that pages of other origins may read.
+_EXPOSED = (
+    *("Allow", "As-Of", "ETag", "Last-Modified", "Link", "Retry-After", "X-Request-ID"),
+    *("RateLimit", "RateLimit-Policy"),
+)
+
 
 class Negotiation:
     """Refuses methods that no route has, and callers that rule out the response's media type."""
@@ -31,7 +37,7 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
 
     def __init__(self, origins: str) -> None:
         allowed = "*" if origins == "*" else [origin.strip() for origin in origins.split(",")]
-        super().__init__(allow_origins=allowed, expose_headers=["Allow", "ETag", "Last-Modified", "Retry-After"])
+        super().__init__(allow_origins=allowed, expose_headers=list(_EXPOSED))
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool

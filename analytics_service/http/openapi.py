@@ -27,9 +27,10 @@ Objects with an `extra` carry more on request: `with_text` adds texts for people
 `with_percent` adds fractions of an amount. The texts of values need both `with_value` and `with_text`; those of \
 fractions need both `with_percent` and `with_text`. Values of an asset without a price are null.
 
-Every 200 has an `ETag`. A request with that tag in `If-None-Match` gets a 304 without a body as long as the answer \
-is the same. `Cache-Control` says how long an answer may be cached. Bodies are compressed with zstd or gzip if \
-`Accept-Encoding` allows it.
+Every 200 has an `ETag`, a digest of its body. A request with that tag in `If-None-Match` gets a 304 without a body as \
+long as the answer is the same. `Cache-Control` says how long an answer may be cached. `As-Of` has the instant of the \
+snapshot of each family that an answer is made from. Bodies are compressed with zstd or gzip if `Accept-Encoding` \
+allows it.
 """
 _MEDIA = "application/json"
 # Headers for caches, the same in a 200 and a 304.
@@ -51,6 +52,11 @@ _CACHING: Mapping[str, Object] = {
     },
     "Last-Modified": {
         "description": "Instant of the newest snapshot in the answer, if it shows any.",
+        "schema": {"type": "string"},
+    },
+    "As-Of": {
+        "description": "Instant of the snapshot of each family that the answer is made from: a dictionary of dates "
+        "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`.",
         "schema": {"type": "string"},
     },
 }

@@ -8,7 +8,7 @@ from typing import Any
 import falcon
 
 from analytics_service.http import params
-from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, send, tag_of_body
+from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, send, tag_of
 from analytics_service.http.coding import negotiate
 from analytics_service.http.params import Param
 from analytics_service.present.shapes import Node
@@ -64,7 +64,7 @@ class Live(Resource):
         """Render and send the body."""
         self.given(req, path)
         body, coding = self.body(), negotiate(req.get_header("Accept-Encoding"))
-        send(req, resp, Answer(Validators(tag_of_body(body)), coding, body, self.headers), NO_STORE)
+        send(req, resp, Answer(Validators(tag_of(body)), coding, body, self.headers), NO_STORE)
 
     @abstractmethod
     def body(self) -> bytes:
@@ -75,7 +75,7 @@ class Fixed(Resource):
     """A path without parameters whose answer never changes while the process runs."""
 
     def __init__(self, body: bytes, headers: Headers = ()) -> None:
-        validators = Validators(tag_of_body(body))
+        validators = Validators(tag_of(body))
         self._answer = cache(lambda coding: Answer(validators, coding, body, headers))
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:

@@ -11,7 +11,7 @@ from analytics_service.state.view import View
 class AnalyticsState(Current):
     """How much the markets have been used so far."""
 
-    families = ("prices", "markets", "loans", "positions")
+    families = ("markets", "loans", "positions")
     shape = MARKET_STATE
 
     def record(self, view: View, given: Mapping[str, Any]) -> MarketState:

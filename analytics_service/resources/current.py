@@ -17,6 +17,8 @@ class Current(SnapshotPath):
     """A path that shows a record of the current state in its shape."""
 
     shape: Node
+    # Assets are described with the prices.
+    describing = ("prices",)
 
     @abstractmethod
     def record(self, view: View, given: Mapping[str, Any]) -> Any:

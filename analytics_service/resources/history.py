@@ -43,6 +43,12 @@ class HistoryPath(SnapshotPath):
         page = self.page(self._reader, given["page"], view.head(*self.families))
         return success(self.shape.render(page, _SCOPE))
 
+    def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:
+        """The newest instant of the family that the page reaches."""
+        head, query = view.head(*self.families), given["page"]
+        at = head.at if query.last >= head.at else self._reader.last_instant(head, query.last)
+        return {} if at is None else {head.family: at}
+
     def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
         """Whether the page lies wholly before the newest observation, and in a past that no job is late for."""
         query: Query = given["page"]

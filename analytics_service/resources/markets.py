@@ -22,7 +22,7 @@ Part = Literal["lend", "collateral", "debt"]
 class MarketList(Current):
     """Every market of one kind, in the order of asset ids."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
     query = _VALUED
 
     def __init__(self, shared: Shared, part: Part, shape: Shape, summary: str) -> None:
@@ -39,7 +39,7 @@ class MarketList(Current):
 class MarketLookup(Current):
     """An asset's market of one kind."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
     query = (params.ASSET_ID, *_VALUED)
 
     def __init__(self, shared: Shared, part: Part, shape: Shape, summary: str) -> None:
@@ -59,7 +59,7 @@ class MarketLookup(Current):
 class MergedList(Current):
     """All markets of every asset; a market that an asset lacks is null."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
     query = _VALUED
     shape = Many(MERGED_MARKET)
 
@@ -71,7 +71,7 @@ class MergedList(Current):
 class MergedLookup(Current):
     """All markets of one asset."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
     query = (params.ASSET_ID, *_VALUED)
     shape = MERGED_MARKET
 
@@ -83,7 +83,7 @@ class MergedLookup(Current):
 class Borrow(Current):
     """All collateral and debt markets."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
     query = _VALUED
     shape = BORROW_OVERVIEW
 
@@ -95,7 +95,7 @@ class Borrow(Current):
 class Markets(Current):
     """All markets, with their sums and rules."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
     query = (*_VALUED, params.SHAPE)
     shape = OVERVIEW
 
@@ -107,7 +107,7 @@ class Markets(Current):
 class Config(Current):
     """The rules for all borrowing."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
     query = (params.WITH_TEXT,)
     shape = GLOBAL_CONFIG
 

@@ -13,7 +13,7 @@ from analytics_service.resources.current import Current
 from analytics_service.resources.snapshots import Shared
 from analytics_service.state.view import View
 
-_FAMILIES = ("prices", "ptoken")
+_FAMILIES = ("ptoken",)
 
 
 class PtokenPart(Current):

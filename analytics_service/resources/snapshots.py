@@ -59,6 +59,9 @@ class SnapshotPath(Resource):
     """A path whose answer changes with the snapshots of some families, and with nothing else."""
 
     families: tuple[str, ...]
+    """The families that the answer shows, except for USD values."""
+    describing: tuple[str, ...] = ()
+    """Further families on which the answer depends without showing their snapshots."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -76,26 +79,43 @@ class SnapshotPath(Resource):
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The body for a view. EntityNotFound when the parameters name nothing."""
 
+    def made_from(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
+        has_values = given.get("with_value") or given.get("shape") == "newer"
+        return tuple(dict.fromkeys((*self.families, "prices") if has_values else self.families))
+
+    def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:
+        """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
+        return {family: view.head(family).at for family in self.made_from(given)}
+
     def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
         """Whether no later snapshot will change the answer."""
         return False
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
-        state = view.state(self.families)
-        validators = Validators(
-            tag=tag_of((req.uri_template, *given.values(), state)),
+        state = view.state(dict.fromkeys((*self.made_from(given), *self.describing)))
+        known = self._shared.answers.validators(key, state)
+        if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
+            return Answer(known, key.coding)
+        return self._made(key, given, view, state)
+
+    def _made(self, key: CacheKey, given: Mapping[str, Any], view: View, state: State) -> Answer:
+        def make() -> Answer:
+            if key.coding != IDENTITY:
+                plain = self._made(key.uncoded, given, view, state)
+                return Answer(plain.validators, key.coding, plain.body)
+            body = self.body(view, given)
+            return Answer(self._validators(body, given, view, state), IDENTITY, body)
+
+        return self._shared.answers.get(key, state, make)
+
+    def _validators(self, body: bytes, given: Mapping[str, Any], view: View, state: State) -> Validators:
+        as_of, schedule = self.as_of(view, given), self._shared.schedule
+        return Validators(
+            tag=tag_of(body),
             state=state,
-            at=min(max(head.at for head in state), self._shared.schedule.now()),
-            due=self._shared.schedule.due(state),
+            as_of=tuple(sorted(as_of.items())),
+            modified=min(max(as_of.values()), schedule.now()) if as_of else None,
+            due=schedule.due(view.state(self.made_from(given))),
             closed=self.is_closed(view, given),
         )
-        if lists_tag(req.get_header("If-None-Match"), validators.etag(key.coding)):
-            return Answer(validators, key.coding)
-        return self._made(key, validators, lambda: self.body(view, given))
-
-    def _made(self, key: CacheKey, validators: Validators, render: Callable[[], bytes]) -> Answer:
-        def make() -> Answer:
-            body = render() if key.coding == IDENTITY else self._made(key.uncoded, validators, render).body
-            return Answer(validators, key.coding, body)
-
-        return self._shared.answers.get(key, validators.state, make)

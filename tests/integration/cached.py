@@ -26,7 +26,7 @@ else:
     from backports import zstd
 
 DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
-HEADERS = ("etag", "cache-control", "vary", "last-modified")
+HEADERS = ("etag", "cache-control", "vary", "last-modified", "as-of")
 _LOADERS = ("history", "positions")
 _DAY = 86_400
 _FLAGS = ("with_text", "with_value", "with_percent")

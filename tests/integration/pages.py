@@ -77,11 +77,14 @@ class Pages:
         query = {"start": start, "end": end, "period": period, "interval": interval, "tz": zone}
         query |= {"limit": limit, "offset": offset} | ({} if carry else {"fill": "none"})
         query |= {"asset_ids": ",".join(ids)} if ids else {}
-        answer = self.client.simulate_get("/api/v1/assets/price-history", query_string=urlencode(query)).json
-        data = answer["data"]
-        assert data is not None, answer
+        answer = self.client.simulate_get("/api/v1/assets/price-history", query_string=urlencode(query))
+        data = answer.json["data"]
+        assert data is not None, answer.json
         assert data["range"] == {"start": start, "end": end, "interval": {"unit": period, "value": interval}}
         count = len(grid) - 1
+        last = min(end, grid[min(offset + limit, count)] - 1) if offset < count else end
+        seen = [at for rows in self.known.series.values() for at, _ in rows if at <= last]
+        assert answer.headers.get("as-of") == (f"prices=@{max(seen)}" if seen else None), query
         following = offset + limit if offset + limit < count else None
         assert data["pagination"] == {"interval_count": count, "next_offset": following}, query
         assert [series["asset"]["id"] for series in data["series"]] == (ids or sorted(self.known.series))

@@ -193,7 +193,7 @@ def test_a_caller_that_has_the_answer_gets_a_304_without_a_body(
     full = request('"other"')
     etag = full.headers["etag"]
     assert re.fullmatch(r'"[!-~]+"', etag)
-    kept = {"etag", "cache-control", "vary", "last-modified", *CROSS_ORIGIN_HEADERS} & set(full.headers)
+    kept = {"etag", "cache-control", "vary", "last-modified", "as-of", *CROSS_ORIGIN_HEADERS} & set(full.headers)
     for if_none_match in (etag, f"W/{etag}", f'"other", {etag}', "*"):
         answer = request(if_none_match)
         assert (answer.status_code, answer.content) == (304, b"")
@@ -203,9 +203,12 @@ def test_a_caller_that_has_the_answer_gets_a_304_without_a_body(
 
 @pytest.mark.parametrize("path", ROUTES)
 def test_an_answer_may_be_cached_until_its_next_snapshot_is_due(protocol: Client, path: str) -> None:
-    """Prices, rates and markets are due in half a minute, most other families four minutes later."""
+    """Prices, rates and markets are due in half a minute, most other families four minutes later.
+
+    The protocol token without values is not made from prices.
+    """
     later = {"/api/v1/swap/routes": 3570, "/api/v1/swap/routes/all": 3570}
-    later |= {path: 270 for path in HISTORIES if "loans" in path}
+    later |= {path: 270 for path in ROUTES if "loans" in path or "ptoken" in path}
     expected = f"public, max-age={later.get(path, 300 if path in DOCUMENTS else 30)}"
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
     no_store = path in OPERATIONAL and path not in DOCUMENTS
@@ -454,6 +457,57 @@ def test_the_zone_of_the_setting_is_the_default(settings: Settings, store: Store
 def test_last_modified_is_the_instant_of_the_newest_snapshot(protocol: Client, path: str) -> None:
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
     assert answer.headers["last-modified"] == "Sat, 01 Mar 2025 12:00:00 GMT"
+
+
+# The families that the answers are made from, without and with values.
+MADE_FROM = {
+    "/api/v1/analytics/market/state": "loans markets positions",
+    "/api/v1/analytics/ptoken/unlocks-distribution": "ptoken",
+    "/api/v1/assets": "prices",
+    "/api/v1/assets/prices": "prices",
+    "/api/v1/markets/supply": "markets prices",
+    "/api/v1/markets": "markets prices",
+    "/api/v1/markets?shape=older": "markets",
+    USER: "markets positions prices ptoken",
+}
+VALUED = {
+    "/api/v1/analytics/ptoken/unlocks-distribution": "prices ptoken",
+    "/api/v1/markets?shape=older": "markets prices",
+    USER: "markets positions prices ptoken",
+}
+MADE_FROM |= {path: "ptoken" for path in ROUTES if "ptoken/" in path}
+VALUED |= {path: "prices ptoken" for path in ROUTES if "ptoken/" in path}
+_MARKETS = [path for path in ROUTES if "/markets/" in path and path not in HISTORIES and path not in MADE_FROM]
+MADE_FROM |= dict.fromkeys(_MARKETS, "markets")
+VALUED |= {path: "markets prices" for path in _MARKETS if path != "/api/v1/markets/config"}
+MADE_FROM |= {path: "routes" for path in ROUTES if "/swap/" in path}
+
+
+@pytest.mark.parametrize("valued", [False, True])
+def test_as_of_names_the_families_that_an_answer_is_made_from(protocol: Client, valued: bool) -> None:
+    for path, families in (VALUED if valued else MADE_FROM).items():
+        route, _, more = path.partition("?")
+        query = "&".join(
+            filter(None, [ROUTES[route].replace("with_text=true", ""), more, valued and "with_value=true"])
+        )
+        answer = protocol.simulate_get(route, query_string=query)
+        assert answer.status_code == 200, (path, answer.json)
+        found = dict(part.split("=@") for part in answer.headers["as-of"].split(", "))
+        assert " ".join(found) == families, path
+        assert {*found.values()} == {str(NOON)}
+
+
+def test_a_closed_page_is_revalidated_after_any_number_of_snapshots(settings: Settings, store: Store) -> None:
+    commit(store, {"token;a": [(NOON - 7200, Decimal(1)), (NOON, Decimal(2))]})
+    client = client_of(settings, store, NOON + 3600)
+    path, query = "/api/v1/assets/price-history", f"start={NOON - 10_000}&end={NOON - 3601}&period=h&asset_ids=token;a"
+    first = client.simulate_get(path, query_string=query)
+    assert first.headers["as-of"] == f"prices=@{NOON - 7200}"
+    for tick in range(1, 4):
+        commit(store, {"token;a": [(NOON + 60 * tick, Decimal(tick))]})
+        known = {"If-None-Match": first.headers["etag"]}
+        again = client.simulate_get(path, query_string=query, headers=known)
+        assert (again.status_code, again.headers["as-of"]) == (304, first.headers["as-of"])
 
 
 def test_the_price_list(client: Client) -> None:
