@@ -3,6 +3,7 @@
 import falcon
 import orjson
 
+from analytics_service.http.components import published
 from analytics_service.http.docs import page
 from analytics_service.http.openapi import Object
 from analytics_service.http.resource import Fixed
@@ -12,7 +13,7 @@ class OpenApi(Fixed):
     """The OpenAPI document, without an envelope."""
 
     def __init__(self, document: Object) -> None:
-        super().__init__(orjson.dumps(document))
+        super().__init__(orjson.dumps(published(document)))
 
 
 class Docs(Fixed):

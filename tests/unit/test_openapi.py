@@ -10,7 +10,9 @@ import jsonschema_rs
 import pytest
 
 from analytics_service.http import params
+from analytics_service.http.components import published
 from analytics_service.http.docs import page
+from analytics_service.http.errors import CASES
 from analytics_service.http.openapi import document
 from analytics_service.http.params import Param
 from analytics_service.http.resource import Resource
@@ -218,6 +220,64 @@ def test_every_path_accepts_if_none_match() -> None:
 def test_each_schema_is_valid() -> None:
     for schema in DOCUMENT["components"]["schemas"].values():
         jsonschema_rs.meta.validate({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema})
+
+
+PUBLISHED: dict[str, Any] = published(DOCUMENT)
+
+
+def nested_objects(schema: Any) -> list[object]:
+    """The objects within a schema that are spelled out in place."""
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    own = [schema] if isinstance(schema, dict) and isinstance(schema.get("properties"), dict) else []
+    return own + [found for one in inner for found in nested_objects(one)]
+
+
+def test_every_object_of_the_published_document_has_a_name() -> None:
+    schemas = PUBLISHED["components"]["schemas"]
+    assert {"Market", "MarketExtra", "MarketText", "MarketValue", "MarketValueExtra", "MarketValueText"} <= {*schemas}
+    assert {"MarketListResponse", "NewestResponse", "Failure", "Error", "Period"} <= {*schemas}
+    elsewhere = {**PUBLISHED, "components": {**PUBLISHED["components"], "schemas": {}}}
+    assert nested_objects(elsewhere) == []
+    for name, schema in schemas.items():
+        assert nested_objects(schema) == ([schema] if "properties" in schema else []), name
+
+
+@pytest.mark.parametrize(
+    "extra", [{"text": None, "value": None}, {"text": None}, {"text": {"sum": "1"}, "value": None}]
+)
+def test_the_published_document_accepts_what_the_declarations_do(extra: dict[str, object]) -> None:
+    market = {"name": "a", "sum": "1", "cap": None, "rate": "0.5", "extra": extra}
+    body = {"data": [market], "error": None, "status": 200, "status_text": "OK", "count": 1}
+    schema = {"$ref": "#/components/schemas/MarketListResponse", "components": PUBLISHED["components"]}
+    assert jsonschema_rs.Draft202012Validator(schema).is_valid(body) is accepts(MARKETS, "200", body)
+
+
+def test_one_component_describes_all_errors() -> None:
+    schema = {"$ref": "#/components/schemas/Failure", "components": PUBLISHED["components"]}
+    validator = jsonschema_rs.Draft202012Validator(schema)
+    for kind, case in CASES.items():
+        error = {"kind": kind, "scope": case.scope, "message": "why"}
+        body = {"data": None, "error": error, "status": case.status.value, "status_text": case.status.phrase}
+        assert validator.is_valid(body)
+        assert not validator.is_valid({**body, "error": {**error, "kind": "other"}})
+    responses = {one["$ref"] for one in map(_schema_of, PUBLISHED["components"]["responses"].values()) if one}
+    assert responses == {"#/components/schemas/Failure"}
+
+
+def _schema_of(response: dict[str, Any]) -> dict[str, str] | None:
+    return response["content"]["application/json"]["schema"] if "content" in response else None
+
+
+def test_two_different_objects_of_one_name_are_refused() -> None:
+    other = Shape("MarketText", "Something else.", (Field("name", STRING, "Its name."),))
+
+    class Other(Markets):
+        """Another one."""
+
+        shape = other
+
+    with pytest.raises(ValueError, match="MarketText"):
+        published(document([("/api/v1/markets", Markets()), ("/api/v1/other", Other())]))
 
 
 class Links(HTMLParser):

@@ -1,0 +1,103 @@
+"""The published OpenAPI document: every object in it has a name, so that generated clients have one class for each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = dict[str, Any]
+_COMPONENT = "#/components/schemas/"
+
+
+def published(document: Mapping[str, Any]) -> Schema:
+    """The document with all objects and enumerations as components that are referred to. ValueError if two different
+    ones get the same name."""
+    components = document["components"]
+    schemas = _Schemas()
+    for name, schema in components["schemas"].items():
+        schemas.add(name, schema)
+    failure = schemas.failure(components["responses"])
+    return {
+        **document,
+        "paths": {path: _item(item, schemas) for path, item in document["paths"].items()},
+        "components": {
+            **components,
+            "responses": {name: _failed(one, failure) for name, one in components["responses"].items()},
+            "schemas": dict(sorted(schemas.found.items())),
+        },
+    }
+
+
+class _Schemas:
+    """Components by name."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Schema] = {}
+
+    def add(self, name: str, schema: Schema) -> Schema:
+        """A reference to a schema that becomes a component; the objects in it become components, too."""
+        if "properties" in schema:
+            own = {field: self._named(_name(name, field), one) for field, one in schema["properties"].items()}
+            schema = {**schema, "type": "object", "properties": own}
+        if self.found.setdefault(name, schema) != schema:
+            raise ValueError(f"two different objects are called {name}; rename one")
+        return {"$ref": _COMPONENT + name}
+
+    def failure(self, responses: Mapping[str, Any]) -> Schema:
+        """The one component for the envelopes of all errors."""
+        envelopes = [one["content"]["application/json"]["schema"] for one in responses.values() if "content" in one]
+        errors = [one["properties"]["error"]["properties"] for one in envelopes]
+        first = envelopes[0]["properties"]
+        joined = {
+            name: {**one, "enum": sorted({choice for error in errors for choice in error[name]["enum"]})}
+            for name, one in errors[0].items()
+            if "enum" in one
+        }
+        error = {**first["error"], "properties": {**errors[0], **joined}}
+        own = {**first, "error": error, "status": {"type": "integer"}, "status_text": {"type": "string"}}
+        self.add("Error", error)
+        return self.add("Failure", {**envelopes[0], "properties": {**own, "error": {"$ref": f"{_COMPONENT}Error"}}})
+
+    def _named(self, name: str, schema: Schema) -> Schema:
+        """The schema, or a reference to it if it is an object."""
+        if "properties" in schema:
+            reference = self.add(name, schema)
+            if "null" not in schema["type"]:
+                return reference
+            return {"description": schema["description"], "anyOf": [reference, {"type": "null"}]}
+        if "items" in schema:
+            return {**schema, "items": self._named(name, schema["items"])}
+        return schema
+
+
+def _name(parent: str, field: str) -> str:
+    """The name of an object in a field. Variants are called after the object that has them: MarketText, MarketValue."""
+    return parent.removesuffix("Extra") + _camel(field)
+
+
+def _item(item: Mapping[str, Any], schemas: _Schemas) -> Schema:
+    operation = item["get"]
+    success = operation["responses"]["200"]
+    envelope = success["content"]["application/json"]["schema"]
+    data = envelope["properties"]["data"]
+    name = data.get("items", data)["$ref"].removeprefix(_COMPONENT) + ("List" if "items" in data else "")
+    content = {"application/json": {"schema": schemas.add(f"{name}Response", envelope)}}
+    parameters = [_parameter(one, schemas) for one in operation["parameters"]]
+    responses = {**operation["responses"], "200": {**success, "content": content}}
+    return {**item, "get": {**operation, "parameters": parameters, "responses": responses}}
+
+
+def _parameter(parameter: Schema, schemas: _Schemas) -> Schema:
+    schema = parameter["schema"]
+    if "enum" not in schema:
+        return parameter
+    own = {name: one for name, one in schema.items() if name != "default"}
+    reference = schemas.add(_camel(parameter["name"]), own)
+    default = {"default": schema["default"]} if "default" in schema else {}
+    return {**parameter, "schema": {"allOf": [reference], **default} if default else reference}
+
+
+def _failed(response: Schema, failure: Schema) -> Schema:
+    return {**response, "content": {"application/json": {"schema": failure}}} if "content" in response else response
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))

@@ -1,0 +1,151 @@
+"""Clients: those that README shows, and those that are generated from the OpenAPI document."""
+
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import falcon.testing
+import pytest
+
+from tests.integration.conftest import Simulated
+from tests.integration.test_http import ENVELOPED, ROUTES, USER, client_of
+
+# Where .ci/run has installed openapi-typescript and TypeScript.
+_NODE_TOOLS = os.environ.get("ANALYTICS_NODE_TOOLS")
+_MOST_FILES = 400
+_USE = """\
+import type { paths } from "./api";
+type Prices = paths["/api/v1/assets/prices"]["get"]["responses"][200]["content"]["application/json"];
+export const first = (prices: Prices): string => prices.data[0].price.price;
+"""
+
+
+@pytest.fixture(scope="module")
+def service(simulated: Simulated) -> falcon.testing.TestClient:
+    """The service with a snapshot of the simulated protocol."""
+    return client_of(simulated.settings, simulated.store, simulated.noon + 30)
+
+
+@pytest.fixture(scope="module")
+def folder(service: falcon.testing.TestClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the document."""
+    found = tmp_path_factory.mktemp("clients")
+    (found / "openapi.json").write_bytes(service.simulate_get("/api/v1/openapi.json").content)
+    return found
+
+
+@pytest.fixture(scope="module")
+def python_client(folder: Path) -> Path:
+    """The folder of a client that openapi-python-client has generated."""
+    command = [Path(sys.executable).with_name("openapi-python-client"), "generate", "--meta", "none"]
+    command += ["--path", "openapi.json", "--output-path", "generated_client", "--fail-on-warning"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "PATH": path})
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "Generating generated_client", "")
+    return folder / "generated_client"
+
+
+def test_a_python_client_is_small_and_passes_mypy(python_client: Path) -> None:
+    files = list(python_client.rglob("*.py"))
+    assert len(files) <= _MOST_FILES
+    # The generator's own client.py does not pass; models and operations do.
+    command = [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", "--ignore-missing-imports"]
+    command += ["-p", "generated_client.models", "-p", "generated_client.api"]
+    done = subprocess.run(command, cwd=python_client.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", ENVELOPED)
+@pytest.mark.parametrize("flags", ["", "with_text=true&with_value=true&with_percent=true"])
+def test_python_models_hold_every_answer(
+    python_client: Path, service: falcon.testing.TestClient, path: str, flags: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(python_client.parent)
+    models = importlib.import_module("generated_client.models")
+    document = json.loads((python_client.parent / "openapi.json").read_bytes())
+    operation = document["paths"][path.replace(USER.split("/")[4], "{address}")]["get"]
+    taken = {one["name"] for one in operation["parameters"]}
+    asked = [flag for flag in flags.split("&") if flag.partition("=")[0] in taken and flag not in ROUTES[path]]
+    answer: Any = service.simulate_get(path, query_string="&".join(filter(None, [ROUTES[path], *asked]))).json
+    name = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    # The models parse times, and write UTC in their own way.
+    held = json.loads(json.dumps(getattr(models, name).from_dict(answer).to_dict()).replace("+00:00", "Z"))
+    assert held == answer
+
+
+def test_python_models_hold_an_error(
+    python_client: Path, service: falcon.testing.TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(python_client.parent)
+    models = importlib.import_module("generated_client.models")
+    answer = service.simulate_get("/api/v1/nothing").json
+    assert models.Failure.from_dict(answer).to_dict() == answer
+
+
+@pytest.mark.skipif(_NODE_TOOLS is None, reason="ANALYTICS_NODE_TOOLS names no folder with openapi-typescript")
+def test_a_typescript_client_passes_tsc(folder: Path) -> None:
+    tools = Path(str(_NODE_TOOLS)) / "node_modules" / ".bin"
+    done = subprocess.run(
+        [tools / "openapi-typescript", "openapi.json", "-o", "api.d.ts"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warn" not in (done.stdout + done.stderr).lower()
+    (folder / "use.ts").write_text(_USE, "utf-8")
+    done = subprocess.run([tools / "tsc", "--noEmit", "--strict", "use.ts"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+class Quiet(WSGIRequestHandler):
+    """Logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def url(service: falcon.testing.TestClient) -> Iterator[str]:
+    """The service's address on loopback."""
+    with make_server("127.0.0.1", 0, service.app, handler_class=Quiet) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+QUERY = {"start": Simulated.noon - 86_400, "end": Simulated.noon, "period": "h", "limit": 7}
+README = Path(__file__).parents[2] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def points(service: falcon.testing.TestClient) -> dict[str, object]:
+    """All points of the range, on a page of its own, by asset id."""
+    answer = service.simulate_get("/api/v1/assets/price-history", params={**QUERY, "limit": 1000}).json
+    assert len(answer["data"]["series"][0]["points"]) > 2 * QUERY["limit"]
+    return {one["asset"]["id"]: one["points"] for one in answer["data"]["series"]}
+
+
+def example(language: str) -> str:
+    """README's example in a language."""
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def test_the_python_example_collects_all_pages(url: str, points: dict[str, object]) -> None:
+    names: dict[str, Any] = {}
+    exec(example("python"), names)  # noqa: S102 - our own README
+    assert names["price_points"](url, **QUERY) == points
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on PATH")
+def test_the_javascript_example_collects_all_pages(url: str, points: dict[str, object]) -> None:
+    call = f"pricePoints({json.dumps(url)}, {json.dumps(QUERY)}).then((all) => console.log(JSON.stringify(all)));"
+    done = subprocess.run(["node", "-e", example("javascript") + call], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == points
