@@ -40,7 +40,7 @@ _CONFIG = """\
 """
 
 # The server's own session belongs to `default`, which needs no password on this machine. It may have one session only,
-# so nobody else gets in, and only the grants which that session needs.
+# which lasts as long as the process, so nobody else gets in; and only the one grant which that session needs.
 _USERS = """\
 <clickhouse>
     <profiles>
@@ -60,8 +60,6 @@ _USERS = """\
             <quota>default</quota>
             <grants>
                 <query>GRANT SYSTEM LISTEN ON *.*</query>
-                <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
-                <query>GRANT READ ON FILE</query>
             </grants>
         </default>
         <{user}>

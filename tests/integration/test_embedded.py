@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -114,6 +115,48 @@ def test_nobody_gets_in_without_the_password(server: Settings, user: str, passwo
     assert status >= 400
     # 700: the one session of `default` is the server's own. 516: authentication failed.
     assert body.startswith("Code: 700." if user == "default" else "Code: 516.")
+
+
+class Stranger(threading.Thread):
+    """Asks the server in a data folder for a file, without credentials, again and again."""
+
+    def __init__(self, data_dir: Path) -> None:
+        super().__init__(daemon=True)
+        self.refused = 0
+        self.answers: list[str] = []
+        self.stopped = threading.Event()
+        self._configuration = data_dir / "clickhouse" / "config.xml"
+
+    def run(self) -> None:
+        """Ask wherever the server is going to listen, until stopped."""
+        while not self.stopped.is_set():
+            with suppress(OSError, http.client.HTTPException):
+                found = re.search("<http_port>([0-9]+)<", self._configuration.read_text("utf-8"))
+                if found is None:
+                    continue
+                url, sql = f"http://127.0.0.1:{found[1]}", "SELECT line FROM file('/etc/passwd', 'LineAsString')"
+                status, body = asked(url, sql, "default", "")
+                # A server that is killed while it refuses sends no reason any more.
+                if status == http.client.INTERNAL_SERVER_ERROR and (not body or body.startswith("Code: 700.")):
+                    self.refused += 1
+                else:
+                    self.answers.append(body)
+
+
+def test_a_stranger_is_refused_while_the_server_starts_runs_crashes_and_stops(own: Settings) -> None:
+    strangers = [Stranger(own.data_dir) for _ in range(3)]
+    for stranger in strangers:
+        stranger.start()
+    for _ in range(3):
+        refused = sum(stranger.refused for stranger in strangers)
+        with clickhouse(own, "pytest") as running_server:
+            until(lambda: sum(one.refused for one in strangers) > refused + 50)  # noqa: B023 - called at once
+            os.kill(server_pid(own.data_dir), signal.SIGKILL)
+            until(lambda: answers(running_server))
+    for stranger in strangers:
+        stranger.stopped.set()
+        stranger.join()
+    assert [stranger.answers for stranger in strangers] == [[], [], []]
 
 
 def test_the_server_listens_on_loopback_only(server: Settings) -> None:
