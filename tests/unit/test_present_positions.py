@@ -1,8 +1,14 @@
 """A user position in responses, with the round numbers of the small protocol worked out by hand."""
 
+from dataclasses import replace
+
+from analytics_service.market.portfolio import Unlocks
+from analytics_service.market.unlocks import unlock_amounts, unlock_groups
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.shapes import Flags
+from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
 from tests.unit.rendering import EMPTY_PORTFOLIO, PORTFOLIO, rendered
+from tests.unit.small_protocol import AT, PTK, arrangement
 
 
 def test_a_borrow_account_and_one_without_debt() -> None:
@@ -106,6 +112,17 @@ def test_linear_and_lump_sum_arrangements() -> None:
     assert (amounts["claimable"], amounts["locked"]) == ("150000000", "800000000")
     assert amounts["extra"]["percent"]["extra"]["text"]["claimable"] == "15.00%"
     assert amounts["extra"]["value"]["amount"] == "420"
+
+
+def test_a_reclaimed_amount_is_no_longer_locked_for_its_address_but_is_in_its_group() -> None:
+    """A fifth of 1,000 PTK has unlocked when the rest is reclaimed."""
+    reclaimed = replace(arrangement(), reclaimed_at=AT)
+    found = Unlocks(PTK, (), unlock_amounts(reclaimed, AT), None)
+    own = rendered(USER_UNLOCKS, found)["totals"]
+    assert (own["locked"], own["reclaimed"]) == ("0", "800000000")
+    distribution = UnlocksDistribution(PTK, unlock_groups([reclaimed], AT))
+    team, *_ = rendered(UNLOCKS_DISTRIBUTION, distribution)["groups"]
+    assert (team["amount_locked"], team["amount_reclaimed"]) == ("800000000", "800000000")
 
 
 def test_an_empty_portfolio_has_empty_lists_and_zero_sums() -> None:
