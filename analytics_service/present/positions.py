@@ -175,6 +175,7 @@ STAKED_POOL = Shape(
         Field("amount_sum", AMOUNT, "Sum of the stakes."),
         Field("contents", Many(STAKE), "The stakes."),
     ),
+    asset="asset_id",
 )
 UNBONDING = Shape(
     "UserUnbonding",
@@ -188,6 +189,7 @@ UNBONDINGS = Shape(
         Field("amount_sum", AMOUNT, "Sum of the amounts.", source="unbonding_sum"),
         Field("contents", Many(UNBONDING), "The amounts.", source="unbondings"),
     ),
+    asset="asset_id",
 )
 USER_STAKING = Shape(
     "UserStaking",
@@ -207,15 +209,15 @@ USER_POSITION = Shape(
     "UserPosition",
     "Everything that an address has.",
     (
-        Field("markets", USER_MARKETS, "Borrowing and lending.", source=""),
-        Field("wallets", USER_WALLETS, "The address's wallet.", source=""),
+        Field("markets", USER_MARKETS, "Borrowing and lending.", source="portfolio"),
+        Field("wallets", USER_WALLETS, "The address's wallet.", source="portfolio"),
         Field(
             "ptoken",
             Shape(
                 "UserPtoken",
                 "An address's protocol token.",
                 (
-                    Field("staking", USER_STAKING, "Staking."),
+                    Field("staking", USER_STAKING, "Staking.", source="portfolio.staking"),
                     Field("unlocks", USER_UNLOCKS, "Unlock arrangements."),
                 ),
             ),

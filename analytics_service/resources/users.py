@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from analytics_service.http import params
-from analytics_service.market.portfolio import Portfolio, portfolio
+from analytics_service.market.portfolio import Portfolio, User, unlocks_at
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.resources.current import Current
 from analytics_service.state.view import View
 
 
-class User(Current):
+class UserPosition(Current):
     """The position of an address; it is empty if the address has none."""
 
     families = ("prices", "markets", "ptoken", "positions")
@@ -18,8 +18,8 @@ class User(Current):
     query = (params.WITH_TEXT, params.WITH_VALUE, params.WITH_PERCENT)
     shape = USER_POSITION
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Portfolio:
+    def record(self, view: View, given: Mapping[str, Any]) -> User:
         """Everything that the address has. Only its own rows are read; the rest is shared by all addresses."""
         address = given["address"]
-        arrangements = view.arrangements_of(address)
-        return portfolio(view.position(address), arrangements, view.market_context, view.head("ptoken").instant)
+        unlocks = unlocks_at(view.arrangements_of(address), view.ptoken.asset_id, view.head("ptoken").instant)
+        return User(Portfolio(view.position(address), view), unlocks)
