@@ -1,15 +1,12 @@
 """/api/v1/users/{address}: what an address has, whole and in parts."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
-from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
 from analytics_service.http.params import Param
-from analytics_service.market.by_asset import AssetPosition, by_asset
-from analytics_service.market.portfolio import BorrowAccount, Portfolio, StakedPool, Unlocks, User, unlocks_at
+from analytics_service.market.portfolio import User
 from analytics_service.present.positions import (
     ACCOUNT_HEALTH,
     ASSET_COLLATERAL,
@@ -33,6 +30,7 @@ from analytics_service.present.shapes import Many, Node
 from analytics_service.present.unlocks import USER_UNLOCKS
 from analytics_service.resources.current import Current
 from analytics_service.resources.snapshots import Shared
+from analytics_service.resources.user_view import UserView
 from analytics_service.state.view import View
 
 # What balances, claims and rates are made from, and what staking and unlocks are; health takes both.
@@ -42,56 +40,6 @@ _ALL = ("prices", "markets", "ptoken", "positions")
 _UNLOCKS = ("prices", "ptoken")
 _VALUED = (params.WITH_TEXT, params.WITH_VALUE)
 _PERCENT = (*_VALUED, params.WITH_PERCENT)
-
-
-_T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class UserView:
-    """What a view shows of the address that a request names, and the request's parameters."""
-
-    view: View
-    given: Mapping[str, Any]
-
-    @property
-    def portfolio(self) -> Portfolio:
-        """What its position comes to. Only its own rows are read; the rest is shared by all addresses."""
-        return Portfolio(self.view.position(self.given["address"]), self.view)
-
-    @property
-    def unlocks(self) -> Unlocks:
-        """Its unlock arrangements at the snapshot's instant."""
-        own = self.view.arrangements_of(self.given["address"])
-        return unlocks_at(own, self.view.ptoken.asset_id, self.view.head("ptoken").instant)
-
-    @property
-    def assets(self) -> tuple[AssetPosition, ...]:
-        """What it has in the markets, asset by asset."""
-        return by_asset(self.portfolio)
-
-    @property
-    def account(self) -> BorrowAccount:
-        """The borrow account that the request names."""
-        return self._named("index", self.portfolio.accounts, attrgetter("index"), "is no borrow account")
-
-    @property
-    def pool(self) -> StakedPool:
-        """The staking pool that the request names; the first of several with the same duration."""
-        name = "index" if self.given["duration"] is None else "duration"
-        return self._named(name, self.portfolio.staking.pools, attrgetter(f"pool.{name}"), "is no staking pool")
-
-    def of_asset(self, items: Iterable[_T], what: str) -> _T:
-        """The item of the asset that the request names."""
-        return self._named("asset_id", items, attrgetter("asset_id"), f"names no {what}")
-
-    def _named(self, parameter: str, items: Iterable[_T], name_of: Callable[[_T], object], nothing: str) -> _T:
-        """The first item with the name that a parameter gives. EntityNotFound if there is none (rule 6.6)."""
-        wanted = self.given[parameter]
-        for item in items:
-            if name_of(item) == wanted:
-                return item
-        raise EntityNotFound(f"{parameter}: {str(wanted)[:100]!r} {nothing} of this address.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +98,7 @@ PARTS = (
         "markets/merged/lookup",
         "What an address has in all markets of one asset.",
         MERGED_ASSET,
-        lambda user: user.of_asset(user.assets, "asset in a market position"),
+        lambda user: user.of_asset(user.assets, "lent, posted or owed asset"),
         named_by=_ASSET,
     ),
     Part("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio),

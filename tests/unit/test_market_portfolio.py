@@ -5,6 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from analytics_service.market.by_asset import AccountClaim, AssetPosition, by_asset
 from analytics_service.market.health import INFINITE
 from analytics_service.market.markets import Market
 from analytics_service.market.portfolio import (
@@ -145,6 +146,20 @@ def test_the_last_claim_is_the_latest_over_all_arrangements() -> None:
     never = arrangement(last_claimed_at=None)
     assert unlocks_at([earlier, arrangement(), never], PTK, AT).last_claimed_at == AT
     assert unlocks_at([never], PTK, AT).last_claimed_at is None
+
+
+def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asset() -> None:
+    """Accounts 0 and 2 have posted 40 and 16 million shares of ORB, 1.25 of it each; both owe 110 USDT."""
+    hel, orb, usdt = by_asset(PORTFOLIO)
+    assert [one.asset_id for one in (hel, orb, usdt)] == [HEL, ORB, USDT]
+    assert orb == AssetPosition(
+        ORB, (AccountClaim(0, 50_000_000, 40_000_000), AccountClaim(2, 20_000_000, 16_000_000)), (), None, None
+    )
+    assert usdt.debts == (AccountClaim(0, 110_000_000, 100_000_000), AccountClaim(2, 110_000_000, 100_000_000))
+    assert hel.debts == (AccountClaim(2, 45 * 10**15, 3 * 10**16),)
+    assert (hel.debt_rate, usdt.debt_rate) == (MarketRate(D("0.3")), MarketRate(D("0.1")))
+    assert (hel.lend, usdt.lend) == PORTFOLIO.lends
+    assert by_asset(Portfolio(Position("a"), CONTEXT)) == ()
 
 
 def test_an_address_without_a_position_has_an_empty_portfolio() -> None:
