@@ -142,6 +142,18 @@ def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
     assert seen == {part.path for part in PARTS}
 
 
+def test_the_amounts_of_every_unlock_arrangement_add_up(client: Client, simulated: Simulated) -> None:
+    """One of them has expired, and one was reclaimed (rule 6.3)."""
+    states = set()
+    for row in simulated.rows("SELECT DISTINCT address FROM unlock_arrangement FINAL"):
+        unlocks = get(client, row["address"], "ptoken/unlocks")["data"]
+        for amounts in (unlocks["totals"], *(one["amounts"] for one in unlocks["arrangements"])):
+            parts = {name: int(amounts[name]) for name in ("claimed", "claimable", "locked", "expired", "reclaimed")}
+            assert sum(parts.values()) == int(amounts["amount"])
+            states |= {name for name, amount in parts.items() if amount}
+    assert states == {"claimed", "claimable", "locked", "expired", "reclaimed"}
+
+
 def test_an_address_without_a_position_has_empty_lists_and_zero_sums(client: Client) -> None:
     def data(path: str) -> Json:
         return get(client, EMPTY_ADDRESS, path)["data"]
