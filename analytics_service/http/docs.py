@@ -122,8 +122,13 @@ def _bounds(schema: Schema) -> str:
 
 
 def _example(path: str, parameters: list[Schema]) -> str:
-    """A request with examples of all required parameters, and with texts if there are any."""
-    given: dict[str, object] = {one["name"]: _sample(one["schema"]) for one in parameters if one["required"]}
+    """A request with examples of all required parameters, and with texts if there are any.
+
+    Of two alternatives, the document gives one an example of its own.
+    """
+    given: dict[str, object] = {
+        one["name"]: _sample(one["schema"]) for one in parameters if one["required"] or "example" in one
+    }
     for one in parameters:
         if one["in"] == "path":
             path = path.replace("{" + one["name"] + "}", quote(str(given.pop(one["name"]))))

@@ -113,12 +113,16 @@ def _is_operational(tag: str) -> bool:
 
 def _parameter(param: Param, place: str) -> Object:
     default = {} if param.default is None else {"default": param.default}
+    examples = param.schema.get("examples")
+    # Neither of two alternatives is required; this one is in example requests.
+    example = {"example": examples[0]} if param.instead and isinstance(examples, list) else {}
     return {
         "name": param.name,
         "in": place,
         "required": param.required or place == "path",
         "description": param.help,
         "schema": {**param.schema, **default},
+        **example,
     }
 
 

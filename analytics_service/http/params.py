@@ -23,7 +23,8 @@ MAX_LIMIT = 10_000
 class Param:
     """A parameter. `parse` turns its text into a value, or raises a ValueError that says what is allowed.
 
-    `schema` is its schema in the OpenAPI document. The first example is used in example requests.
+    `schema` is its schema in the OpenAPI document. The first example is used in example requests. `instead` names
+    another parameter; exactly one of the two must be given.
     """
 
     name: str
@@ -31,7 +32,18 @@ class Param:
     help: str
     required: bool = False
     default: Any = None
+    instead: str | None = None
     schema: Mapping[str, object] = field(default_factory=lambda: {"type": "string"})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameter's name, and that of the one which may be given instead."""
+        return (self.name, self.instead) if self.instead else (self.name,)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether one of the names must be given."""
+        return self.required or self.instead is not None
 
 
 def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
@@ -47,12 +59,12 @@ def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
                 "query_parameter_unknown", f"Query parameter {shortened(name)} is unknown here: {allowed}."
             )
     for param in declared:
-        if param.required and not any(given.get(param.name, [])):
+        if param.is_needed and not any(value for name in param.names for value in given.get(name, [])):
             raise RequestError(
                 "query_parameter_missing",
-                f"Query parameter {param.name} is required and must not be empty: {param.help}",
+                f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",
             )
-    return {param.name: _value(param, given.get(param.name, [])) for param in declared}
+    return {param.name: _value(param, given) for param in declared}
 
 
 def read_path(declared: Param, value: str) -> Any:
@@ -68,9 +80,12 @@ def shortened(value: str) -> str:
     return repr(value if len(value) <= 80 else value[:77] + "...")
 
 
-def _value(param: Param, values: list[str]) -> Any:
+def _value(param: Param, given: Mapping[str, list[str]]) -> Any:
+    values = given.get(param.name, [])
     if not values:
         return param.default
+    if param.instead in given:
+        raise RequestError("query_parameter_invalid", f"Only one of {' and '.join(param.names)} may be given.")
     if len(values) > 1:
         raise RequestError("query_parameter_invalid", f"Query parameter {param.name} is given {len(values)} times.")
     try:
@@ -243,6 +258,27 @@ ADDRESS = Param(
     "bech32 address, or 0x and 40 hex digits.",
     required=True,
     schema={"type": "string", "pattern": _ADDRESS_FORM, "examples": ["0x" + "0" * 40]},
+)
+_MOST = 2**32 - 1
+ACCOUNT_INDEX = Param(
+    "index",
+    integer(0, _MOST),
+    "position among the address's borrow accounts.",
+    required=True,
+    schema=_integers(0, _MOST, 0),
+)
+POOL_INDEX = Param(
+    "index",
+    integer(0, _MOST),
+    "position of the pool; either index or duration is required.",
+    instead="duration",
+    schema=_integers(0, _MOST, 0),
+)
+POOL_DURATION = Param(
+    "duration",
+    integer(0, _MOST),
+    "length of the pool's lockup in seconds, instead of index.",
+    schema=_integers(0, _MOST, 1_209_600),
 )
 CONTRACT_ADDRESS = Param(
     "contract_address",

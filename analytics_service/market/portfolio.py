@@ -1,10 +1,11 @@
-"""The portfolio of an address: its position with amounts, rates, health and unlocks worked out (rules 6.3 to 6.5)."""
+"""The portfolio of an address: its position with amounts, rates and health worked out (rules 6.4 and 6.5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Protocol
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health
@@ -20,23 +21,32 @@ from analytics_service.market.values import ZERO, origin_equivalent, total, usd_
 _NO_RATE = MarketRate(ZERO)
 
 
-@dataclass(frozen=True, slots=True)
-class MarketContext:
+class MarketContext(Protocol):
     """Everything that a portfolio depends on, other than the position itself. Mappings are by asset id.
 
-    In sums, means and health, an unknown asset or one without a price is worth nothing.
+    In sums, means and health, an unknown asset or one without a price is worth nothing. Only what a part of the
+    portfolio needs is read.
     """
 
-    assets: Mapping[str, Asset]
-    prices: Mapping[str, Decimal]
-    markets: Mapping[str, Market]
-    config: GlobalConfig
-    ptoken: Ptoken
+    @property
+    def assets(self) -> Mapping[str, Asset]:
+        """The assets that the service knows."""
 
-    def value(self, amount: int, asset_id: str) -> Decimal:
-        """USD value of an amount in denom units."""
-        asset, price = self.assets.get(asset_id), self.prices.get(asset_id)
-        return ZERO if asset is None or price is None else usd_value(amount, asset.decimals_denom, price)
+    @property
+    def prices(self) -> Mapping[str, Decimal]:
+        """USD for one standard unit."""
+
+    @property
+    def markets(self) -> Mapping[str, Market]:
+        """The markets."""
+
+    @property
+    def config(self) -> GlobalConfig:
+        """The rules of all borrowing."""
+
+    @property
+    def ptoken(self) -> Ptoken:
+        """The protocol token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +68,35 @@ class BorrowTotals:
     debts_net_rate: MarketRate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BorrowAccount:
-    """A borrow account: its collaterals and debts, and its health."""
+    """A borrow account: its collaterals and debts, and its health. Both are worked out when they are first used.
 
-    index: int
-    totals: BorrowTotals
-    health: Health
+    `stakes` are those of the address, for any of its accounts.
+    """
+
+    account: Account
+    stakes: tuple[Stake, ...]
+    context: MarketContext
+
+    @property
+    def index(self) -> int:
+        """The account's position among those of the address."""
+        return self.account.index
+
+    @cached_property
+    def totals(self) -> BorrowTotals:
+        """The account's collaterals and debts."""
+        return _borrow_totals(
+            collateral_claims(self.account.collaterals, self.context.markets),
+            debt_claims(self.account.debts, self.context.markets),
+            self.context,
+        )
+
+    @cached_property
+    def health(self) -> Health:
+        """The account's health (rule 6.4)."""
+        return _health(self.index, self.totals, self.stakes, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +133,9 @@ class WalletBalance:
 
 @dataclass(frozen=True, slots=True)
 class StakedPool:
-    """An address's stakes in one staking pool."""
+    """An address's stakes in one staking pool. `asset_id` is that of the protocol token."""
 
+    asset_id: str
     pool: StakingPool
     amount_sum: int
     contents: tuple[Stake, ...]
@@ -140,48 +173,78 @@ class Unlocks:
     last_claimed_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Portfolio:
-    """Everything an address has. `wallet_value` is the USD value of the balances of known assets."""
+    """What the position of an address comes to. Each part is worked out when it is first used."""
 
-    accounts: tuple[BorrowAccount, ...]
-    totals: BorrowTotals
-    lends: tuple[LendPool, ...]
-    lend_net_rate: MarketRate
-    wallet: tuple[WalletBalance, ...]
-    wallet_value: Decimal
-    staking: Staking
+    position: Position
+    context: MarketContext
+
+    @cached_property
+    def accounts(self) -> tuple[BorrowAccount, ...]:
+        """The borrow accounts."""
+        return tuple(BorrowAccount(one, self.position.stakes, self.context) for one in self.position.accounts)
+
+    @cached_property
+    def totals(self) -> BorrowTotals:
+        """Collaterals and debts over all accounts, by asset."""
+        return _totals_over(self.accounts, self.context)
+
+    @cached_property
+    def lends(self) -> tuple[LendPool, ...]:
+        """The lent assets."""
+        return tuple(_lend_pool(lend, self.context) for lend in self.position.lends)
+
+    @cached_property
+    def lend_net_rate(self) -> MarketRate:
+        """The mean rate of the lent assets, weighted by value."""
+        return net_rate(
+            (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate.apr)
+            for lend in self.lends
+        )
+
+    @cached_property
+    def wallet(self) -> tuple[WalletBalance, ...]:
+        """The balances of the wallet."""
+        return tuple(_wallet_balance(balance, self.context) for balance in self.position.wallet)
+
+    @cached_property
+    def wallet_value(self) -> Decimal:
+        """USD value of the balances of known assets."""
+        return total(_value(balance.amount, balance.asset_id, self.context) for balance in self.wallet)
+
+    @cached_property
+    def staking(self) -> Staking:
+        """The staking of the protocol token."""
+        return _staking(self.position, self.context.ptoken)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Everything that an address has."""
+
+    portfolio: Portfolio
     unlocks: Unlocks
 
 
-def portfolio(
-    position: Position, arrangements: Sequence[Arrangement], context: MarketContext, at: datetime
-) -> Portfolio:
-    """The portfolio of a position. `arrangements` are the address's own; their amounts are those at `at`."""
-    accounts = tuple(_account(account, position.stakes, context) for account in position.accounts)
-    lends = tuple(_lend_pool(lend, context) for lend in position.lends)
-    wallet = tuple(_wallet_balance(balance, context) for balance in position.wallet)
-    return Portfolio(
-        accounts=accounts,
-        totals=_totals_over(accounts, context),
-        lends=lends,
-        lend_net_rate=net_rate(
-            (context.value(lend.origin_equivalent.total, lend.asset_id), lend.market_rate.apr) for lend in lends
-        ),
-        wallet=wallet,
-        wallet_value=total(context.value(balance.amount, balance.asset_id) for balance in wallet),
-        staking=_staking(position, context.ptoken),
-        unlocks=_unlocks(arrangements, context.ptoken.asset_id, at),
+def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime) -> Unlocks:
+    """The unlock arrangements of one address, with their amounts at an instant (rule 6.3).
+
+    `asset_id` is that of the protocol token.
+    """
+    unlocks = tuple(Unlock(one, unlock_amounts(one, at)) for one in arrangements)
+    return Unlocks(
+        asset_id=asset_id,
+        arrangements=unlocks,
+        totals=unlock_totals(unlock.amounts for unlock in unlocks),
+        last_claimed_at=max((one.last_claimed_at for one in arrangements if one.last_claimed_at), default=None),
     )
 
 
-def _account(account: Account, stakes: tuple[Stake, ...], context: MarketContext) -> BorrowAccount:
-    totals = _borrow_totals(
-        collateral_claims(account.collaterals, context.markets),
-        debt_claims(account.debts, context.markets),
-        context,
-    )
-    return BorrowAccount(account.index, totals, _health(account.index, totals, stakes, context))
+def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
+    """USD value of an amount in denom units."""
+    asset, price = context.assets.get(asset_id), context.prices.get(asset_id)
+    return ZERO if asset is None or price is None else usd_value(amount, asset.decimals_denom, price)
 
 
 def _totals_over(accounts: Sequence[BorrowAccount], context: MarketContext) -> BorrowTotals:
@@ -199,10 +262,10 @@ def _health(index: int, totals: BorrowTotals, stakes: tuple[Stake, ...], context
     pools = {pool.index: pool for pool in ptoken.pools}
     return account_health(
         [
-            (context.value(claim.principal, claim.asset_id), _liquidation_ltv(claim, context))
+            (_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
             for claim in totals.collaterals
         ],
-        total(context.value(debt.principal, debt.asset_id) for debt in totals.debts),
+        total(_value(debt.principal, debt.asset_id, context) for debt in totals.debts),
         health_weighted_value(stakes, index, pools, decimals, price),
         context.config,
     )
@@ -218,7 +281,7 @@ def _borrow_totals(collaterals: tuple[Claim, ...], claims: Iterable[Claim], cont
         Debt(claim.asset_id, claim.principal, claim.shares, _debt_rate(context.markets.get(claim.asset_id)))
         for claim in claims
     )
-    net = net_rate((context.value(debt.principal, debt.asset_id), debt.market_rate.apr) for debt in debts)
+    net = net_rate((_value(debt.principal, debt.asset_id, context), debt.market_rate.apr) for debt in debts)
     return BorrowTotals(collaterals, debts, net)
 
 
@@ -248,7 +311,7 @@ def _wallet_balance(balance: Balance, context: MarketContext) -> WalletBalance:
 
 def _staking(position: Position, ptoken: Ptoken) -> Staking:
     """The address's staking. Pools in which it has no stake are left out."""
-    pools = (_staked_pool(pool, position.stakes) for pool in ptoken.pools)
+    pools = (_staked_pool(pool, position.stakes, ptoken.asset_id) for pool in ptoken.pools)
     return Staking(
         asset_id=ptoken.asset_id,
         bonding_sum=sum(stake.amount for stake in position.stakes),
@@ -261,16 +324,6 @@ def _staking(position: Position, ptoken: Ptoken) -> Staking:
     )
 
 
-def _staked_pool(pool: StakingPool, stakes: Iterable[Stake]) -> StakedPool:
+def _staked_pool(pool: StakingPool, stakes: Iterable[Stake], asset_id: str) -> StakedPool:
     contents = tuple(stake for stake in stakes if stake.pool == pool.index)
-    return StakedPool(pool, sum(stake.amount for stake in contents), contents)
-
-
-def _unlocks(arrangements: Sequence[Arrangement], asset_id: str, at: datetime) -> Unlocks:
-    unlocks = tuple(Unlock(one, unlock_amounts(one, at)) for one in arrangements)
-    return Unlocks(
-        asset_id=asset_id,
-        arrangements=unlocks,
-        totals=unlock_totals(unlock.amounts for unlock in unlocks),
-        last_claimed_at=max((one.last_claimed_at for one in arrangements if one.last_claimed_at), default=None),
-    )
+    return StakedPool(asset_id, pool, sum(stake.amount for stake in contents), contents)

@@ -12,10 +12,10 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class UnlockAmounts:
-    """Denom units of one arrangement, or the sums over several, at an instant.
+    """Denom units of one arrangement, or the sums over several, at an instant (rule 6.3).
 
-    `amount` is `unlocked` plus `locked`. It is also the sum of `claimed`, `claimable`, `reclaimed`, `expired`, and
-    whatever is locked but neither reclaimed nor expired.
+    `amount` is the sum of `claimed`, `claimable`, `locked`, `expired` and `reclaimed`. `unlocked` is what the schedules
+    alone have unlocked.
     """
 
     amount: int = 0
@@ -25,6 +25,11 @@ class UnlockAmounts:
     locked: int = 0
     reclaimed: int = 0
     expired: int = 0
+
+    @property
+    def time_locked(self) -> int:
+        """What the schedules alone still lock, whether reclaimed or expired or not."""
+        return self.amount - self.unlocked
 
 
 _all_amounts = attrgetter(*(field.name for field in fields(UnlockAmounts)))
@@ -54,28 +59,28 @@ def unlocked_at(arrangement: Arrangement, at: datetime) -> int:
 
 
 def unlock_amounts(arrangement: Arrangement, at: datetime) -> UnlockAmounts:
-    """The arrangement's amounts at an instant; `claimed` is what the arrangement records.
+    """The arrangement's amounts at an instant; `claimed`, at most the whole amount, is what the arrangement records.
 
-    Only the earlier of reclamation and expiry takes effect, from its instant on. Reclamation takes what is locked at
-    that instant; what was unlocked stays claimable, even after `expires_at`. Expiry takes all that is unclaimed.
+    Only the earlier of reclamation and expiry takes effect, from its instant on; expiry if both are at the same.
+    Amounts that were claimed ahead of the schedule are not locked.
     """
+    amount, claimed = arrangement.amount, arrangement.claimed
     unlocked = unlocked_at(arrangement, at)
-    reclaimed, expired, withdrawable = 0, 0, unlocked
-    if (reclaimed_at := _reclaimed_at(arrangement)) and reclaimed_at <= at:
-        withdrawable = unlocked_at(arrangement, reclaimed_at)
-        reclaimed = arrangement.amount - max(withdrawable, arrangement.claimed)
-    elif arrangement.expires_at and arrangement.expires_at <= at:
-        expired = arrangement.amount - arrangement.claimed
-        withdrawable = 0
-    return UnlockAmounts(
-        amount=arrangement.amount,
-        claimed=arrangement.claimed,
-        claimable=max(withdrawable - arrangement.claimed, 0),
-        unlocked=unlocked,
-        locked=arrangement.amount - unlocked,
-        reclaimed=reclaimed,
-        expired=expired,
-    )
+    reclaimed_at, expires_at = _reclaimed_at(arrangement), arrangement.expires_at
+    claimable, locked, reclaimed, expired = 0, 0, 0, 0
+    if reclaimed_at and reclaimed_at <= at:
+        claimable, reclaimed = _split(arrangement, unlocked_at(arrangement, reclaimed_at))
+    elif expires_at and expires_at <= at:
+        expired = amount - claimed
+    else:
+        claimable, locked = _split(arrangement, unlocked)
+    return UnlockAmounts(amount, claimed, claimable, unlocked, locked, reclaimed, expired)
+
+
+def _split(arrangement: Arrangement, unlocked: int) -> tuple[int, int]:
+    """What can be claimed of an unlocked amount, and the rest of the arrangement, which is still locked."""
+    free = max(unlocked, arrangement.claimed)
+    return free - arrangement.claimed, arrangement.amount - free
 
 
 def unlock_totals(amounts: Iterable[UnlockAmounts]) -> UnlockAmounts:

@@ -21,17 +21,12 @@ from analytics_service.present.shapes import Field, Many, OneOf, Shape, within
 from analytics_service.present.unlocks import USER_UNLOCKS
 
 _CLAIM = (
-    CURRENT_ASSET_INFO,
     Field("principal", AMOUNT, "Amount behind the shares."),
     Field("shares", AMOUNT, "Shares of the market's balance."),
 )
-COLLATERAL_ITEM = Shape("UserCollateral", "Collateral in one asset.", _CLAIM, asset="asset_id")
-DEBT_ITEM = Shape(
-    "UserDebt",
-    "Debt in one asset.",
-    (*_CLAIM, Field("market_rate", MARKET_RATE, "What the debt costs.")),
-    asset="asset_id",
-)
+_DEBT_RATE = Field("market_rate", MARKET_RATE, "What the debt costs.")
+COLLATERAL_ITEM = Shape("UserCollateral", "Collateral in one asset.", (CURRENT_ASSET_INFO, *_CLAIM), asset="asset_id")
+DEBT_ITEM = Shape("UserDebt", "Debt in one asset.", (CURRENT_ASSET_INFO, *_CLAIM, _DEBT_RATE), asset="asset_id")
 _TOTALS = (
     Field("collaterals", Many(COLLATERAL_ITEM), "Collaterals."),
     Field("debts", Many(DEBT_ITEM), "Debts."),
@@ -77,15 +72,14 @@ ORIGIN_EQUIVALENT = Shape(
     "Amounts of the lent asset that the receipt tokens redeem.",
     tuple(replace(one, of=AMOUNT.text_only) for one in _RECEIPTS),
 )
+_LENT = (
+    Field("receipt_amounts", RECEIPT_AMOUNTS, "Receipt tokens.", receipt=True),
+    Field("origin_equivalent", ORIGIN_EQUIVALENT, "What the receipt tokens redeem."),
+)
 ASSET_POOL = Shape(
     "UserLendPool",
     "A lent asset.",
-    (
-        CURRENT_ASSET_INFO,
-        Field("market_rate", MARKET_RATE, "What it earns."),
-        Field("receipt_amounts", RECEIPT_AMOUNTS, "Receipt tokens.", receipt=True),
-        Field("origin_equivalent", ORIGIN_EQUIVALENT, "What the receipt tokens redeem."),
-    ),
+    (CURRENT_ASSET_INFO, Field("market_rate", MARKET_RATE, "What it earns."), *_LENT),
     asset="asset_id",
 )
 USER_LEND = Shape(
@@ -105,6 +99,37 @@ USER_MARKETS = Shape(
     "UserMarkets",
     "What an address does in the markets.",
     (Field("borrow", USER_BORROW, "Borrowing.", source=""), Field("lend", USER_LEND, "Lending.", source="")),
+)
+
+_ACCOUNT_CLAIM = Shape(
+    "UserAccountClaim",
+    "What one borrow account has posted or owes in an asset.",
+    (Field("index", NUMBER, "The borrow account."), *_CLAIM),
+)
+_ASSET_COLLATERALS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this collateral.", source="collaterals")
+_ASSET_DEBTS = Field("accounts", Many(_ACCOUNT_CLAIM), "Accounts with this debt.", source="debts")
+ASSET_COLLATERAL = Shape(
+    "UserAssetCollateral",
+    "Collateral in one asset, account by account.",
+    (CURRENT_ASSET_INFO, _ASSET_COLLATERALS),
+    asset="asset_id",
+)
+ASSET_DEBT = Shape(
+    "UserAssetDebt",
+    "Debt in one asset, account by account.",
+    (CURRENT_ASSET_INFO, replace(_DEBT_RATE, source="debt_rate"), _ASSET_DEBTS),
+    asset="asset_id",
+)
+MERGED_ASSET = Shape(
+    "UserMergedMarket",
+    "What an address has in all markets of one asset.",
+    (
+        CURRENT_ASSET_INFO,
+        replace(_ASSET_COLLATERALS, name="borrow_collateral"),
+        replace(_ASSET_DEBTS, name="borrow_debt"),
+        Field("lend", Shape("UserMergedLend", "Amounts of a lent asset.", _LENT), "Null if not lent.", optional=True),
+    ),
+    asset="asset_id",
 )
 
 WALLET_VALUES = OneOf(
@@ -175,6 +200,7 @@ STAKED_POOL = Shape(
         Field("amount_sum", AMOUNT, "Sum of the stakes."),
         Field("contents", Many(STAKE), "The stakes."),
     ),
+    asset="asset_id",
 )
 UNBONDING = Shape(
     "UserUnbonding",
@@ -188,6 +214,7 @@ UNBONDINGS = Shape(
         Field("amount_sum", AMOUNT, "Sum of the amounts.", source="unbonding_sum"),
         Field("contents", Many(UNBONDING), "The amounts.", source="unbondings"),
     ),
+    asset="asset_id",
 )
 USER_STAKING = Shape(
     "UserStaking",
@@ -207,15 +234,15 @@ USER_POSITION = Shape(
     "UserPosition",
     "Everything that an address has.",
     (
-        Field("markets", USER_MARKETS, "Borrowing and lending.", source=""),
-        Field("wallets", USER_WALLETS, "The address's wallet.", source=""),
+        Field("markets", USER_MARKETS, "Borrowing and lending.", source="portfolio"),
+        Field("wallets", USER_WALLETS, "The address's wallet.", source="portfolio"),
         Field(
             "ptoken",
             Shape(
                 "UserPtoken",
                 "An address's protocol token.",
                 (
-                    Field("staking", USER_STAKING, "Staking."),
+                    Field("staking", USER_STAKING, "Staking.", source="portfolio.staking"),
                     Field("unlocks", USER_UNLOCKS, "Unlock arrangements."),
                 ),
             ),

@@ -45,7 +45,7 @@ UNLOCK_GROUP = Shape(
             "amount_locked",
             PART,
             "Currently time-locked; ignores reclaimed and expired states.",
-            source="amounts.locked",
+            source="amounts.time_locked",
         ),
         Field(
             "amount_reclaimed",
@@ -81,14 +81,14 @@ class UnlocksDistribution:
 
 UNLOCK_AMOUNTS = Shape(
     "UserUnlockAmounts",
-    "Amounts of unlock arrangements.",
+    "Amounts of unlock arrangements; the others add up to `amount`.",
     (
         Field("amount", AMOUNT, "The whole amount."),
         Field("claimed", PART, "Already claimed."),
         Field("claimable", PART, "Currently claimable."),
-        Field("locked", PART, "Currently time-locked; ignores reclaimed and expired states."),
-        Field("expired", PART, "Remaining unclaimed amount once expired."),
-        Field("reclaimed", PART, "Reclaimed by the admin."),
+        Field("locked", PART, "Still locked, and neither reclaimed nor expired."),
+        Field("expired", PART, "Remaining unclaimed amount once expired; 0 if it was reclaimed before."),
+        Field("reclaimed", PART, "Locked amount when the admin reclaimed it; 0 if it had expired before."),
     ),
 )
 

@@ -1,25 +1,216 @@
-"""/api/v1/users/{address}/user: everything that an address has."""
+"""/api/v1/users/{address}: what an address has, whole and in parts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from analytics_service.http import params
-from analytics_service.market.portfolio import Portfolio, portfolio
-from analytics_service.present.positions import USER_POSITION
+from analytics_service.http.params import Param
+from analytics_service.market.portfolio import User
+from analytics_service.present.positions import (
+    ACCOUNT_HEALTH,
+    ASSET_COLLATERAL,
+    ASSET_DEBT,
+    ASSET_POOL,
+    BORROW_ACCOUNT,
+    COLLATERAL_ITEM,
+    DEBT_ITEM,
+    MERGED_ASSET,
+    STAKED_POOL,
+    UNBONDINGS,
+    USER_BORROW,
+    USER_LEND,
+    USER_MARKETS,
+    USER_POSITION,
+    USER_STAKING,
+    USER_WALLETS,
+    WALLET_BALANCE,
+)
+from analytics_service.present.shapes import Many, Node
+from analytics_service.present.unlocks import USER_UNLOCKS
 from analytics_service.resources.current import Current
+from analytics_service.resources.snapshots import Shared
+from analytics_service.resources.user_view import UserView
 from analytics_service.state.view import View
 
+# What balances and claims are made from, and what staking and unlocks are. Net rates are weighted by USD values, and
+# health takes everything.
+_HOLDINGS = ("markets", "positions")
+_RATED = ("prices", *_HOLDINGS)
+_STAKING = ("ptoken", "positions")
+_ALL = ("prices", "markets", "ptoken", "positions")
+_UNLOCKS = ("ptoken",)
+_VALUED = (params.WITH_TEXT, params.WITH_VALUE)
+_PERCENT = (*_VALUED, params.WITH_PERCENT)
 
-class User(Current):
-    """The position of an address; it is empty if the address has none."""
 
-    families = ("prices", "markets", "ptoken", "positions")
-    path = (params.ADDRESS,)
-    query = (params.WITH_TEXT, params.WITH_VALUE, params.WITH_PERCENT)
-    shape = USER_POSITION
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A path below an address: what it shows, in which shape, and the families that this is made from.
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Portfolio:
-        """Everything that the address has. Only its own rows are read; the rest is shared by all addresses."""
-        address = given["address"]
-        arrangements = view.arrangements_of(address)
-        return portfolio(view.position(address), arrangements, view.market_context, view.head("ptoken").instant)
+    `named_by` are the parameters that name one of several things; those that the path has too are in it. Lists have a
+    count.
+    """
+
+    path: str
+    summary: str
+    shape: Node
+    record: Callable[[UserView], Any]
+    families: tuple[str, ...] = _HOLDINGS
+    named_by: tuple[Param, ...] = ()
+    variants: tuple[Param, ...] = _VALUED
+
+
+class UserPart(Current):
+    """A part of what an address has; it is empty if the address has none."""
+
+    def __init__(self, shared: Shared, part: Part) -> None:
+        super().__init__(shared)
+        in_path = [one for one in part.named_by if f"{{{one.name}}}" in part.path]
+        self.path = (params.ADDRESS, *in_path)
+        self.query = (*(one for one in part.named_by if one not in in_path), *part.variants)
+        self.families, self.shape, self.summary = part.families, part.shape, part.summary
+        self._record = part.record
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Any:
+        """The part. EntityNotFound if a parameter names nothing that the address has."""
+        return self._record(UserView(view, given))
+
+
+_ASSET = (params.ASSET_ID,)
+_ACCOUNT = (params.ACCOUNT_INDEX,)
+_POOL = (params.POOL_INDEX, params.POOL_DURATION)
+PARTS = (
+    Part(
+        "user",
+        "Everything that an address has; it is empty if the address has nothing.",
+        USER_POSITION,
+        lambda user: User(user.portfolio, user.unlocks),
+        _ALL,
+        variants=_PERCENT,
+    ),
+    Part("markets", "What an address borrows and lends.", USER_MARKETS, lambda user: user.portfolio, _ALL),
+    Part(
+        "markets/merged",
+        "What an address has in the markets, asset by asset.",
+        Many(MERGED_ASSET),
+        lambda user: user.assets,
+    ),
+    Part(
+        "markets/merged/lookup",
+        "What an address has in all markets of one asset.",
+        MERGED_ASSET,
+        lambda user: user.of_asset(user.assets, "lent, posted or owed asset"),
+        named_by=_ASSET,
+    ),
+    Part("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
+    Part(
+        "markets/lend/lookup",
+        "One lent asset of an address.",
+        ASSET_POOL,
+        lambda user: user.of_asset(user.portfolio.lends, "lent asset"),
+        named_by=_ASSET,
+    ),
+    Part("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
+    Part(
+        "markets/borrow/lookup/collateral",
+        "An address's collateral in one asset, account by account.",
+        ASSET_COLLATERAL,
+        lambda user: user.of_asset((one for one in user.assets if one.collaterals), "collateral"),
+        named_by=_ASSET,
+    ),
+    Part(
+        "markets/borrow/lookup/debt",
+        "An address's debt in one asset, account by account.",
+        ASSET_DEBT,
+        lambda user: user.of_asset((one for one in user.assets if one.debts), "debt"),
+        named_by=_ASSET,
+    ),
+    Part(
+        "markets/borrow/sum/collaterals",
+        "An address's collaterals, summed over its accounts.",
+        Many(COLLATERAL_ITEM),
+        lambda user: user.portfolio.totals.collaterals,
+    ),
+    Part(
+        "markets/borrow/sum/debts",
+        "An address's debts, summed over its accounts.",
+        Many(DEBT_ITEM),
+        lambda user: user.portfolio.totals.debts,
+    ),
+    Part(
+        "markets/borrow/accounts/{index}",
+        "One borrow account of an address.",
+        BORROW_ACCOUNT,
+        lambda user: user.account,
+        _ALL,
+        named_by=_ACCOUNT,
+    ),
+    Part(
+        "markets/borrow/accounts/{index}/collaterals",
+        "The collaterals of one borrow account.",
+        Many(COLLATERAL_ITEM),
+        lambda user: user.account.totals.collaterals,
+        named_by=_ACCOUNT,
+    ),
+    Part(
+        "markets/borrow/accounts/{index}/debts",
+        "The debts of one borrow account.",
+        Many(DEBT_ITEM),
+        lambda user: user.account.totals.debts,
+        named_by=_ACCOUNT,
+    ),
+    Part(
+        "markets/borrow/accounts/{index}/health",
+        "How safe one borrow account is.",
+        ACCOUNT_HEALTH,
+        lambda user: user.account.health,
+        _ALL,
+        named_by=_ACCOUNT,
+    ),
+    Part(
+        "ptoken/unlocks",
+        "The unlock arrangements of an address.",
+        USER_UNLOCKS,
+        lambda user: user.unlocks,
+        _UNLOCKS,
+        variants=_PERCENT,
+    ),
+    Part(
+        "ptoken/staking",
+        "An address's staking of the protocol token.",
+        USER_STAKING,
+        lambda user: user.portfolio.staking,
+        _STAKING,
+    ),
+    Part(
+        "ptoken/staking/pools",
+        "The staking pools in which an address has stakes.",
+        Many(STAKED_POOL),
+        lambda user: user.portfolio.staking.pools,
+        _STAKING,
+    ),
+    Part(
+        "ptoken/staking/pools/lookup",
+        "An address's stakes in one staking pool.",
+        STAKED_POOL,
+        lambda user: user.pool,
+        _STAKING,
+        named_by=_POOL,
+    ),
+    Part(
+        "ptoken/staking/unstaking",
+        "What an address is unstaking.",
+        UNBONDINGS,
+        lambda user: user.portfolio.staking,
+        _STAKING,
+    ),
+    Part("wallet/balances", "The wallet of an address.", USER_WALLETS, lambda user: user.portfolio),
+    Part(
+        "wallet/balance",
+        "A wallet's balance of one asset.",
+        WALLET_BALANCE,
+        lambda user: user.of_asset(user.portfolio.wallet, "balance"),
+        named_by=_ASSET,
+    ),
+)

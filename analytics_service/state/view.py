@@ -16,7 +16,6 @@ from analytics_service.history.rows import read_latest
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.portfolio import MarketContext
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.supply import Supply, market_supply
@@ -133,11 +132,6 @@ class View:
     def activity(self) -> Activity:
         """Who uses the markets."""
         return self._read("positions", lambda head: read_activity(self._store, head.at))
-
-    @cached_property
-    def market_context(self) -> MarketContext:
-        """Everything that a portfolio depends on, other than the position itself."""
-        return MarketContext(self.assets, self.prices, self.markets, self.config, self.ptoken)
 
     def position(self, address: str) -> Position:
         """The position of a (lower-case) address."""

@@ -54,6 +54,8 @@ _STATES = {
     "analytics/market/state": 0,
     "analytics/ptoken/unlocks-distribution": 0,
 }
+# The same below an address; each reads its position.
+_USER_STATES = {"user": 3, "markets/lend": 2, "markets/borrow": 2, "ptoken/staking": 2, "wallet/balances": 2}
 
 
 class Clock:
@@ -201,7 +203,8 @@ class Questions:
     def _state(self) -> Question:
         draw = self.random
         if draw.random() < 0.5:
-            path, flags = f"users/{draw.choice(self.addresses)}/user", 3
+            part, flags = draw.choice([*_USER_STATES.items()])
+            path = f"users/{draw.choice(self.addresses)}/{part}"
         else:
             path, flags = draw.choice([*_STATES.items()])
         query = {flag: "true" for flag in _FLAGS[:flags] if draw.random() < 0.5}

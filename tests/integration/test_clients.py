@@ -16,8 +16,9 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import falcon.testing
 import pytest
 
+from analytics_service.sources.simulated import RICH_ADDRESS
 from tests.integration.conftest import Simulated
-from tests.integration.test_http import ENVELOPED, ROUTES, USER, client_of
+from tests.integration.test_http import ENVELOPED, ROUTES, client_of
 
 # Where .ci/run has installed openapi-typescript and TypeScript.
 _NODE_TOOLS = os.environ.get("ANALYTICS_NODE_TOOLS")
@@ -72,7 +73,8 @@ def test_python_models_hold_every_answer(
     monkeypatch.syspath_prepend(python_client.parent)
     models = importlib.import_module("generated_client.models")
     document = json.loads((python_client.parent / "openapi.json").read_bytes())
-    operation = document["paths"][path.replace(USER.split("/")[4], "{address}")]["get"]
+    template = path.replace(RICH_ADDRESS, "{address}").replace("/accounts/0", "/accounts/{index}")
+    operation = document["paths"][template]["get"]
     taken = {one["name"] for one in operation["parameters"]}
     asked = [flag for flag in flags.split("&") if flag.partition("=")[0] in taken and flag not in ROUTES[path]]
     answer: Any = service.simulate_get(path, query_string="&".join(filter(None, [ROUTES[path], *asked]))).json

@@ -15,6 +15,7 @@ from falcon.inspect import inspect_routes
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
+from analytics_service.sources.simulated.universe import LISTINGS
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Run, complete
 from jobs.registry import JOBS
@@ -32,7 +33,8 @@ HISTORY = f"start={NOON - 86_400}&end={NOON}&period=h"
 ASSET = "asset_id=native;uorb"
 CONTRACT = f"contract_address={SWAP_CONTRACT}"
 ONE_SERIES = "/api/v1/analytics/market/history/loans-originated"
-USER = f"/api/v1/users/{RICH_ADDRESS}/user"
+USER = f"/api/v1/users/{RICH_ADDRESS}"
+ETH = next(one.asset.id for one in LISTINGS if one.asset.symbol == "ETH")
 # Every path with a valid query.
 ROUTES = {
     "/healthz": "",
@@ -65,7 +67,28 @@ ROUTES = {
     "/api/v1/markets/borrow/rate-history": HISTORY,
     "/api/v1/markets/merged": "",
     "/api/v1/markets/merged/lookup": ASSET,
-    USER: "",
+    f"{USER}/user": "",
+    f"{USER}/markets": "",
+    f"{USER}/markets/merged": "",
+    f"{USER}/markets/merged/lookup": f"asset_id={ETH}",
+    f"{USER}/markets/lend": "",
+    f"{USER}/markets/lend/lookup": f"asset_id={ETH}",
+    f"{USER}/markets/borrow": "",
+    f"{USER}/markets/borrow/lookup/collateral": f"asset_id={ETH}",
+    f"{USER}/markets/borrow/lookup/debt": f"asset_id={ETH}",
+    f"{USER}/markets/borrow/sum/collaterals": "",
+    f"{USER}/markets/borrow/sum/debts": "",
+    f"{USER}/markets/borrow/accounts/0": "",
+    f"{USER}/markets/borrow/accounts/0/collaterals": "",
+    f"{USER}/markets/borrow/accounts/0/debts": "",
+    f"{USER}/markets/borrow/accounts/0/health": "",
+    f"{USER}/ptoken/unlocks": "with_percent=true",
+    f"{USER}/ptoken/staking": "",
+    f"{USER}/ptoken/staking/pools": "",
+    f"{USER}/ptoken/staking/pools/lookup": "index=0",
+    f"{USER}/ptoken/staking/unstaking": "",
+    f"{USER}/wallet/balances": "",
+    f"{USER}/wallet/balance": f"asset_id={ETH}",
     "/api/v1/swap/routes": f"{CONTRACT}&source_denom=uusdc",
     "/api/v1/swap/routes/all": CONTRACT,
 }
@@ -137,7 +160,7 @@ def expect_error(answer: falcon.testing.Result, status: int, kind: str, scope: s
 
 
 def test_the_table_lists_every_route(protocol: Client) -> None:
-    listed = {path.replace(RICH_ADDRESS, "{address}") for path in ROUTES}
+    listed = {path.replace(RICH_ADDRESS, "{address}").replace("/accounts/0", "/accounts/{index}") for path in ROUTES}
     assert listed == {route.path for route in inspect_routes(protocol.app)}
 
 
@@ -468,16 +491,25 @@ MADE_FROM = {
     "/api/v1/markets/supply": "markets prices",
     "/api/v1/markets": "markets prices",
     "/api/v1/markets?shape=older": "markets",
-    USER: "markets positions prices ptoken",
+    f"{USER}/user": "markets positions prices ptoken",
 }
 VALUED = {
     "/api/v1/analytics/ptoken/unlocks-distribution": "prices ptoken",
     "/api/v1/markets?shape=older": "markets prices",
-    USER: "markets positions prices ptoken",
+    f"{USER}/user": "markets positions prices ptoken",
 }
-MADE_FROM |= {path: "ptoken" for path in ROUTES if "ptoken/" in path}
-VALUED |= {path: "prices ptoken" for path in ROUTES if "ptoken/" in path}
-_MARKETS = [path for path in ROUTES if "/markets/" in path and path not in HISTORIES and path not in MADE_FROM]
+MADE_FROM |= {path: "ptoken" for path in ROUTES if "v1/ptoken/" in path}
+VALUED |= {path: "prices ptoken" for path in ROUTES if "v1/ptoken/" in path}
+_PARTS = {
+    "markets/lend": "markets positions prices",
+    "markets/merged": "markets positions",
+    "markets/borrow/accounts/0/health": "markets positions prices ptoken",
+    "ptoken/unlocks": "ptoken",
+    "ptoken/staking": "positions ptoken",
+    "wallet/balances": "markets positions",
+}
+MADE_FROM |= {f"{USER}/{part}": made for part, made in _PARTS.items()}
+_MARKETS = [path for path in ROUTES if "v1/markets/" in path and path not in HISTORIES and path not in MADE_FROM]
 MADE_FROM |= dict.fromkeys(_MARKETS, "markets")
 VALUED |= {path: "markets prices" for path in _MARKETS if path != "/api/v1/markets/config"}
 MADE_FROM |= {path: "routes" for path in ROUTES if "/swap/" in path}

@@ -36,6 +36,8 @@ GIVEN = {
 }
 # Asset ids for lookups, by the next to last segment of the path.
 LOOKUPS = {"lend": USDT, "debts": USDT, "collaterals": ORB, "merged": ORB}
+# The same for lookups of an address, by the last two segments.
+USER_LOOKUPS = {"lookup/collateral": ORB, "lookup/debt": USDT, "wallet/balance": USDT}
 
 Client = falcon.testing.TestClient
 
@@ -75,13 +77,21 @@ def document(client: Client) -> dict[str, Any]:
 def queries(path: str, operation: dict[str, Any]) -> Iterator[str]:
     """Queries with all required parameters, in every combination of flags."""
     names = {one["name"]: one["required"] for one in operation["parameters"] if one["in"] == "query"}
-    lookup = {"asset_id": LOOKUPS[path.split("/")[-2]]} if "asset_id" in names else {}
+    *_, before, last = path.split("/")
+    lookup = {"asset_id": USER_LOOKUPS.get(f"{before}/{last}") or LOOKUPS[before]} if "asset_id" in names else {}
     required = {name: {**GIVEN, **lookup}[name] for name, needed in names.items() if needed}
+    # One pool is named by its index or by its duration.
+    required |= {"index": "1"} if "duration" in names else {}
     flags = [name for name in names if name.startswith("with_")]
     shapes = ["newer", "older"] if "shape" in names else [None]
     for shape, *values in product(shapes, *(("true", "false") for _ in flags)):
         chosen = dict(zip(flags, values, strict=True)) | ({"shape": shape} if shape else {})
         yield urlencode({**required, **chosen})
+
+
+def located(path: str) -> str:
+    """A path with the parameters that are in it."""
+    return path.replace("{address}", POSITION.address).replace("{index}", "2")
 
 
 def validator(document: dict[str, Any], operation: dict[str, Any], status: int) -> jsonschema_rs.Draft202012Validator:
@@ -104,7 +114,7 @@ def test_every_answer_matches_its_schema(client: Client, document: dict[str, Any
         operation = item["get"]
         checker = validator(document, operation, 200)
         for query in queries(path, operation):
-            answer = client.simulate_get(path.replace("{address}", POSITION.address), query_string=query)
+            answer = client.simulate_get(located(path), query_string=query)
             assert answer.status_code == 200, (path, query, answer.text)
             checker.validate(answer.json)
             check_headers(document, operation["responses"]["200"], answer)
@@ -124,9 +134,7 @@ def test_every_304_has_the_described_headers(client: Client, document: dict[str,
     response = document["components"]["responses"]["NotModified"]
     for path, item in document["paths"].items():
         query = next(queries(path, item["get"]))
-        answer = client.simulate_get(
-            path.replace("{address}", POSITION.address), query_string=query, headers={"If-None-Match": "*"}
-        )
+        answer = client.simulate_get(located(path), query_string=query, headers={"If-None-Match": "*"})
         assert (answer.status_code, answer.content) == (304, b"")
         check_headers(document, response, answer)
 

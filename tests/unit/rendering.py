@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from analytics_service.market.portfolio import portfolio
+from analytics_service.market.portfolio import Portfolio, User, unlocks_at
 from analytics_service.market.positions import Position
 from analytics_service.market.ptoken import ScheduleKind
 from analytics_service.present.shapes import Flags, Node, Scope
-from tests.unit.small_protocol import ASSETS, AT, CONTEXT, POSITION, PRICES, arrangement
+from tests.unit.small_protocol import ASSETS, AT, CONTEXT, POSITION, PRICES, PTK, arrangement
 
 ALL = Flags(text=True, value=True, percent=True)
-PORTFOLIO = portfolio(POSITION, [arrangement(), arrangement(ScheduleKind.LUMP_SUM)], CONTEXT, AT)
-EMPTY_PORTFOLIO = portfolio(Position("a"), [], CONTEXT, AT)
+_ARRANGEMENTS = [arrangement(), arrangement(ScheduleKind.LUMP_SUM)]
+USER = User(Portfolio(POSITION, CONTEXT), unlocks_at(_ARRANGEMENTS, PTK, AT))
+EMPTY_USER = User(Portfolio(Position("a"), CONTEXT), unlocks_at([], PTK, AT))
 
 
 def rendered(shape: Node, record: Any, flags: Flags = ALL, prices: Mapping[str, Decimal] = PRICES) -> Any:

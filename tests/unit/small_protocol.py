@@ -1,5 +1,7 @@
 """A small protocol with round numbers: assets, markets, the protocol token and one address."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -13,7 +15,6 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.portfolio import MarketContext
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -115,7 +116,20 @@ PTOKEN = Ptoken(
         StakingPool(1, 31_536_000, D(3), D(4), D(2), D("1.5"), 100_000_000),
     ),
 )
-CONTEXT = MarketContext(ASSETS, PRICES, MARKETS, CONFIG, PTOKEN)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the portfolios of the small protocol depend on."""
+
+    assets: Mapping[str, Asset]
+    prices: Mapping[str, Decimal]
+    markets: Mapping[str, Market]
+    config: GlobalConfig
+    ptoken: Ptoken
+
+
+CONTEXT = Context(ASSETS, PRICES, MARKETS, CONFIG, PTOKEN)
 
 # Account 2 owes 110 USDT at 10 % and 0.045 HEL, 90 USD, at 30 %. The receipts redeem 18 USDT and 0.021 HEL, 42 USD.
 POSITION = Position(

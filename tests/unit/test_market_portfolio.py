@@ -1,25 +1,30 @@
 """Portfolios of an address, with the round numbers of the small protocol worked out by hand."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
+from analytics_service.market.by_asset import AccountClaim, AssetPosition, by_asset
+from analytics_service.market.health import INFINITE
+from analytics_service.market.markets import Market
 from analytics_service.market.portfolio import (
     BorrowTotals,
     Debt,
+    Portfolio,
     SplitAmount,
     WalletBalance,
-    portfolio,
+    unlocks_at,
 )
 from analytics_service.market.positions import Account, Holding, Position, Stake
 from analytics_service.market.rates import MarketRate
 from analytics_service.market.shares import Claim
 from analytics_service.market.unlocks import UnlockAmounts
-from tests.unit.small_protocol import AT, CONTEXT, HEL, ORB, POSITION, PTK, USDT, arrangement
+from tests.unit.small_protocol import AT, CONTEXT, HEL, MARKETS, ORB, POSITION, PTK, USDT, arrangement
 
 D = Decimal
 
-PORTFOLIO = portfolio(POSITION, [arrangement()], CONTEXT, AT)
+PORTFOLIO = Portfolio(POSITION, CONTEXT)
 # 100 of 800 million shares of 880 USDT; 0.03 * 10^18 of 20 * 10^18 shares of 30 HEL.
 USDT_DEBT = Debt(USDT, 110_000_000, 100_000_000, MarketRate(D("0.1")))
 HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, MarketRate(D("0.3")))
@@ -57,6 +62,20 @@ def test_health_is_secured_value_over_debt_plus_a_boost_for_staking() -> None:
     assert health.result == D("2.811272727272727273")
 
 
+class OneMarket(dict[str, Market]):
+    """Markets that refuse to be asked for any but one."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        assert key == ORB, f"market of {key}"
+        return super().get(key, default)
+
+
+def test_the_health_of_an_account_is_worked_out_without_the_other_accounts() -> None:
+    accounts = (Account(0, (Holding(ORB, 40_000_000),)), Account(1, (), (Holding(USDT, 1),)))
+    context = replace(CONTEXT, markets=OneMarket(MARKETS))
+    assert Portfolio(Position("a", accounts), context).accounts[0].health.result == INFINITE
+
+
 def test_health_counts_all_debts_of_the_account() -> None:
     """20 ORB at 8 USD and 75 % secure 120 USD of debts of 90 and 110 USD."""
     assert PORTFOLIO.accounts[2].health.result == D("0.6")
@@ -65,7 +84,7 @@ def test_health_counts_all_debts_of_the_account() -> None:
 def test_a_stake_boosts_only_the_account_that_it_is_staked_for() -> None:
     accounts = (Account(0, (Holding(ORB, 40_000_000),), (Holding(USDT, 100_000_000),)),)
     stakes = (Stake(1, 5, 100_000_000, False, None, D(0)),)
-    assert portfolio(Position("a", accounts, stakes=stakes), [], CONTEXT, AT).accounts[0].health.boost == 0
+    assert Portfolio(Position("a", accounts, stakes=stakes), CONTEXT).accounts[0].health.boost == 0
 
 
 def test_receipts_are_converted_to_the_lent_asset_at_its_own_redemption_ratio() -> None:
@@ -92,7 +111,7 @@ def test_the_net_rate_of_lends_is_weighted_by_the_value_of_the_lent_assets() -> 
 def test_an_asset_without_a_price_does_not_count_in_a_net_rate() -> None:
     unpriced = {asset_id: price for asset_id, price in CONTEXT.prices.items() if asset_id != HEL}
     context = replace(CONTEXT, prices=unpriced)
-    found = portfolio(POSITION, [], context, AT)
+    found = Portfolio(POSITION, context)
     assert (found.lend_net_rate, found.totals.debts_net_rate) == (MarketRate(D("0.05")), MarketRate(D("0.1")))
 
 
@@ -111,7 +130,7 @@ def test_staking_lists_only_pools_with_a_stake() -> None:
 
 
 def test_unlock_amounts_are_those_at_the_given_instant() -> None:
-    unlocks = PORTFOLIO.unlocks
+    unlocks = unlocks_at([arrangement()], PTK, AT)
     expected = UnlockAmounts(
         amount=1_000_000_000,
         claimed=50_000_000,
@@ -125,13 +144,28 @@ def test_unlock_amounts_are_those_at_the_given_instant() -> None:
 def test_the_last_claim_is_the_latest_over_all_arrangements() -> None:
     earlier = arrangement(last_claimed_at=AT - timedelta(days=1))
     never = arrangement(last_claimed_at=None)
-    assert portfolio(POSITION, [earlier, arrangement(), never], CONTEXT, AT).unlocks.last_claimed_at == AT
-    assert portfolio(POSITION, [never], CONTEXT, AT).unlocks.last_claimed_at is None
+    assert unlocks_at([earlier, arrangement(), never], PTK, AT).last_claimed_at == AT
+    assert unlocks_at([never], PTK, AT).last_claimed_at is None
+
+
+def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asset() -> None:
+    """Accounts 0 and 2 have posted 40 and 16 million shares of ORB, 1.25 of it each; both owe 110 USDT."""
+    hel, orb, usdt = by_asset(PORTFOLIO)
+    assert [one.asset_id for one in (hel, orb, usdt)] == [HEL, ORB, USDT]
+    assert orb == AssetPosition(
+        ORB, (AccountClaim(0, 50_000_000, 40_000_000), AccountClaim(2, 20_000_000, 16_000_000)), (), None, None
+    )
+    assert usdt.debts == (AccountClaim(0, 110_000_000, 100_000_000), AccountClaim(2, 110_000_000, 100_000_000))
+    assert hel.debts == (AccountClaim(2, 45 * 10**15, 3 * 10**16),)
+    assert (hel.debt_rate, usdt.debt_rate) == (MarketRate(D("0.3")), MarketRate(D("0.1")))
+    assert (hel.lend, usdt.lend) == PORTFOLIO.lends
+    assert by_asset(Portfolio(Position("a"), CONTEXT)) == ()
 
 
 def test_an_address_without_a_position_has_an_empty_portfolio() -> None:
-    empty = portfolio(Position("a"), [], CONTEXT, datetime(2026, 1, 1, tzinfo=UTC))
+    empty = Portfolio(Position("a"), CONTEXT)
     assert (empty.accounts, empty.lends, empty.wallet, empty.wallet_value) == ((), (), (), D(0))
     assert empty.totals == BorrowTotals((), (), MarketRate(D(0)))
     assert (empty.staking.pools, empty.staking.bonding_sum) == ((), 0)
-    assert (empty.unlocks.arrangements, empty.unlocks.totals) == ((), UnlockAmounts())
+    unlocks = unlocks_at([], PTK, AT)
+    assert (unlocks.arrangements, unlocks.totals) == ((), UnlockAmounts())

@@ -1,5 +1,6 @@
 """Unlock arrangements before, at and after each of their instants."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -56,7 +57,7 @@ LUMP = replace(LINEAR, kind=ScheduleKind.LUMP_SUM, ends_at=None)
 def test_a_linear_schedule_unlocks_in_proportion_to_time_rounded_down(after: timedelta, unlocked: int) -> None:
     """A hundredth of ten days is 2 h 24 min."""
     amounts = unlock_amounts(LINEAR, BEGIN + after)
-    assert (amounts.unlocked, amounts.locked) == (unlocked, 1000 - unlocked)
+    assert (amounts.unlocked, amounts.time_locked) == (unlocked, 1000 - unlocked)
 
 
 @pytest.mark.parametrize(("after", "unlocked"), [(-SECOND, 0), (0 * DAY, 1000), (DAY, 1000)])
@@ -78,7 +79,7 @@ def test_unlocked_amounts_are_claimable_until_claimed(days: int, claimable: int)
     ("after", "expected"),
     [
         (6 * DAY - SECOND, UnlockAmounts(1000, 150, 449, 599, 401, 0, 0)),
-        (6 * DAY, UnlockAmounts(1000, 150, 0, 600, 400, 0, 850)),
+        (6 * DAY, UnlockAmounts(1000, 150, 0, 600, 0, 0, 850)),
         (20 * DAY, UnlockAmounts(1000, 150, 0, 1000, 0, 0, 850)),
     ],
 )
@@ -92,8 +93,8 @@ def test_all_unclaimed_amounts_expire_at_once_while_the_schedule_goes_on(
     ("after", "expected"),
     [
         (4 * DAY - SECOND, UnlockAmounts(1000, 150, 249, 399, 601, 0, 0)),
-        (4 * DAY, UnlockAmounts(1000, 150, 250, 400, 600, 600, 0)),
-        (5 * DAY, UnlockAmounts(1000, 150, 250, 500, 500, 600, 0)),
+        (4 * DAY, UnlockAmounts(1000, 150, 250, 400, 0, 600, 0)),
+        (5 * DAY, UnlockAmounts(1000, 150, 250, 500, 0, 600, 0)),
         (20 * DAY, UnlockAmounts(1000, 150, 250, 1000, 0, 600, 0)),
     ],
 )
@@ -105,19 +106,24 @@ def test_reclamation_takes_the_locked_amount_and_leaves_the_rest_claimable(
 
 def test_an_arrangement_reclaimed_before_it_expires_never_expires() -> None:
     both = replace(LINEAR, reclaimed_at=BEGIN + 4 * DAY, expires_at=BEGIN + 6 * DAY)
-    assert unlock_amounts(both, BEGIN + 7 * DAY) == UnlockAmounts(1000, 150, 250, 700, 300, 600, 0)
+    assert unlock_amounts(both, BEGIN + 7 * DAY) == UnlockAmounts(1000, 150, 250, 700, 0, 600, 0)
 
 
 @pytest.mark.parametrize("days", [6, 8])
 def test_reclamation_of_an_expired_arrangement_takes_nothing(days: int) -> None:
     both = replace(LINEAR, reclaimed_at=BEGIN + days * DAY, expires_at=BEGIN + 6 * DAY)
-    assert unlock_amounts(both, BEGIN + 9 * DAY) == UnlockAmounts(1000, 150, 0, 900, 100, 0, 850)
+    assert unlock_amounts(both, BEGIN + 9 * DAY) == UnlockAmounts(1000, 150, 0, 900, 0, 0, 850)
+
+
+def test_amounts_claimed_ahead_of_the_schedule_are_not_locked() -> None:
+    """150 are claimed when 100 are unlocked."""
+    assert unlock_amounts(LINEAR, BEGIN + DAY) == UnlockAmounts(1000, 150, 0, 100, 850, 0, 0)
 
 
 def test_amounts_claimed_ahead_of_the_schedule_are_not_reclaimed() -> None:
     """150 are claimed when 100 are unlocked."""
     early = replace(LINEAR, reclaimed_at=BEGIN + DAY)
-    assert unlock_amounts(early, BEGIN + 2 * DAY) == UnlockAmounts(1000, 150, 0, 200, 800, 850, 0)
+    assert unlock_amounts(early, BEGIN + 2 * DAY) == UnlockAmounts(1000, 150, 0, 200, 0, 850, 0)
 
 
 def test_a_lump_sum_reclaimed_before_it_begins_is_reclaimed_entirely() -> None:
@@ -125,33 +131,60 @@ def test_a_lump_sum_reclaimed_before_it_begins_is_reclaimed_entirely() -> None:
     assert unlock_amounts(lost, BEGIN) == UnlockAmounts(1000, 0, 0, 1000, 0, 1000, 0)
 
 
-instants = st.integers(-5, 25).map(lambda days: BEGIN + days * DAY)
+_instants = st.integers(-20, 60).map(lambda second: BEGIN + second * SECOND)
 
 
-@given(
-    st.integers(0, 10**30),
-    st.none() | instants.filter(lambda at: at >= BEGIN),
-    st.none() | instants,
-    st.none() | instants,
-    instants,
-    st.fractions(0, 1),
-)
-def test_every_unit_is_accounted_for_exactly_once(
-    amount: int,
-    ends: datetime | None,
-    expires: datetime | None,
-    reclaimed: datetime | None,
-    at: datetime,
-    part: Fraction,
-) -> None:
-    """Each is claimed, claimable, reclaimed, expired, or locked and still to unlock."""
-    bare = replace(LINEAR, amount=amount, claimed=0, ends_at=ends, expires_at=expires, reclaimed_at=reclaimed)
-    one = replace(bare, claimed=int(unlock_amounts(bare, at).claimable * part))
+@st.composite
+def arrangements(draw: st.DrawFn, most: int) -> Arrangement:
+    """Any arrangement, linear or a lump sum, of up to `most` units, which may expire, be reclaimed and be claimed."""
+    one = replace(
+        draw(st.sampled_from([LINEAR, LUMP])),
+        amount=(amount := draw(st.integers(0, most))),
+        claimed=draw(st.integers(0, amount)),
+        expires_at=draw(st.none() | _instants),
+        reclaimed_at=draw(st.none() | _instants),
+    )
+    return replace(one, ends_at=BEGIN + draw(st.integers(0, 40)) * SECOND) if one.ends_at else one
+
+
+def fate(unit: int, one: Arrangement, at: datetime) -> str:
+    """What has become of a unit, numbered from 1 in the order of unlocking, by following its life."""
+
+    def is_unlocked(when: datetime) -> bool:
+        """In a linear schedule, unit n of N unlocks once n/N of the time is over."""
+        if one.ends_at is None or one.ends_at == one.begins_at:
+            return when >= one.begins_at
+        return Fraction((when - one.begins_at) // SECOND, (one.ends_at - one.begins_at) // SECOND) * one.amount >= unit
+
+    if unit <= one.claimed:
+        return "claimed"
+    events = [(one.expires_at, "expired"), (one.reclaimed_at, "reclaimed")]
+    # Of two events at the same instant, the expiry is the first.
+    happened = sorted((when, name) for when, name in events if when is not None and when <= at)
+    for when, event in happened[:1]:
+        if event == "expired" or not is_unlocked(when):
+            return event
+        return "claimable"
+    return "claimable" if is_unlocked(at) else "locked"
+
+
+FATES = ("claimed", "claimable", "locked", "expired", "reclaimed")
+
+
+@given(arrangements(most=30), _instants)
+def test_each_amount_counts_the_units_that_have_this_fate(one: Arrangement, at: datetime) -> None:
+    fates = Counter(fate(unit, one, at) for unit in range(1, one.amount + 1))
     amounts = unlock_amounts(one, at)
-    gone = amounts.reclaimed or amounts.expired
-    assert amounts.unlocked + amounts.locked == amount
-    accounted = amounts.claimed + amounts.claimable + amounts.reclaimed + amounts.expired
-    assert accounted == amount if gone else accounted + amounts.locked == amount
+    assert {name: getattr(amounts, name) for name in FATES} == {name: fates[name] for name in FATES}
+
+
+@given(arrangements(most=2**256 - 1), _instants)
+def test_claimed_claimable_locked_expired_and_reclaimed_add_up_to_the_amount(one: Arrangement, at: datetime) -> None:
+    amounts = unlock_amounts(one, at)
+    parts = [getattr(amounts, name) for name in FATES]
+    assert sum(parts) == amounts.amount == one.amount
+    assert min(parts) >= 0
+    assert amounts.unlocked + amounts.time_locked == one.amount
 
 
 def test_totals_sum_each_amount() -> None:
@@ -171,10 +204,12 @@ def test_groups_sum_arrangements_but_count_each_members_stake_and_holding_once()
         claimed=300,
         claimable=350 + 0 + 850,
         unlocked=500 + 250 + 1000,
-        locked=500 + 250,
+        locked=500,
         reclaimed=500,
         expired=0,
     )
+    # What was reclaimed is still locked by its schedule, and what has expired was unlocked by its own.
+    assert (team.amounts.time_locked, investors.amounts.time_locked) == (500 + 250, 500)
     assert (team.staked, team.held) == (107, 4)
     assert (advisors.member_class, advisors.amounts, advisors.held) == (MemberClass.ADVISOR, UnlockAmounts(), 0)
     assert (investors.amounts.amount, investors.amounts.expired) == (1000, 850)

@@ -131,6 +131,16 @@ def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -
         assert validator.is_valid(value), text
 
 
+def test_one_of_two_alternative_parameters_has_an_example_and_neither_is_required() -> None:
+    one = Newest()
+    one.query = (params.POOL_INDEX, params.POOL_DURATION)
+    described: dict[str, Any] = document([("/api/v1/users/{address}/pool", one)])
+    _, index, duration = described["paths"]["/api/v1/users/{address}/pool"]["get"]["parameters"]
+    assert (index["required"], duration["required"]) == (False, False)
+    assert (index["example"], "example" in duration) == (0, False)
+    assert "curl 'http://127.0.0.1:8000/api/v1/users/0x1/pool?index=0'" in page(described)
+
+
 def test_a_list_has_a_count_and_an_object_has_none() -> None:
     market = {"name": "a", "sum": "1", "cap": None, "rate": "0.5", "extra": {"text": None, "value": None}}
     envelope: dict[str, object] = {"data": [market], "error": None, "status": 200, "status_text": "OK"}

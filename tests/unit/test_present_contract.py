@@ -19,7 +19,7 @@ from analytics_service.present.markets import (
     MERGED_MARKET,
 )
 from analytics_service.present.overview import OVERVIEW, SUPPLY
-from analytics_service.present.positions import USER_POSITION
+from analytics_service.present.positions import ASSET_COLLATERAL, ASSET_DEBT, MERGED_ASSET, USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.schema import components
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
@@ -46,6 +46,9 @@ ROOTS = (
     MULTI_SERIES,
     SWAP_TARGETS,
     USER_POSITION,
+    ASSET_COLLATERAL,
+    ASSET_DEBT,
+    MERGED_ASSET,
 )
 SCHEMAS: dict[str, Any] = components(ROOTS)
 
@@ -197,6 +200,15 @@ CONTRACT = {
     "UserBorrowTotals": Object("collaterals:[UserCollateral] debts:[UserDebt] debts_net_rate:MarketRate"),
     "UserCollateral": Object(CLAIM, text="principal shares", value="principal shares price"),
     "UserDebt": Object(f"{CLAIM} market_rate:MarketRate", text="principal shares", value="principal shares price"),
+    "UserAccountClaim": Object(
+        "index:number principal shares", text="principal shares", value="principal shares price"
+    ),
+    "UserAssetCollateral": Object(f"{INFO} accounts:[UserAccountClaim]"),
+    "UserAssetDebt": Object(f"{INFO} market_rate:MarketRate accounts:[UserAccountClaim]"),
+    "UserMergedMarket": Object(
+        f"{INFO} borrow_collateral:[UserAccountClaim] borrow_debt:[UserAccountClaim] lend:UserMergedLend?"
+    ),
+    "UserMergedLend": Object("receipt_amounts:ReceiptAmounts origin_equivalent:OriginEquivalent"),
     "AccountHealth": Object("base boost result", text="boost result base"),
     "UserLend": Object("asset_pools:[UserLendPool] net_rate:MarketRate"),
     "UserLendPool": Object(

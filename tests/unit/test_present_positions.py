@@ -1,12 +1,18 @@
 """A user position in responses, with the round numbers of the small protocol worked out by hand."""
 
+from dataclasses import replace
+
+from analytics_service.market.portfolio import Unlocks
+from analytics_service.market.unlocks import unlock_amounts, unlock_groups
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.shapes import Flags
-from tests.unit.rendering import EMPTY_PORTFOLIO, PORTFOLIO, rendered
+from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
+from tests.unit.rendering import EMPTY_USER, USER, rendered
+from tests.unit.small_protocol import AT, PTK, arrangement
 
 
 def test_a_borrow_account_and_one_without_debt() -> None:
-    account, free, _ = rendered(USER_POSITION, PORTFOLIO)["markets"]["borrow"]["accounts"]
+    account, free, _ = rendered(USER_POSITION, USER)["markets"]["borrow"]["accounts"]
     (collateral,) = account["collaterals"]
     assert (collateral["principal"], collateral["shares"]) == ("50000000", "40000000")
     assert collateral["extra"] == {
@@ -35,7 +41,7 @@ def test_a_borrow_account_and_one_without_debt() -> None:
 
 
 def test_lent_amounts_are_shown_in_receipt_tokens_and_in_the_asset() -> None:
-    _, pool = rendered(USER_POSITION, PORTFOLIO)["markets"]["lend"]["asset_pools"]
+    _, pool = rendered(USER_POSITION, USER)["markets"]["lend"]["asset_pools"]
     assert pool["receipt_amounts"]["total"] == "15000000"
     assert pool["receipt_amounts"]["extra"] == {
         "text": {"held": "10.00 rUSDT", "collateralized": "5.00 rUSDT", "total": "15.00 rUSDT"},
@@ -56,7 +62,7 @@ def test_lent_amounts_are_shown_in_receipt_tokens_and_in_the_asset() -> None:
 
 
 def test_wallet_balances_of_known_and_unknown_assets() -> None:
-    wallets = rendered(USER_POSITION, PORTFOLIO)["wallets"]
+    wallets = rendered(USER_POSITION, USER)["wallets"]
     known, unknown = (balance["values"] for balance in wallets["balances"])
     assert (known["kind"], known["amount"], known["amount_scaled"]) == ("known", "1234500000", "1234.5")
     assert known["extra"]["text"] == {"amount": "1,234.50 USDT"}
@@ -66,12 +72,12 @@ def test_wallet_balances_of_known_and_unknown_assets() -> None:
 
 
 def test_the_value_of_a_wallet_is_null_unless_values_are_requested() -> None:
-    wallets = rendered(USER_POSITION, PORTFOLIO, Flags(text=True))["wallets"]
+    wallets = rendered(USER_POSITION, USER, Flags(text=True))["wallets"]
     assert (wallets["total_value"], wallets["extra"]["text"]) == (None, {"total_value": "N/A"})
 
 
 def test_staking() -> None:
-    staking = rendered(USER_POSITION, PORTFOLIO)["ptoken"]["staking"]
+    staking = rendered(USER_POSITION, USER)["ptoken"]["staking"]
     (pool,) = staking["pools"]
     (stake,) = pool["contents"]
     assert (pool["common"]["index"], pool["amount_sum"]) == (1, "100000000")
@@ -88,7 +94,7 @@ def test_staking() -> None:
 
 
 def test_linear_and_lump_sum_arrangements() -> None:
-    linear, lump = rendered(USER_POSITION, PORTFOLIO)["ptoken"]["unlocks"]["arrangements"]
+    linear, lump = rendered(USER_POSITION, USER)["ptoken"]["unlocks"]["arrangements"]
     assert linear["schedule"] == {
         "kind": "linear",
         "duration": 31_536_000,
@@ -108,8 +114,19 @@ def test_linear_and_lump_sum_arrangements() -> None:
     assert amounts["extra"]["value"]["amount"] == "420"
 
 
+def test_a_reclaimed_amount_is_no_longer_locked_for_its_address_but_is_in_its_group() -> None:
+    """A fifth of 1,000 PTK has unlocked when the rest is reclaimed."""
+    reclaimed = replace(arrangement(), reclaimed_at=AT)
+    found = Unlocks(PTK, (), unlock_amounts(reclaimed, AT), None)
+    own = rendered(USER_UNLOCKS, found)["totals"]
+    assert (own["locked"], own["reclaimed"]) == ("0", "800000000")
+    distribution = UnlocksDistribution(PTK, unlock_groups([reclaimed], AT))
+    team, *_ = rendered(UNLOCKS_DISTRIBUTION, distribution)["groups"]
+    assert (team["amount_locked"], team["amount_reclaimed"]) == ("800000000", "800000000")
+
+
 def test_an_empty_portfolio_has_empty_lists_and_zero_sums() -> None:
-    user = rendered(USER_POSITION, EMPTY_PORTFOLIO)
+    user = rendered(USER_POSITION, EMPTY_USER)
     totals = user["markets"]["borrow"]["totals"]
     assert (user["markets"]["borrow"]["accounts"], totals["collaterals"], totals["debts"]) == ([], [], [])
     assert totals["debts_net_rate"]["apr"] == "0"

@@ -32,7 +32,7 @@ from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Sh
 from analytics_service.present.status import ALIVE, READY, STATUS, Probe, SnapshotStatus, Status
 from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
-from tests.unit.rendering import ALL, EMPTY_PORTFOLIO, PORTFOLIO, rendered
+from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (
     ASSETS,
     AT,
@@ -86,8 +86,8 @@ SAMPLES: tuple[tuple[Node, Any], ...] = (
     (UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, EMPTY_GROUP))),
     (MARKET_STATE, LOANS),
     (Many(SWAP_TARGETS), {"uusdt": ("uorb", "uptk")}.items()),
-    (USER_POSITION, PORTFOLIO),
-    (USER_POSITION, EMPTY_PORTFOLIO),
+    (USER_POSITION, USER),
+    (USER_POSITION, EMPTY_USER),
     (ALIVE, Probe("up")),
     (READY, Probe("ready")),
     (STATUS, Status(AT, True, True, (SnapshotStatus("prices", None, None, False),))),

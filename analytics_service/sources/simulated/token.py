@@ -140,4 +140,4 @@ def _kept(seed: str, second: int) -> Iterator[int]:
     """The amount of each arrangement that is locked or not claimed yet."""
     for one in arrangements(seed, second):
         amounts = unlock_amounts(one, instant(second))
-        yield one.amount - amounts.claimed - amounts.reclaimed - amounts.expired
+        yield amounts.claimable + amounts.locked

@@ -1,0 +1,261 @@
+"""Paths below an address: slices of the user object, lookups, and the snapshots that each path depends on."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+from urllib.parse import urlencode
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.errors import NoSnapshot
+from analytics_service.resources.snapshots import Shared
+from analytics_service.resources.users import PARTS, Part, UserPart
+from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, UNHEALTHY_ADDRESS
+from analytics_service.sources.simulated.terms import ID_OF
+from analytics_service.state.heads import Heads, Known
+from analytics_service.state.view import View
+from analytics_service.store.kept_positions import KeptPositions
+from tests.doubles import FreshHeads
+from tests.integration.conftest import Simulated
+
+Client = falcon.testing.TestClient
+Json = Any
+FLAGS = ("with_text", "with_value", "with_percent")
+OTHERS = 3
+
+
+@pytest.fixture(scope="module")
+def client(simulated: Simulated) -> Client:
+    heads = Heads(simulated.store, every=None)
+    heads.look()
+    return falcon.testing.TestClient(create_app(simulated.settings, simulated.store, heads=heads))
+
+
+@pytest.fixture(scope="module")
+def addresses(simulated: Simulated) -> list[str]:
+    """Those with a name, one without a position, and those of others who have the most kinds of items."""
+    rows = simulated.rows(
+        "SELECT address, uniqExact(kind) AS kinds FROM position FINAL WHERE NOT closed "
+        f"GROUP BY address ORDER BY kinds DESC, address LIMIT {OTHERS}"
+    )
+    named = [RICH_ADDRESS, UNHEALTHY_ADDRESS, EMPTY_ADDRESS]
+    return list(dict.fromkeys([*named, *(row["address"] for row in rows)]))
+
+
+def get(client: Client, address: str, path: str, status: int = 200, **query: object) -> Json:
+    answer = client.simulate_get(f"/api/v1/users/{address}/{path}", query_string=urlencode(query))
+    assert answer.status_code == status, (path, query, answer.text)
+    return answer.json
+
+
+def fault(client: Client, path: str, status: int, address: str = RICH_ADDRESS, **query: object) -> tuple[str, str]:
+    """The kind and the message of an error."""
+    error = get(client, address, path, status, **query)["error"]
+    return error["kind"], error["message"]
+
+
+def slices(user: Json) -> Iterator[tuple[str, dict[str, object], Json]]:
+    """Every path below an address with its parameters and its data, taken from the user object."""
+    markets, staking, wallets = user["markets"], user["ptoken"]["staking"], user["wallets"]
+    yield "user", {}, user
+    yield "markets", {}, markets
+    yield "markets/lend", {}, markets["lend"]
+    for pool in markets["lend"]["asset_pools"]:
+        yield "markets/lend/lookup", {"asset_id": id_of(pool)}, pool
+    yield "markets/borrow", {}, markets["borrow"]
+    for side in ("collaterals", "debts"):
+        yield f"markets/borrow/sum/{side}", {}, markets["borrow"]["totals"][side]
+    for account in markets["borrow"]["accounts"]:
+        path = f"markets/borrow/accounts/{account['index']}"
+        yield path, {}, account
+        for part in ("collaterals", "debts", "health"):
+            yield f"{path}/{part}", {}, account[part]
+    yield from by_asset(markets)
+    yield "ptoken/unlocks", {}, user["ptoken"]["unlocks"]
+    yield "ptoken/staking", {}, staking
+    yield "ptoken/staking/pools", {}, staking["pools"]
+    for pool in staking["pools"]:
+        yield "ptoken/staking/pools/lookup", {"index": pool["common"]["index"]}, pool
+        yield "ptoken/staking/pools/lookup", {"duration": pool["common"]["duration"]}, pool
+    yield "ptoken/staking/unstaking", {}, staking["unbonding"]
+    yield "wallet/balances", {}, wallets
+    for balance in wallets["balances"]:
+        yield "wallet/balance", {"asset_id": balance["asset"]["id"]}, balance
+
+
+def by_asset(markets: Json) -> Iterator[tuple[str, dict[str, object], Json]]:
+    """The merged paths and lookups of collateral and debt, put together from accounts and lent assets."""
+    accounts, lent = markets["borrow"]["accounts"], {id_of(one): one for one in markets["lend"]["asset_pools"]}
+    held = {side: [(account["index"], item) for account in accounts for item in account[side]] for side in SIDES}
+    items = [item for side in SIDES for _, item in held[side]] + list(lent.values())
+    infos = {id_of(item): item["asset_info"] for item in items}
+    merged = []
+    for asset_id in sorted(infos):
+        of = {
+            side: [
+                {"index": index, **{name: item[name] for name in ("principal", "shares", "extra")}}
+                for index, item in held[side]
+                if id_of(item) == asset_id
+            ]
+            for side in SIDES
+        }
+        info = {"asset_info": infos[asset_id]}
+        lend = {name: lent[asset_id][name] for name in LENT} if asset_id in lent else None
+        merged.append({**info, "borrow_collateral": of["collaterals"], "borrow_debt": of["debts"], "lend": lend})
+        named: dict[str, object] = {"asset_id": asset_id}
+        yield "markets/merged/lookup", named, merged[-1]
+        if of["collaterals"]:
+            yield "markets/borrow/lookup/collateral", named, {**info, "accounts": of["collaterals"]}
+        if of["debts"]:
+            rate = next(item["market_rate"] for _, item in held["debts"] if id_of(item) == asset_id)
+            yield "markets/borrow/lookup/debt", named, {**info, "market_rate": rate, "accounts": of["debts"]}
+    yield "markets/merged", {}, merged
+
+
+SIDES = ("collaterals", "debts")
+LENT = ("receipt_amounts", "origin_equivalent")
+
+
+def id_of(item: Json) -> str:
+    found: str = item["asset_info"]["asset"]["id"]
+    return found
+
+
+@pytest.mark.parametrize("on", [*product((False, True), repeat=3)], ids=str)
+def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
+    client: Client, addresses: list[str], on: tuple[bool, ...]
+) -> None:
+    """Only unlocks have fractions, so only the paths that show them take with_percent."""
+    flags = {flag: "true" for flag, is_on in zip(FLAGS, on, strict=True) if is_on}
+    with_percent = {part.path for part in PARTS if FLAGS[2] in {param.name for param in part.variants}}
+    assert with_percent == {"user", "ptoken/unlocks"}
+    seen = set()
+    for address in addresses:
+        for path, named, expected in slices(get(client, address, "user", **flags)["data"]):
+            chosen = {name: value for name, value in flags.items() if name != FLAGS[2] or path in with_percent}
+            answer = get(client, address, path, **named, **chosen)
+            assert answer["data"] == expected, (address, path, named)
+            assert answer.get("count") == (len(expected) if isinstance(expected, list) else None)
+            seen.add("/".join("{index}" if segment.isdecimal() else segment for segment in path.split("/")))
+    assert seen == {part.path for part in PARTS}
+
+
+def test_the_amounts_of_every_unlock_arrangement_add_up(client: Client, simulated: Simulated) -> None:
+    """One of them has expired, and one was reclaimed (rule 6.3)."""
+    states = set()
+    for row in simulated.rows("SELECT DISTINCT address FROM unlock_arrangement FINAL"):
+        unlocks = get(client, row["address"], "ptoken/unlocks")["data"]
+        for amounts in (unlocks["totals"], *(one["amounts"] for one in unlocks["arrangements"])):
+            parts = {name: int(amounts[name]) for name in ("claimed", "claimable", "locked", "expired", "reclaimed")}
+            assert sum(parts.values()) == int(amounts["amount"])
+            states |= {name for name, amount in parts.items() if amount}
+    assert states == {"claimed", "claimable", "locked", "expired", "reclaimed"}
+
+
+def test_an_address_without_a_position_has_empty_lists_and_zero_sums(client: Client) -> None:
+    def data(path: str) -> Json:
+        return get(client, EMPTY_ADDRESS, path)["data"]
+
+    assert data("markets/merged") == data("markets/borrow/sum/debts") == data("ptoken/staking/pools") == []
+    assert (data("markets/lend")["asset_pools"], data("markets/lend")["net_rate"]["apr"]) == ([], "0")
+    assert (data("ptoken/staking")["bonding_sum"], data("ptoken/staking/unstaking")["amount_sum"]) == ("0", "0")
+    assert (data("wallet/balances")["balances"], data("ptoken/unlocks")["arrangements"]) == ([], [])
+    assert fault(client, "markets/borrow/accounts/0/health", 404, EMPTY_ADDRESS)[0] == "entity_not_found"
+
+
+@pytest.mark.parametrize("below", ["", "/collaterals", "/debts", "/health"])
+@pytest.mark.parametrize(
+    ("index", "status", "kind"),
+    [
+        ("4", 404, "entity_not_found"),
+        ("4294967295", 404, "entity_not_found"),
+        ("4294967296", 400, "path_parameter_invalid"),
+        ("9" * 30, 400, "path_parameter_invalid"),
+        ("-1", 400, "path_parameter_invalid"),
+        ("1.0", 400, "path_parameter_invalid"),
+        ("%20", 400, "path_parameter_invalid"),
+        ("first", 400, "path_parameter_invalid"),
+    ],
+)
+def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_refused(
+    client: Client, below: str, index: str, status: int, kind: str
+) -> None:
+    """The rich address has accounts 0 to 3."""
+    found, message = fault(client, f"markets/borrow/accounts/{index}{below}", status)
+    assert (found, "index" in message) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "held", "lacking"),
+    [
+        ("markets/lend/lookup", "HEL", "BTC"),
+        ("markets/merged/lookup", "BTC", "stORB"),
+        ("markets/borrow/lookup/collateral", "stHEL", "USDT"),
+        ("markets/borrow/lookup/debt", "USDT", "stHEL"),
+        ("wallet/balance", "stORB", "BTC"),
+    ],
+)
+def test_a_lookup_finds_only_what_the_address_has_there(client: Client, path: str, held: str, lacking: str) -> None:
+    """An asset that the service knows but the address lacks is treated like one that nobody knows."""
+    assert get(client, RICH_ADDRESS, path, asset_id=ID_OF[held])["data"] is not None
+    for asset_id in (ID_OF[lacking], "native;nothing"):
+        kind, message = fault(client, path, 404, asset_id=asset_id)
+        assert (kind, asset_id in message) == ("entity_not_found", True)
+    assert fault(client, path, 400, asset_id="BTC")[0] == "query_parameter_invalid"
+    assert fault(client, path, 400)[0] == "query_parameter_missing"
+
+
+def test_a_balance_of_an_asset_that_the_service_does_not_know_is_found(client: Client) -> None:
+    balance = get(client, RICH_ADDRESS, "wallet/balance", asset_id="native;umystery")["data"]
+    assert balance["values"] == {"kind": "unknown", "amount": "123456789"}
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "kind", "named"),
+    [
+        ("", 400, "query_parameter_missing", "index or duration"),
+        ("index=", 400, "query_parameter_missing", "index or duration"),
+        ("duration=&index=", 400, "query_parameter_missing", "index or duration"),
+        ("index=0&duration=1209600", 400, "query_parameter_invalid", "Only one of index and duration"),
+        ("index=x", 400, "query_parameter_invalid", "index"),
+        ("duration=14d", 400, "query_parameter_invalid", "duration"),
+        ("duration=1&duration=2", 400, "query_parameter_invalid", "2 times"),
+        ("asset_id=1", 400, "query_parameter_unknown", "asset_id"),
+        ("index=77", 404, "entity_not_found", "index: '77'"),
+        ("duration=77", 404, "entity_not_found", "duration: '77'"),
+    ],
+)
+def test_a_staking_pool_is_looked_up_by_index_or_duration(
+    client: Client, query: str, status: int, kind: str, named: str
+) -> None:
+    answer = client.simulate_get(f"/api/v1/users/{RICH_ADDRESS}/ptoken/staking/pools/lookup", query_string=query)
+    assert (answer.status_code, answer.json["error"]["kind"]) == (status, kind)
+    assert named in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.path)
+def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: Part) -> None:
+    """With the others gone it is made all the same; without one of its own it is not."""
+    heads = FreshHeads(simulated.store).known().heads
+    given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"]}
+    resource = UserPart(shared_with_nobody(), part)
+
+    def body(families: set[str]) -> bytes:
+        known = Known({family: head for family, head in heads.items() if family in families})
+        view = View(simulated.store, known, KeptPositions(simulated.store))
+        return resource.body(view, given | dict.fromkeys(FLAGS, True))
+
+    # Assets are described with the prices.
+    needed = {*part.families, "prices"}
+    assert body(needed)
+    for family in needed:
+        with pytest.raises(NoSnapshot, match=family):
+            body(needed - {family})
+
+
+def shared_with_nobody() -> Shared:
+    """A body needs nothing that paths share."""
+    nothing: Any = None
+    return Shared(nothing, nothing, nothing)
