@@ -71,7 +71,7 @@ COLLATERAL_STATE = Shape(
     "BorrowCollateralState",
     "Collateral posted in an asset.",
     (
-        Field("balance", AMOUNT.bare, "Amount posted."),
+        Field("balance", AMOUNT, "Amount posted."),
         Field("collateral_sum", AMOUNT, "Total actively collateralized amount.", source="balance"),
     ),
 )

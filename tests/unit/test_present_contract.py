@@ -96,7 +96,9 @@ CONTRACT = {
         text="allowable_ltv collateral_cap liquidation_ltv max_discount min_discount",
         value="collateral_cap price",
     ),
-    "BorrowCollateralState": Object("balance collateral_sum", text="collateral_sum", value="collateral_sum price"),
+    "BorrowCollateralState": Object(
+        "balance collateral_sum", text="balance collateral_sum", value="balance collateral_sum price"
+    ),
     "NewerBorrowCollateralState": Object("shares balance", text="shares balance", value="shares balance price"),
     "BorrowCollateralMarket": Object(f"{INFO} config:BorrowCollateralConfig state:BorrowCollateralState"),
     "NewerBorrowCollateralMarket": Object(f"{INFO} config:BorrowCollateralConfig state:NewerBorrowCollateralState"),

@@ -185,6 +185,18 @@ def test_an_asset_without_a_price_has_null_values() -> None:
     }
 
 
+def test_the_variants_of_a_collateral_state_cover_its_balance_too() -> None:
+    """500 ORB at 8 USD."""
+    extra = rendered(COLLATERAL_MARKET, ORB_MARKET)["state"]["extra"]
+    assert extra["text"] == {"balance": "500.000 ORB", "collateral_sum": "500.000 ORB"}
+    assert extra["value"] == {
+        "balance": "4000",
+        "collateral_sum": "4000",
+        "price": "8",
+        "extra": {"text": {"balance": "$4,000.00", "collateral_sum": "$4,000.00", "price": "$8.00"}},
+    }
+
+
 def test_both_shapes_show_the_same_amounts_under_their_own_names() -> None:
     markets = list(MARKETS.values())
     newer = rendered(OVERVIEW, Overview(markets, MARKET_SUPPLY, CONFIG), Flags())
@@ -325,7 +337,7 @@ def test_huge_and_tiny_amounts_stay_exact() -> None:
     assert state["extra"]["value"]["principal_sum"] == "333333333333333333"
     assert state["extra"]["value"]["extra"]["text"]["principal_sum"] == "$333,333,333,333,333,333.00"
     state = rendered(LEND_MARKET, tiny, prices=prices)["state"]
-    assert state["extra"]["text"]["principal_sum"] == "0.0000 HEL"
+    assert state["extra"]["text"]["principal_sum"] == "<0.0001 HEL"
     # 10^-18 * 0.33 rounds to 0 at 18 decimals.
     assert state["extra"]["value"]["principal_sum"] == "0"
 
