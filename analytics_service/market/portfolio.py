@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from operator import attrgetter
 from typing import Literal
 
 from analytics_service.market.assets import Asset
@@ -11,11 +12,11 @@ from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Balance, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
-from analytics_service.market.rates import MarketRate, net_rate
+from analytics_service.market.rates import MarketRate, NetRate, net_rate
 from analytics_service.market.shares import Claim, claim_totals, collateral_claims, debt_claims
 from analytics_service.market.staking import health_weighted_value
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
-from analytics_service.market.values import ZERO, origin_equivalent, total, usd_value
+from analytics_service.market.values import ZERO, exact_value, origin_equivalent, rounded, total
 
 _NO_RATE = MarketRate(ZERO)
 
@@ -34,9 +35,13 @@ class MarketContext:
     ptoken: Ptoken
 
     def value(self, amount: int, asset_id: str) -> Decimal:
-        """USD value of an amount in denom units."""
+        """USD value of an amount in denom units (rule 4.2)."""
+        return rounded(self.exact_value(amount, asset_id))
+
+    def exact_value(self, amount: int, asset_id: str) -> Decimal:
+        """The same value before it is rounded."""
         asset, price = self.assets.get(asset_id), self.prices.get(asset_id)
-        return ZERO if asset is None or price is None else usd_value(amount, asset.decimals_denom, price)
+        return ZERO if asset is None or price is None else exact_value(amount, asset.decimals_denom, price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +56,11 @@ class Debt:
 
 @dataclass(frozen=True, slots=True)
 class BorrowTotals:
-    """Collaterals and debts, and the mean rate of the debts, weighted by value."""
+    """Collaterals and debts, and the mean rate of the debts, weighted by value (rule 6.5)."""
 
     collaterals: tuple[Claim, ...]
     debts: tuple[Debt, ...]
-    debts_net_rate: MarketRate
+    debts_net_rate: NetRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +152,7 @@ class Portfolio:
     accounts: tuple[BorrowAccount, ...]
     totals: BorrowTotals
     lends: tuple[LendPool, ...]
-    lend_net_rate: MarketRate
+    lend_net_rate: NetRate
     wallet: tuple[WalletBalance, ...]
     wallet_value: Decimal
     staking: Staking
@@ -166,7 +171,7 @@ def portfolio(
         totals=_totals_over(accounts, context),
         lends=lends,
         lend_net_rate=net_rate(
-            (context.value(lend.origin_equivalent.total, lend.asset_id), lend.market_rate.apr) for lend in lends
+            (context.value(lend.origin_equivalent.total, lend.asset_id), lend.market_rate) for lend in lends
         ),
         wallet=wallet,
         wallet_value=total(context.value(balance.amount, balance.asset_id) for balance in wallet),
@@ -199,10 +204,10 @@ def _health(index: int, totals: BorrowTotals, stakes: tuple[Stake, ...], context
     pools = {pool.index: pool for pool in ptoken.pools}
     return account_health(
         [
-            (context.value(claim.principal, claim.asset_id), _liquidation_ltv(claim, context))
+            (context.exact_value(claim.principal, claim.asset_id), _liquidation_ltv(claim, context))
             for claim in totals.collaterals
         ],
-        total(context.value(debt.principal, debt.asset_id) for debt in totals.debts),
+        total(context.exact_value(debt.principal, debt.asset_id) for debt in totals.debts),
         health_weighted_value(stakes, index, pools, decimals, price),
         context.config,
     )
@@ -218,7 +223,7 @@ def _borrow_totals(collaterals: tuple[Claim, ...], claims: Iterable[Claim], cont
         Debt(claim.asset_id, claim.principal, claim.shares, _debt_rate(context.markets.get(claim.asset_id)))
         for claim in claims
     )
-    net = net_rate((context.value(debt.principal, debt.asset_id), debt.market_rate.apr) for debt in debts)
+    net = net_rate((context.value(debt.principal, debt.asset_id), debt.market_rate) for debt in debts)
     return BorrowTotals(collaterals, debts, net)
 
 
@@ -247,14 +252,14 @@ def _wallet_balance(balance: Balance, context: MarketContext) -> WalletBalance:
 
 
 def _staking(position: Position, ptoken: Ptoken) -> Staking:
-    """The address's staking. Pools in which it has no stake are left out."""
+    """The address's staking, what unlocks first in front. Pools in which it has no stake are left out."""
     pools = (_staked_pool(pool, position.stakes) for pool in ptoken.pools)
     return Staking(
         asset_id=ptoken.asset_id,
         bonding_sum=sum(stake.amount for stake in position.stakes),
         pools=tuple(pool for pool in pools if pool.contents),
         unbonding_sum=sum(unbonding.amount for unbonding in position.unbondings),
-        unbondings=position.unbondings,
+        unbondings=tuple(sorted(position.unbondings, key=attrgetter("unlock_at", "amount"))),
         unclaimed=position.unclaimed,
         claimable_rewards=position.claimable_rewards,
         claimable_unbonding=position.claimable_unbonding,

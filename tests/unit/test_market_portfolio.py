@@ -11,17 +11,29 @@ from analytics_service.market.portfolio import (
     WalletBalance,
     portfolio,
 )
-from analytics_service.market.positions import Account, Holding, Position, Stake
-from analytics_service.market.rates import MarketRate
+from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
+from analytics_service.market.rates import MarketRate, NetRate, apy
 from analytics_service.market.shares import Claim
 from analytics_service.market.unlocks import UnlockAmounts
-from tests.unit.small_protocol import AT, CONTEXT, HEL, ORB, POSITION, PTK, USDT, arrangement
+from tests.unit.small_protocol import (
+    AT,
+    CONTEXT,
+    HEL,
+    HEL_MARKET,
+    ORB,
+    ORB_MARKET,
+    POSITION,
+    PTK,
+    USDT,
+    arrangement,
+)
 
 D = Decimal
 
 PORTFOLIO = portfolio(POSITION, [arrangement()], CONTEXT, AT)
 # 100 of 800 million shares of 880 USDT; 0.03 * 10^18 of 20 * 10^18 shares of 30 HEL.
 USDT_DEBT = Debt(USDT, 110_000_000, 100_000_000, MarketRate(D("0.1")))
+TEN = apy(D("0.1"))
 HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, MarketRate(D("0.3")))
 
 
@@ -30,14 +42,18 @@ def test_shares_represent_their_part_of_the_balance() -> None:
     # 40 of 400 million shares of 500 ORB.
     assert totals.collaterals == (Claim(ORB, 50_000_000, 40_000_000),)
     assert totals.debts == (USDT_DEBT,)
-    assert totals.debts_net_rate == MarketRate(D("0.1"))
+    assert totals.debts_net_rate == NetRate(D("0.1"), TEN)
 
 
 def test_the_net_rate_of_debts_is_weighted_by_the_value_of_what_is_owed() -> None:
-    """110 USD at 10 % and 90 USD at 30 % cost 11 + 27 = 38 USD a year on 200. Weighted by shares it would be 0.175."""
+    """110 USD at 10 % and 90 USD at 30 % cost 11 + 27 = 38 USD a year on 200. Weighted by shares it would be 0.175.
+
+    Compounded they cost 110 * 0.1051709 + 90 * 0.3498588 = 43.0561 USD. The APY of 19 % would be 0.2092.
+    """
     totals = PORTFOLIO.accounts[2].totals
     assert totals.debts == (HEL_DEBT, USDT_DEBT)
-    assert totals.debts_net_rate == MarketRate(D("0.19"))
+    assert totals.debts_net_rate.apr == D("0.19")
+    assert abs(totals.debts_net_rate.apy - D("0.2152805")) < D("1e-7")
 
 
 def test_totals_sum_claims_and_debts_by_asset_over_all_accounts() -> None:
@@ -45,7 +61,7 @@ def test_totals_sum_claims_and_debts_by_asset_over_all_accounts() -> None:
     totals = PORTFOLIO.totals
     assert totals.collaterals == (Claim(ORB, 70_000_000, 56_000_000),)
     assert totals.debts == (HEL_DEBT, Debt(USDT, 220_000_000, 200_000_000, MarketRate(D("0.1"))))
-    assert totals.debts_net_rate == MarketRate(D("0.158064516129032258"))
+    assert totals.debts_net_rate.apr == D("0.158064516129032258")
 
 
 def test_health_is_secured_value_over_debt_plus_a_boost_for_staking() -> None:
@@ -55,6 +71,19 @@ def test_health_is_secured_value_over_debt_plus_a_boost_for_staking() -> None:
     # 100 PTK at 0.42 USD count double: 84 of the 200 USD (half the collateral) that earn the full boost of 0.2.
     assert health.boost == D("0.084")
     assert health.result == D("2.811272727272727273")
+
+
+def test_health_divides_values_that_are_not_rounded() -> None:
+    """A token of 18 decimals at 0.7 USD: 7 units secure 3.675E-18 USD at 75 %, and 3 units are a debt of 2.1E-18 USD.
+
+    That is 1.75. Rounded to 18 decimals the values would be 5E-18 USD, which secures 3.75E-18, and 2E-18: 1.875.
+    """
+    dust = replace(HEL_MARKET, collateral=ORB_MARKET.collateral)
+    context = replace(CONTEXT, markets={HEL: dust}, prices={HEL: D("0.7")})
+    # 6 shares of collateral represent 7.5 units, rounded down, and 2 of debt represent 3.
+    accounts = (Account(0, (Holding(HEL, 6),), (Holding(HEL, 2),)),)
+    health = portfolio(Position("a", accounts), [], context, AT).accounts[0].health
+    assert (health.base, health.boost, health.result) == (D("1.75"), D(0), D("1.75"))
 
 
 def test_health_counts_all_debts_of_the_account() -> None:
@@ -86,14 +115,15 @@ def test_the_net_rate_of_lends_is_weighted_by_the_value_of_the_lent_assets() -> 
 
     Receipts counted as if they were the asset would weigh 15 and 16.80 USD: 0.034.
     """
-    assert PORTFOLIO.lend_net_rate == MarketRate(D("0.029"))
+    assert PORTFOLIO.lend_net_rate.apr == D("0.029")
 
 
 def test_an_asset_without_a_price_does_not_count_in_a_net_rate() -> None:
     unpriced = {asset_id: price for asset_id, price in CONTEXT.prices.items() if asset_id != HEL}
     context = replace(CONTEXT, prices=unpriced)
     found = portfolio(POSITION, [], context, AT)
-    assert (found.lend_net_rate, found.totals.debts_net_rate) == (MarketRate(D("0.05")), MarketRate(D("0.1")))
+    assert found.lend_net_rate == NetRate(D("0.05"), apy(D("0.05")))
+    assert found.totals.debts_net_rate == NetRate(D("0.1"), TEN)
 
 
 def test_a_wallet_is_worth_the_balances_of_known_assets() -> None:
@@ -108,6 +138,12 @@ def test_staking_lists_only_pools_with_a_stake() -> None:
     staking = PORTFOLIO.staking
     assert (staking.asset_id, staking.bonding_sum, staking.unbonding_sum) == (PTK, 100_000_000, 2_000_000)
     assert [(pool.pool.index, pool.amount_sum) for pool in staking.pools] == [(1, 100_000_000)]
+
+
+def test_unbondings_are_in_the_order_in_which_they_unlock() -> None:
+    last, first, second = (Unbonding(n, AT + timedelta(days=days)) for n, days in ((1, 9), (7, 1), (8, 1)))
+    found = portfolio(replace(POSITION, unbondings=(last, second, first)), [], CONTEXT, AT)
+    assert found.staking.unbondings == (first, second, last)
 
 
 def test_unlock_amounts_are_those_at_the_given_instant() -> None:
@@ -132,6 +168,6 @@ def test_the_last_claim_is_the_latest_over_all_arrangements() -> None:
 def test_an_address_without_a_position_has_an_empty_portfolio() -> None:
     empty = portfolio(Position("a"), [], CONTEXT, datetime(2026, 1, 1, tzinfo=UTC))
     assert (empty.accounts, empty.lends, empty.wallet, empty.wallet_value) == ((), (), (), D(0))
-    assert empty.totals == BorrowTotals((), (), MarketRate(D(0)))
+    assert empty.totals == BorrowTotals((), (), NetRate(D(0), D(0)))
     assert (empty.staking.pools, empty.staking.bonding_sum) == ((), 0)
     assert (empty.unlocks.arrangements, empty.unlocks.totals) == ((), UnlockAmounts())
