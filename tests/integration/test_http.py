@@ -271,6 +271,41 @@ def test_an_unknown_path_is_a_404_that_names_it(client: Client, path: str) -> No
     assert path in expect_error(client.simulate_get(path), 404, "path_unknown", "client")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//api/v1/assets",
+        "/api/v1//assets",
+        "/api/v1/assets//",
+        "/api/v1/users//user",
+        "/api%2Fv1/assets",
+        "/api/v1%2fassets",
+        "/api/v1/assets%2F",
+        f"/api/v1/users%2F{RICH_ADDRESS}/user",
+        f"/api/v1/users/{RICH_ADDRESS}%2Fuser",
+        f"/api/v1/users/{RICH_ADDRESS}%2F/user",
+        "/api/v1/markets/lend%2Flookup",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_path_with_double_or_percent_encoded_slashes_is_unknown(protocol: Client, path: str, method: str) -> None:
+    answer = protocol.simulate_request(method, path)
+    assert answer.status_code == 404
+    if method != "HEAD":
+        assert path in expect_error(answer, 404, "path_unknown", "client")
+
+
+def test_slashes_of_a_query_and_of_a_scheme_are_not_those_of_the_path(protocol: Client) -> None:
+    """A proxy may send the whole URL as the target; a denom may have slashes."""
+    for prefix in ("", "http://localhost:8080"):
+        extras = {"RAW_URI": f"{prefix}/api/v1/swap/routes?source_denom=ibc//%2Fa"}
+        query = f"{CONTRACT}&source_denom=ibc//%2Fa"
+        answer = protocol.simulate_get("/api/v1/swap/routes", query_string=query, extras=extras)
+        expect_error(answer, 404, "entity_not_found", "user")
+    doubled = {"RAW_URI": "http://localhost:8080/api//v1/assets"}
+    expect_error(protocol.simulate_get("/api/v1/assets", extras=doubled), 404, "path_unknown", "client")
+
+
 @pytest.mark.parametrize("path", JSON_ROUTES)
 @pytest.mark.parametrize("accept", ["text/xml", "text/html, image/*", "application/json;q=0"])
 def test_an_accept_header_that_rules_out_json_is_refused(protocol: Client, path: str, accept: str) -> None:
@@ -278,7 +313,21 @@ def test_an_accept_header_that_rules_out_json_is_refused(protocol: Client, path:
     assert accept in expect_error(answer, 406, "content_type_unsupported", "client")
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/*", "text/html, */*;q=0.1", "application/json"])
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "*/*",
+        "application/*",
+        "text/html, */*;q=0.1",
+        "application/json",
+        "Application/JSON",
+        "APPLICATION/*;Q=0.5",
+        "text/html,,application/json",
+        ", application/json ,",
+        "",
+        " , ,",
+    ],
+)
 def test_an_accept_header_that_includes_json_is_accepted(client: Client, accept: str) -> None:
     assert client.simulate_get("/api/v1/assets", headers={"Accept": accept}).status_code == 200
 
@@ -324,6 +373,12 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (HISTORY + "&offset=-1", ["offset='-1'"]),
         (HISTORY + "&tz=Mars/Olympus", ["tz='Mars/Olympus'", "IANA"]),
         (HISTORY + "&tz=../../etc/passwd", ["tz="]),
+        (HISTORY + "&tz=localtime", ["tz='localtime'", "IANA"]),
+        (HISTORY + "&tz=Factory", ["tz='Factory'", "IANA"]),
+        (HISTORY + "&tz=posixrules", ["tz='posixrules'", "IANA"]),
+        (HISTORY + "&tz=posix/Europe/London", ["tz='posix/Europe/London'", "IANA"]),
+        (HISTORY + "&tz=right/UTC", ["tz='right/UTC'", "IANA"]),
+        (HISTORY + "&tz=", ["tz=''", "IANA"]),
         (HISTORY + "&fill=zero", ["fill='zero'", "previous, none"]),
         (HISTORY + "&asset_ids=a", ["asset_ids='a'", "asset id"]),
         (HISTORY + "&asset_ids=token;a,,token;b", ["asset_ids="]),
@@ -354,6 +409,25 @@ def test_of_several_faults_unknown_is_reported_before_missing_before_invalid(cli
     answers = [client.simulate_get(path, query_string=q) for q in ("start=x&extra=1", "start=x", HISTORY + "&limit=x")]
     kinds = [answer.json["error"]["kind"] for answer in answers]
     assert kinds == ["query_parameter_unknown", "query_parameter_missing", "query_parameter_invalid"]
+
+
+def test_an_unknown_parameter_is_reported_before_a_malformed_address(protocol: Client) -> None:
+    answers = [protocol.simulate_get("/api/v1/users/x/user", query_string=q) for q in ("extra=1", "with_text=x")]
+    kinds = [answer.json["error"]["kind"] for answer in answers]
+    assert kinds == ["query_parameter_unknown", "path_parameter_invalid"]
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTES if ROUTES[path] == ASSET])
+@pytest.mark.parametrize("ids", ["native;uorb,native;uusdt", "a,b", "native%3Buorb%2Cnative%3Buusdt", "native;uorb,"])
+def test_a_lookup_takes_one_asset_id(protocol: Client, path: str, ids: str) -> None:
+    answer = protocol.simulate_get(path, query_string=f"asset_id={ids}")
+    assert "must be one asset id" in expect_error(answer, 400, "query_parameter_invalid", "client")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "US/Pacific", "EST5EDT", "UTC", "Etc/GMT+12"])
+def test_zones_and_links_of_the_iana_database_are_accepted(client: Client, zone: str) -> None:
+    query = f"{HISTORY}&tz={zone.replace('+', '%2B')}"
+    assert client.simulate_get("/api/v1/assets/price-history", query_string=query).status_code == 200
 
 
 @pytest.mark.parametrize(
