@@ -232,13 +232,16 @@ ASSET_IDS = Param(
     "asset ids separated by commas; all assets when omitted.",
     schema={"type": "string", "pattern": f"^{_ID}(,{_ID})*$"},
 )
-SHAPE = Param(
-    "shape",
-    one_of("newer", "older"),
-    "older answers lists without sums, under the names that single markets use.",
-    default="newer",
-    schema={"type": "string", "enum": ["newer", "older"]},
-)
+
+
+def _shape(default: str, help: str) -> Param:
+    schema = {"type": "string", "enum": ["newer", "older"]}
+    return Param("shape", one_of("newer", "older"), help, default=default, schema=schema)
+
+
+SHAPE = _shape("newer", "older answers lists without sums, under the names that single markets use.")
+LIST_SHAPE = _shape("older", "newer adds the markets' sums, and uses the names of the overview.")
+LOOKUP_SHAPE = _shape("older", "newer uses the names of the overview.")
 _ADDRESS_FORM = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
 ADDRESS = Param(
     "address",

@@ -31,6 +31,7 @@ NOON = Simulated.noon
 HISTORY = f"start={NOON - 86_400}&end={NOON}&period=h"
 ASSET = "asset_id=native;uorb"
 CONTRACT = f"contract_address={SWAP_CONTRACT}"
+NEWER = "shape=newer"
 ONE_SERIES = "/api/v1/analytics/market/history/loans-originated"
 USER = f"/api/v1/users/{RICH_ADDRESS}/user"
 # Every path with a valid query.
@@ -54,6 +55,7 @@ ROUTES = {
     "/api/v1/markets": "",
     "/api/v1/markets/config": "",
     "/api/v1/markets/supply": "",
+    "/api/v1/markets/tvl": "",
     "/api/v1/markets/lend": "",
     "/api/v1/markets/lend/lookup": ASSET,
     "/api/v1/markets/lend/rate-history": HISTORY,
@@ -552,6 +554,43 @@ def test_the_price_list(client: Client) -> None:
     bare = client.simulate_get("/api/v1/assets/prices").json
     assert [asset["price"]["extra"] for asset in bare["data"]] == [{"text": None}] * 2
     assert bare["data"][1]["price"]["price"] == "0"
+
+
+@pytest.mark.parametrize("kind", ["lend", "borrow/collaterals", "borrow/debts"])
+def test_lists_of_markets_have_two_shapes_and_are_older_by_default(protocol: Client, kind: str) -> None:
+    path = f"/api/v1/markets/{kind}"
+    default, older, newer = (protocol.simulate_get(path, query_string=q).json for q in ("", "shape=older", NEWER))
+    overview = protocol.simulate_get("/api/v1/markets").json["data"]
+    for part in kind.split("/"):
+        overview = overview[part]
+    assert default == older
+    assert default["count"] == len(default["data"]) == len(newer["data"]["contents"])
+    assert newer["data"] == overview
+    assert {*newer["data"]} == {"supply", "contents"}
+    assert "count" not in newer
+    assert "shape" in protocol.simulate_get(path, query_string="shape=new").json["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ["lend", "borrow/collaterals", "borrow/debts"])
+def test_lookups_of_markets_have_two_shapes_and_are_older_by_default(protocol: Client, kind: str) -> None:
+    path = f"/api/v1/markets/{kind}"
+    for shape in ("older", "newer"):
+        listed = protocol.simulate_get(path, query_string=f"shape={shape}").json["data"]
+        markets = listed if shape == "older" else listed["contents"]
+        (expected,) = (one for one in markets if one["asset_info"]["asset"]["id"] == "native;uorb")
+        found = protocol.simulate_get(f"{path}/lookup", query_string=f"{ASSET}&shape={shape}").json["data"]
+        assert found == expected
+        if shape == "older":
+            assert protocol.simulate_get(f"{path}/lookup", query_string=ASSET).json["data"] == expected
+
+
+def test_the_older_total_value_locked_is_that_of_the_supply(protocol: Client) -> None:
+    supply = protocol.simulate_get("/api/v1/markets/supply", query_string="with_text=true").json["data"]
+    tvl = protocol.simulate_get("/api/v1/markets/tvl", query_string="with_text=true").json["data"]
+    assert tvl["collateral_value"] == supply["borrow_collateral"]["non_receipt"]["balance"]
+    assert tvl["lend_value"] == supply["lend"]["principal"]
+    assert tvl["total_value"] == supply["tvl"]["tvl"]
+    assert tvl["extra"]["text"]["total_value"] == supply["tvl"]["extra"]["text"]["tvl"]
 
 
 def test_the_asset_list_is_the_price_list_without_prices(client: Client) -> None:

@@ -188,6 +188,7 @@ VARIED = {
     "/api/v1/markets": FLAGS[:2],
     "/api/v1/markets/config": FLAGS[:1],
     "/api/v1/markets/supply": FLAGS[:1],
+    "/api/v1/markets/tvl": FLAGS[:1],
     "/api/v1/markets/lend": FLAGS[:2],
     "/api/v1/markets/borrow": FLAGS[:2],
     "/api/v1/markets/borrow/debts": FLAGS[:2],
