@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
+from analytics_service.market.assets import as_stored
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.supply import Supply
 from analytics_service.present.markets import GLOBAL_CONFIG, MERGED_MARKET
@@ -140,10 +141,12 @@ class Tvl(Current):
 
 
 def _market(view: View, asset_id: str) -> Market:
-    if asset_id not in view.markets:
-        what = "an asset without a market" if asset_id in view.assets else "no asset"
+    (stored,) = as_stored([asset_id], view.markets)
+    if stored not in view.markets:
+        known = as_stored([asset_id], view.assets)[0] in view.assets
+        what = "an asset without a market" if known else "no asset"
         raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
-    return view.markets[asset_id]
+    return view.markets[stored]
 
 
 def _overview(view: View) -> Overview:

@@ -515,6 +515,33 @@ def test_series_are_in_the_requested_order_without_repeats_percent_encoded_or_no
         assert [series["asset"]["id"] for series in answer.json["data"]["series"]] == ["token;b", "token;a"]
 
 
+def test_ids_of_hex_tokens_are_found_in_any_case_and_shown_as_stored(settings: Settings, store: Store) -> None:
+    commit(store, {"token;0xAb": [(NOON, Decimal(1))], "token;b": [(NOON, Decimal(2))]})
+    client = client_of(settings, store)
+
+    def ids(query: str) -> list[str]:
+        answer = client.simulate_get("/api/v1/assets/price-history", query_string=f"{HISTORY}&asset_ids={query}")
+        return [series["asset"]["id"] for series in answer.json["data"]["series"]]
+
+    assert ids("token;0xaB") == ids("token;0XAB,token;0xab") == ["token;0xAb"]
+    assert ids("token;b,token;0xab") == ["token;b", "token;0xAb"]
+    unknown = client.simulate_get("/api/v1/assets/price-history", query_string=f"{HISTORY}&asset_ids=token;B")
+    assert "'token;B'" in expect_error(unknown, 404, "entity_not_found", "user")
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTES if ROUTES[path] == ASSET])
+def test_lookups_find_hex_tokens_in_any_case(protocol: Client, path: str) -> None:
+    listed = protocol.simulate_get(path.removesuffix("/lookup")).json["data"]
+    ids = [one["asset_info"]["asset"]["id"] for one in listed]
+    stored = next(one for one in ids if one.startswith("token;0x"))
+    as_written, upper = (
+        protocol.simulate_get(path, params={"asset_id": one}).json
+        for one in (stored, stored.upper().replace("TOKEN", "token"))
+    )
+    assert upper == as_written
+    assert upper["data"]["asset_info"]["asset"]["id"] == stored
+
+
 def test_the_zone_of_the_setting_is_the_default(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON, Decimal(1))]})
     path, query = "/api/v1/assets/price-history", f"start={NOON - 86_400}&end={NOON}&period=d"
