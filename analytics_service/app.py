@@ -15,7 +15,8 @@ from analytics_service.http.answers import Answers
 from analytics_service.http.middleware import CrossOrigin, Negotiation
 from analytics_service.http.openapi import document
 from analytics_service.http.resource import Resource
-from analytics_service.present.markets import COLLATERAL_MARKET, DEBT_MARKET, LEND_MARKET
+from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
+from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
 from analytics_service.resources import analytics, assets, docs, health, markets, metrics, ptoken, swaps, users
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
@@ -98,21 +99,22 @@ def _current(shared: Shared) -> Routes:
         ("/api/v1/markets", markets.Markets(shared)),
         ("/api/v1/markets/config", markets.Config(shared)),
         ("/api/v1/markets/supply", markets.MarketSupply(shared)),
-        ("/api/v1/markets/lend", markets.MarketList(shared, "lend", LEND_MARKET, "Every lend market.")),
-        ("/api/v1/markets/lend/lookup", markets.MarketLookup(shared, "lend", LEND_MARKET, "An asset's lend market.")),
+        ("/api/v1/markets/tvl", markets.Tvl(shared)),
+        ("/api/v1/markets/lend", markets.MarketList(shared, LEND_MARKETS, "Every lend market.")),
+        ("/api/v1/markets/lend/lookup", markets.MarketLookup(shared, "lend", LEND_LOOKUP, "An asset's lend market.")),
         ("/api/v1/markets/borrow", markets.Borrow(shared)),
         (
             "/api/v1/markets/borrow/collaterals",
-            markets.MarketList(shared, "collateral", COLLATERAL_MARKET, "Every collateral market."),
+            markets.MarketList(shared, COLLATERAL_MARKETS, "Every collateral market."),
         ),
         (
             "/api/v1/markets/borrow/collaterals/lookup",
-            markets.MarketLookup(shared, "collateral", COLLATERAL_MARKET, "An asset's collateral market."),
+            markets.MarketLookup(shared, "collateral", COLLATERAL_LOOKUP, "An asset's collateral market."),
         ),
-        ("/api/v1/markets/borrow/debts", markets.MarketList(shared, "debt", DEBT_MARKET, "Every debt market.")),
+        ("/api/v1/markets/borrow/debts", markets.MarketList(shared, DEBT_MARKETS, "Every debt market.")),
         (
             "/api/v1/markets/borrow/debts/lookup",
-            markets.MarketLookup(shared, "debt", DEBT_MARKET, "An asset's debt market."),
+            markets.MarketLookup(shared, "debt", DEBT_LOOKUP, "An asset's debt market."),
         ),
         ("/api/v1/markets/merged", markets.MergedList(shared)),
         ("/api/v1/markets/merged/lookup", markets.MergedLookup(shared)),

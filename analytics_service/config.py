@@ -4,11 +4,12 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
+from functools import cache
+from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 import platformdirs
 
@@ -47,12 +48,18 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 
 def zone(value: str) -> str:
-    """The name of an IANA time zone."""
-    try:
-        ZoneInfo(value)
-    except (KeyError, ValueError, OSError):
-        raise ValueError("must be an IANA time zone such as Europe/London") from None
+    """The name of a zone or link of the IANA database."""
+    if value not in _zones():
+        raise ValueError("must be the name of an IANA time zone, such as America/New_York")
     return value
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """The names are the same on every machine. The system's folder of zones has other files too, such as localtime."""
+    listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
+    # Factory is what a machine has before a zone is set.
+    return frozenset(listed.split()) - {"Factory"}
 
 
 def server_url(value: str) -> str:

@@ -17,6 +17,7 @@ from analytics_service.history.grid import Grid, Period, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
+from analytics_service.market.assets import as_stored
 from analytics_service.store.ledger import Head
 from analytics_service.store.loans import TOTAL
 
@@ -118,7 +119,7 @@ def _parts(
 
 def _chosen(query: Query, state: State) -> list[str]:
     listed: Mapping[str, object] = state.series
-    ids = [asset_id for asset_id in listed if asset_id != TOTAL] if query.ids is None else query.ids
+    ids = [one for one in listed if one != TOTAL] if query.ids is None else as_stored(query.ids, listed)
     for asset_id in ids:
         if asset_id not in listed:
             raise EntityNotFound(f"asset_ids: {asset_id[:100]!r} names no asset with this history.")

@@ -89,8 +89,10 @@ def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
 
 
 def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema]) -> str:
-    envelope = operation["responses"]["200"]["content"]["application/json"]["schema"]["properties"]
+    body = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    envelope = body["properties"]
     counted = ", with <code>count</code>" if "count" in envelope else ""
+    counted += " if it is a list" if counted and "count" not in body["required"] else ""
     return (
         f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
         f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"

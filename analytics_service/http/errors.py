@@ -47,13 +47,17 @@ CASES = {
     "query_parameter_unknown": Case(HTTPStatus.BAD_REQUEST, "client"),
     "entity_not_found": Case(HTTPStatus.NOT_FOUND, "user"),
     "content_type_unsupported": Case(HTTPStatus.NOT_ACCEPTABLE, "client"),
+    "request_malformed": Case(HTTPStatus.BAD_REQUEST, "client"),
+    "uri_too_long": Case(HTTPStatus.REQUEST_URI_TOO_LONG, "client"),
+    "headers_too_large": Case(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "client"),
     "unavailable": Case(HTTPStatus.SERVICE_UNAVAILABLE, "server"),
     "internal": Case(HTTPStatus.INTERNAL_SERVER_ERROR, "server"),
 }
 _MESSAGES = {
-    HTTPStatus.REQUEST_URI_TOO_LONG: "The request's path and query are too long; 8,190 bytes fit in its first line.",
-    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "The request's headers are too long.",
-    HTTPStatus.INTERNAL_SERVER_ERROR: "The service failed unexpectedly. The operator finds the reason in its log.",
+    "request_malformed": "The request is malformed: it must follow HTTP/1.1.",
+    "uri_too_long": "The request's path and query are too long; 8,190 bytes fit in its first line.",
+    "headers_too_large": "The request's headers are too long or too many.",
+    "internal": "The service failed unexpectedly. The operator finds the reason in its log.",
 }
 _UNAVAILABLE = "The service cannot read its store at the moment. Try again in a few seconds."
 
@@ -69,10 +73,10 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler((NoSnapshot, NotReady), _unavailable)
 
 
-def malformed(status: HTTPStatus, *, any_origin: bool) -> bytes:
+def malformed(kind: str, *, any_origin: bool) -> bytes:
     """The whole response, head included, to a request that the application never sees; the connection ends with it."""
-    kind = "internal" if status is HTTPStatus.INTERNAL_SERVER_ERROR else "query_parameter_invalid"
-    body = failure(status, kind, CASES[kind].scope, _MESSAGES.get(status, "The request is malformed."))
+    status = CASES[kind].status
+    body = failure(status, kind, CASES[kind].scope, _MESSAGES[kind])
     head = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {falcon.MEDIA_JSON}"]
     head += [f"Content-Length: {len(body)}", f"Cache-Control: {NO_STORE}", "Connection: close"]
     head += ["Access-Control-Allow-Origin: *"] if any_origin else []
@@ -117,11 +121,11 @@ def _from_falcon(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPE
         _answer(resp, "method_not_allowed", f"{req.method[:20]} is not allowed; GET, HEAD and OPTIONS are.")
         resp.set_headers(error.headers or {})
     elif error.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
-        _answer(resp, "query_parameter_invalid", "The request is malformed.")
+        _answer(resp, "request_malformed", _MESSAGES["request_malformed"])
     else:
         _unexpected(req, resp, error, params)
 
 
 def _unexpected(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     log.error("%s %s failed", req.method, req.path, exc_info=error)
-    _answer(resp, "internal", _MESSAGES[HTTPStatus.INTERNAL_SERVER_ERROR])
+    _answer(resp, "internal", _MESSAGES["internal"])

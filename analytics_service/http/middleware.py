@@ -1,8 +1,10 @@
 """Middleware for every request: methods, media types and cross-origin access."""
 
+import re
 from typing import Any
 
 import falcon
+from falcon.util.mediatypes import quality
 
 from analytics_service.http.errors import RequestError
 from analytics_service.http.resource import ALLOWED, Resource
@@ -12,13 +14,20 @@ _EXPOSED = (
     *("Allow", "As-Of", "ETag", "Last-Modified", "Link", "Retry-After", "X-Request-ID"),
     *("RateLimit", "RateLimit-Policy"),
 )
+# The path in what follows the method: after a scheme and host, if those are given, and before the query.
+_PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
 
 
 class Negotiation:
-    """Refuses methods that no route has, and callers that rule out the response's media type."""
+    """Refuses paths and methods that no route has, and callers that rule out the response's media type."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Answers 405 to methods unknown to Falcon, which would answer 400."""
+        """Refuses ambiguous paths (rule 7.2), and answers 405 to methods unknown to Falcon, which would answer 400."""
+        path = _path_as_sent(req)
+        if "//" in path or "%2f" in path.lower():
+            raise RequestError(
+                "path_unknown", f"There is nothing at {path[:200]}; no path has double or percent-encoded slashes."
+            )
         if req.method not in falcon.COMBINED_METHODS:
             raise falcon.HTTPMethodNotAllowed(ALLOWED)
 
@@ -26,10 +35,30 @@ class Negotiation:
         self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
         """Runs for known paths only, so that an unknown path is reported first."""
-        if req.method in ("GET", "HEAD") and not req.client_accepts(resource.media):
+        if req.method in ("GET", "HEAD") and not _accepts(req.accept, resource.media):
             raise RequestError(
                 "content_type_unsupported", f"Accept: {req.accept[:80]} rules out {resource.media}, all there is here."
             )
+
+
+def _path_as_sent(req: falcon.Request) -> str:
+    """The path before percent-decoding, which turns %2F into a slash. Only gunicorn is known to pass it on."""
+    found = _PATH.match(req.env.get("RAW_URI") or req.path)
+    return found[1] if found else ""
+
+
+def _accepts(accept: str, media: str) -> bool:
+    """Whether an Accept header allows a media type. Case and empty elements do not matter (RFC 9110, 5.6.1 and 8.3.1).
+
+    A header that is malformed otherwise allows nothing.
+    """
+    ranges = ",".join(part for part in accept.lower().split(",") if part.strip())
+    if ranges in ("", "*/*", media):
+        return True
+    try:
+        return quality(media, ranges) > 0
+    except ValueError:
+        return False
 
 
 class CrossOrigin(falcon.CORSMiddleware[Any, Any]):

@@ -8,7 +8,7 @@ from analytics_service.http.errors import CASES
 from analytics_service.http.params import Param
 from analytics_service.http.resource import Resource
 from analytics_service.present.schema import components, schema_of
-from analytics_service.present.shapes import Many
+from analytics_service.present.shapes import ByShape, Many
 
 Routes = Sequence[tuple[str, Resource]]
 Object = dict[str, object]
@@ -129,7 +129,9 @@ def _parameter(param: Param, place: str) -> Object:
 def _success(resource: Resource) -> Object:
     if resource.shape is None:
         raise ValueError(f"{type(resource).__name__} has no shape")
-    schema = success_schema(schema_of(resource.shape), counted=isinstance(resource.shape, Many))
+    choices = resource.shape.choices.values() if isinstance(resource.shape, ByShape) else [resource.shape]
+    lists = [isinstance(choice, Many) for choice in choices]
+    schema = success_schema(schema_of(resource.shape), counted=any(lists), always=all(lists))
     return {
         "description": HTTPStatus.OK.phrase,
         "headers": _caching(),

@@ -1,16 +1,16 @@
 """Parameters of paths and queries, declared per route; undeclared ones are refused (rules 3.2 and 3.3)."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.config import flag
+from analytics_service.config import flag, zone
 from analytics_service.history.grid import MAX_SECOND, Period
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
@@ -46,38 +46,46 @@ class Param:
         return self.required or self.instead is not None
 
 
-def read(req: falcon.Request, declared: Sequence[Param]) -> dict[str, Any]:
-    """The declared parameters of a request, parsed. RequestError for the first fault (rule 3.2)."""
+def read(
+    req: falcon.Request, in_query: Sequence[Param], in_path: Sequence[Param] = (), path: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The declared parameters of a request, parsed: those of the path, whose texts are in `path`, then the query's.
+
+    RequestError for the first fault (rule 3.2).
+    """
     given: dict[str, list[str]] = {}
     for name, value in parse_qsl(req.query_string, keep_blank_values=True, max_num_fields=None):
         given.setdefault(name, []).append(value)
-    names = [param.name for param in declared]
+    _require_known(given, [param.name for param in in_query])
+    for param in in_query:
+        if param.is_needed and not any(value for name in param.names for value in given.get(name, [])):
+            raise RequestError(
+                "query_parameter_missing",
+                f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",
+            )
+    parsed = {param.name: _path_value(param, (path or {})[param.name]) for param in in_path}
+    return parsed | {param.name: _value(param, given) for param in in_query}
+
+
+def shortened(value: str) -> str:
+    """A caller's text, quoted and shortened for a message."""
+    return repr(value if len(value) <= 80 else value[:77] + "...")
+
+
+def _require_known(given: Iterable[str], names: Sequence[str]) -> None:
     for name in given:
         if name not in names:
             allowed = f"it takes {', '.join(names)}" if names else "it takes none"
             raise RequestError(
                 "query_parameter_unknown", f"Query parameter {shortened(name)} is unknown here: {allowed}."
             )
-    for param in declared:
-        if param.is_needed and not any(value for name in param.names for value in given.get(name, [])):
-            raise RequestError(
-                "query_parameter_missing",
-                f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",
-            )
-    return {param.name: _value(param, given) for param in declared}
 
 
-def read_path(declared: Param, value: str) -> Any:
-    """A parameter in the path, parsed. RequestError if it is malformed."""
+def _path_value(param: Param, value: str) -> Any:
     try:
-        return declared.parse(value)
+        return param.parse(value)
     except ValueError as error:
-        raise RequestError("path_parameter_invalid", f"{declared.name}={shortened(value)}: {error}.") from None
-
-
-def shortened(value: str) -> str:
-    """A caller's text, quoted and shortened for a message."""
-    return repr(value if len(value) <= 80 else value[:77] + "...")
+        raise RequestError("path_parameter_invalid", f"{param.name}={shortened(value)}: {error}.") from None
 
 
 def _value(param: Param, given: Mapping[str, list[str]]) -> Any:
@@ -129,13 +137,13 @@ def period(value: str) -> Period:
 @lru_cache(maxsize=1_000)
 def time_zone(value: str) -> ZoneInfo:
     """An IANA time zone. Kept, because reading its rules again takes longer than calculating a page of days."""
-    if value not in _zone_names():
-        raise ValueError("must be the name of an IANA time zone, such as America/New_York")
-    return ZoneInfo(value)
+    return ZoneInfo(zone(value))
 
 
 def asset_id(value: str) -> str:
     """An asset id."""
+    if "," in value:
+        raise ValueError("must be one asset id, without commas")
     try:
         split_id(value)
     except ValueError:
@@ -155,11 +163,6 @@ def denom(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}", value):
         raise ValueError("must be a chain denom of letters, digits and / : . _ -")
     return value
-
-
-@cache
-def _zone_names() -> frozenset[str]:
-    return frozenset(available_timezones())
 
 
 def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
@@ -236,7 +239,7 @@ ASSET_ID = Param(
     asset_id,
     "id of an asset.",
     required=True,
-    schema={"type": "string", "pattern": "^(native|token);.+$", "examples": ["native;uorb"]},
+    schema={"type": "string", "pattern": f"^{_ID}$", "examples": ["native;uorb"]},
 )
 ASSET_IDS = Param(
     "asset_ids",
@@ -244,13 +247,16 @@ ASSET_IDS = Param(
     "asset ids separated by commas; all assets when omitted.",
     schema={"type": "string", "pattern": f"^{_ID}(,{_ID})*$"},
 )
-SHAPE = Param(
-    "shape",
-    one_of("newer", "older"),
-    "older answers lists without sums, under the names that single markets use.",
-    default="newer",
-    schema={"type": "string", "enum": ["newer", "older"]},
-)
+
+
+def _shape(default: str, help: str) -> Param:
+    schema = {"type": "string", "enum": ["newer", "older"]}
+    return Param("shape", one_of("newer", "older"), help, default=default, schema=schema)
+
+
+SHAPE = _shape("newer", "older answers lists without sums, under the names that single markets use.")
+LIST_SHAPE = _shape("older", "newer adds the markets' sums, and uses the names of the overview.")
+LOOKUP_SHAPE = _shape("older", "newer uses the names of the overview.")
 _ADDRESS_FORM = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
 ADDRESS = Param(
     "address",

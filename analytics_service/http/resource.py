@@ -50,8 +50,7 @@ class Resource(ABC):
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """All declared parameters, parsed, in order of declaration. RequestError if one is malformed."""
-        in_path = {param.name: params.read_path(param, path[param.name]) for param in self.path}
-        return in_path | params.read(req, self.query)
+        return params.read(req, self.query, self.path, path)
 
 
 class Live(Resource):

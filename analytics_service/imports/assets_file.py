@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.assets import Asset, AssetGroup, id_key
 
 _COLUMNS = ("symbol", "address", "decimals")
 _MOST_DECIMALS = 77
@@ -15,15 +16,19 @@ _DISPLAYED = 6
 
 
 def read_assets_file(path: Path) -> list[Asset]:
-    """The assets as `token;<address>`, in the file's order. ImportRefused names the first line that is wrong."""
+    """The assets as `token;<address>`, in the file's order. ImportRefused names the first line that is wrong.
+
+    Addresses `0x...` that differ only in case are one, as the first line spells it (rule 3.4).
+    """
     table = _read(path)
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
     for number, row in enumerate(table.iter_rows(named=True), start=1):
-        fault = asset_fault(row) or _conflict(row, symbols.get(row["symbol"]), addresses.get(row["address"]))
+        address = id_key(f"{AssetGroup.TOKEN};{row['address']}")
+        fault = asset_fault(row) or _conflict(row, symbols.get(row["symbol"]), addresses.get(address))
         if fault:
             raise ImportRefused(f"Asset {number} of {path}, {_shown(row)}: {fault}. Correct the file.")
-        symbols[row["symbol"]] = addresses[row["address"]] = token(row)
+        symbols[row["symbol"]] = addresses.setdefault(address, token(row))
     if not addresses:
         raise ImportRefused(f"{path} names no assets.")
     return list(addresses.values())
@@ -58,9 +63,10 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
 
 
 def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:
-    if same_symbol and same_symbol.group_key != row["address"]:
+    asset = token(row)
+    if same_symbol and id_key(same_symbol.id) != id_key(asset.id):
         return f"the symbol stands for {same_symbol.group_key} further up"
-    if same_address and same_address != token(row):
+    if same_address and same_address != replace(asset, group_key=same_address.group_key):
         return f"the address is that of {same_address.symbol} with {same_address.decimals_denom} decimals further up"
     return None
 

@@ -5,9 +5,9 @@ simpler than reading the files twice, and lets the later row win over all files 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from analytics_service.imports.rejected import RejectedFile
 from analytics_service.imports.reporter import Reporter
 from analytics_service.imports.tables import Table, open_table
 from analytics_service.imports.validation import Names, Rules, TimeUnit, ValidatedFile, validate_file
+from analytics_service.market.assets import Asset, as_stored, split_id
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 
@@ -78,6 +79,7 @@ def import_files(
     listed = read_assets_file(request.assets) if request.assets else []
     tables = _opened(request.files, family.forms)
     registered = read_assets(store)
+    listed = [_as_registered(asset, registered) for asset in listed]
     listed += read_described_assets(tables, known=[*listed, *registered.values()])
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
     files, rejected_files = _validated(tables, rules, request.skip_invalid, reporter)
@@ -88,6 +90,12 @@ def import_files(
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
     written = rows.height - known
     return Summary(read, written, read - rejected - written, rejected, tuple(rejected_files))
+
+
+def _as_registered(asset: Asset, registered: Collection[str]) -> Asset:
+    """The asset with the key that it has in the store, where it may be in another case (rule 3.4)."""
+    (stored,) = as_stored([asset.id], registered)
+    return replace(asset, group_key=split_id(stored)[1])
 
 
 def _opened(files: Sequence[Path], forms: Sequence[Form]) -> list[Table]:

@@ -1,6 +1,7 @@
 """Validates the rows of a file: their asset, second and numbers, or the reason why a row cannot be imported."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -10,7 +11,7 @@ import polars as pl
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.forms import Form, Key
 from analytics_service.imports.tables import Table
-from analytics_service.market.assets import Asset
+from analytics_service.market.assets import Asset, id_key
 from analytics_service.market.instants import unix_second
 from analytics_service.market.values import DECIMALS
 
@@ -29,9 +30,13 @@ _UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that rows may use for assets, by the kind of name; addresses in lower case. `dtype` has all ids."""
+    """The names that rows may use for assets, by the kind of name; addresses in lower case. `dtype` has all ids.
+
+    `keys` are what ids in another case are found by (rule 3.4), except where several ids share it.
+    """
 
     ids: dict[Key, dict[str, str]]
+    keys: dict[str, str]
     ambiguous: frozenset[str]
     dtype: pl.Enum
 
@@ -55,9 +60,15 @@ class Names:
         resolved = {symbol: id_ for symbol, id_ in symbols.items() if symbol not in ambiguous}
         return cls(
             {Key.SYMBOL: resolved, Key.ID: dict(zip(ids, ids, strict=True)), Key.ADDRESS: addresses},
+            _by_key(ids),
             frozenset(ambiguous),
             pl.Enum(ids),
         )
+
+
+def _by_key(ids: Sequence[str]) -> dict[str, str]:
+    counts = Counter(map(id_key, ids))
+    return {id_key(one): one for one in ids if counts[id_key(one)] == 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +123,29 @@ def validate_file(
 
 
 def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
-    ids = names.ids[form.key]
-    key = _text("key").str.to_lowercase() if form.key is Key.ADDRESS else _text("key")
-    asset = key.replace_strict(
-        pl.Series(list(ids), dtype=pl.String),
-        pl.Series(list(ids.values()), dtype=names.dtype),
-        default=None,
-        return_dtype=names.dtype,
-    )
     return block.with_columns(
-        asset=asset,
+        asset=_asset(names, form.key),
         # Spreadsheets and data frames write whole numbers as 1609459200.0.
         time_number=_text("time").str.strip_suffix(".0").cast(pl.Int64, strict=False),
         **{_number(field): _text(field).cast(_VALUE, strict=False) for field in form.values},
     )
+
+
+def _asset(names: Names, kind: Key) -> pl.Expr:
+    key = _text("key")
+    lower = key.str.to_lowercase()
+    if kind is Key.ADDRESS:
+        return _found(lower, names.ids[kind], names.dtype)
+    found = _found(key, names.ids[kind], names.dtype)
+    if kind is Key.SYMBOL:
+        return found
+    in_other_case = pl.when(key.str.contains("^token;0[xX]")).then(_found(lower, names.keys, names.dtype))
+    return pl.coalesce(found, in_other_case)
+
+
+def _found(name: pl.Expr, ids: Mapping[str, str], dtype: pl.Enum) -> pl.Expr:
+    old, new = pl.Series(list(ids), dtype=pl.String), pl.Series(list(ids.values()), dtype=dtype)
+    return name.replace_strict(old, new, default=None, return_dtype=dtype)
 
 
 def _text(field: str) -> pl.Expr:

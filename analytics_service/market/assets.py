@@ -1,5 +1,6 @@
 """Assets and their ids."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -50,6 +51,23 @@ def split_id(asset_id: str) -> tuple[AssetGroup, str]:
     if not separator or not key:
         raise ValueError(f"{asset_id!r} is not of the form <group>;<group_key>")
     return AssetGroup(group), key
+
+
+def id_key(asset_id: str) -> str:
+    """What asset ids are compared by: those of the form `token;0x...` compare without case (rule 3.4)."""
+    return asset_id.lower() if asset_id.startswith(("token;0x", "token;0X")) else asset_id
+
+
+def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
+    """The ids as they are stored, each once; those that are not stored stay as they are.
+
+    Where an id is stored in two cases, an id that is written like one of them means that one, and any other the last.
+    """
+    asked = list(asset_ids)
+    if not all(asset_id in stored for asset_id in asked):
+        forms = {id_key(asset_id): asset_id for asset_id in stored}
+        asked = [one if one in stored else forms.get(id_key(one), one) for one in asked]
+    return list(dict.fromkeys(asked))
 
 
 def asset_spec(asset_id: str) -> dict[str, str]:

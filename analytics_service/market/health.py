@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from analytics_service.market.markets import GlobalConfig
-from analytics_service.market.values import EXACT, ONE, ZERO, fraction, rounded, total
+from analytics_service.market.values import EXACT, ZERO, fraction, total
 
 INFINITE = Decimal("Infinity")
 
@@ -28,7 +28,8 @@ def account_health(
 ) -> Health:
     """Health from pairs of collateral value and liquidation LTV, the value of debts, and that of the weighted stake.
 
-    Values are in USD; base and boost have at most 18 decimals. Debts that are worth nothing count as no debt.
+    Values are in USD and not rounded; base and boost are rounded to 18 decimals. Debts that are worth nothing count as
+    no debt.
     """
     if not debt:
         return Health(INFINITE, ZERO)
@@ -42,5 +43,6 @@ def _boost(collateral: Decimal, staked: Decimal, config: GlobalConfig) -> Decima
     if not collateral:
         return ZERO
     required = EXACT.multiply(config.stake_collateral_ratio, collateral)
-    met = ONE if staked >= required else EXACT.divide(staked, required)
-    return rounded(EXACT.multiply(config.staking_health_modifier, met))
+    if staked >= required:
+        return config.staking_health_modifier
+    return fraction(EXACT.multiply(config.staking_health_modifier, staked), required)

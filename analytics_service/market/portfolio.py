@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal, Protocol
 
 from analytics_service.market.assets import Asset
@@ -12,11 +13,11 @@ from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
 from analytics_service.market.positions import Account, Balance, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
-from analytics_service.market.rates import MarketRate, net_rate
+from analytics_service.market.rates import MarketRate, NetRate, net_rate
 from analytics_service.market.shares import Claim, claim_totals, collateral_claims, debt_claims
 from analytics_service.market.staking import health_weighted_value
 from analytics_service.market.unlocks import UnlockAmounts, unlock_amounts, unlock_totals
-from analytics_service.market.values import ZERO, origin_equivalent, total, usd_value
+from analytics_service.market.values import ZERO, exact_value, origin_equivalent, rounded, total
 
 _NO_RATE = MarketRate(ZERO)
 
@@ -61,11 +62,11 @@ class Debt:
 
 @dataclass(frozen=True, slots=True)
 class BorrowTotals:
-    """Collaterals and debts, and the mean rate of the debts, weighted by value."""
+    """Collaterals and debts, and the mean rate of the debts, weighted by value (rule 6.5)."""
 
     collaterals: tuple[Claim, ...]
     debts: tuple[Debt, ...]
-    debts_net_rate: MarketRate
+    debts_net_rate: NetRate
 
 
 @dataclass(frozen=True)
@@ -196,11 +197,10 @@ class Portfolio:
         return tuple(_lend_pool(lend, self.context) for lend in self.position.lends)
 
     @cached_property
-    def lend_net_rate(self) -> MarketRate:
+    def lend_net_rate(self) -> NetRate:
         """The mean rate of the lent assets, weighted by value."""
         return net_rate(
-            (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate.apr)
-            for lend in self.lends
+            (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate) for lend in self.lends
         )
 
     @cached_property
@@ -242,9 +242,14 @@ def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime)
 
 
 def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
-    """USD value of an amount in denom units."""
+    """USD value of an amount in denom units (rule 4.2)."""
+    return rounded(_exact_value(amount, asset_id, context))
+
+
+def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
+    """The same value before it is rounded."""
     asset, price = context.assets.get(asset_id), context.prices.get(asset_id)
-    return ZERO if asset is None or price is None else usd_value(amount, asset.decimals_denom, price)
+    return ZERO if asset is None or price is None else exact_value(amount, asset.decimals_denom, price)
 
 
 def _totals_over(accounts: Sequence[BorrowAccount], context: MarketContext) -> BorrowTotals:
@@ -262,10 +267,10 @@ def _health(index: int, totals: BorrowTotals, stakes: tuple[Stake, ...], context
     pools = {pool.index: pool for pool in ptoken.pools}
     return account_health(
         [
-            (_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
+            (_exact_value(claim.principal, claim.asset_id, context), _liquidation_ltv(claim, context))
             for claim in totals.collaterals
         ],
-        total(_value(debt.principal, debt.asset_id, context) for debt in totals.debts),
+        total(_exact_value(debt.principal, debt.asset_id, context) for debt in totals.debts),
         health_weighted_value(stakes, index, pools, decimals, price),
         context.config,
     )
@@ -281,7 +286,7 @@ def _borrow_totals(collaterals: tuple[Claim, ...], claims: Iterable[Claim], cont
         Debt(claim.asset_id, claim.principal, claim.shares, _debt_rate(context.markets.get(claim.asset_id)))
         for claim in claims
     )
-    net = net_rate((_value(debt.principal, debt.asset_id, context), debt.market_rate.apr) for debt in debts)
+    net = net_rate((_value(debt.principal, debt.asset_id, context), debt.market_rate) for debt in debts)
     return BorrowTotals(collaterals, debts, net)
 
 
@@ -310,14 +315,14 @@ def _wallet_balance(balance: Balance, context: MarketContext) -> WalletBalance:
 
 
 def _staking(position: Position, ptoken: Ptoken) -> Staking:
-    """The address's staking. Pools in which it has no stake are left out."""
+    """The address's staking, what unlocks first in front. Pools in which it has no stake are left out."""
     pools = (_staked_pool(pool, position.stakes, ptoken.asset_id) for pool in ptoken.pools)
     return Staking(
         asset_id=ptoken.asset_id,
         bonding_sum=sum(stake.amount for stake in position.stakes),
         pools=tuple(pool for pool in pools if pool.contents),
         unbonding_sum=sum(unbonding.amount for unbonding in position.unbondings),
-        unbondings=position.unbondings,
+        unbondings=tuple(sorted(position.unbondings, key=attrgetter("unlock_at", "amount"))),
         unclaimed=position.unclaimed,
         claimable_rewards=position.claimable_rewards,
         claimable_unbonding=position.claimable_unbonding,

@@ -1,4 +1,4 @@
-"""Interest rates: APY from APR, and the mean of several rates."""
+"""Interest rates: APY from APR, and the means of several rates."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,6 +26,14 @@ class MarketRate:
         return apy(self.apr)
 
 
+@dataclass(frozen=True, slots=True)
+class NetRate:
+    """The means of several rates' APRs and of their APYs, fractions per year."""
+
+    apr: Decimal
+    apy: Decimal
+
+
 @lru_cache(maxsize=10_000)
 def apy(apr: Decimal) -> Decimal:
     """(1 + apr/n)^n - 1 for the n seconds of a 365-day year (rule 4.5), 18 decimals, rounded half to even."""
@@ -41,8 +49,14 @@ def quantize_rate(apr: Decimal) -> Decimal:
     return quantized(apr)
 
 
-def net_rate(parts: Iterable[tuple[Decimal, Decimal]]) -> MarketRate:
-    """The mean of APRs weighted by value, from pairs of value and APR (rule 6.5); 0 if nothing has a value."""
-    weighted = [(value, EXACT.multiply(value, apr)) for value, apr in parts]
-    whole = total(value for value, _ in weighted)
-    return MarketRate(fraction(total(interest for _, interest in weighted), whole))
+def net_rate(parts: Iterable[tuple[Decimal, MarketRate]]) -> NetRate:
+    """The means of rates weighted by value, from pairs of value and rate (rule 6.5); 0 if nothing has a value.
+
+    Both have at most 18 decimals.
+    """
+    pairs = list(parts)
+    whole = total(value for value, _ in pairs)
+    return NetRate(
+        apr=fraction(total(EXACT.multiply(value, rate.apr) for value, rate in pairs), whole),
+        apy=fraction(total(EXACT.multiply(value, rate.apy) for value, rate in pairs), whole),
+    )

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from analytics_service.market.positions import Stake
 from analytics_service.market.ptoken import StakingPool
-from analytics_service.market.values import EXACT, rounded, total, usd_value
+from analytics_service.market.values import EXACT, exact_value, total
 
 
 def health_weighted_value(
@@ -15,13 +15,13 @@ def health_weighted_value(
     decimals: int,
     price: Decimal,
 ) -> Decimal:
-    """USD value of the stakes on behalf of a borrow account, each times its pool's health weight; at most 18 decimals.
+    """USD value of the stakes on behalf of a borrow account, each times its pool's health weight; not rounded.
 
     `pools` are by index. Stakes in other pools do not count.
     """
     weighted = (
-        EXACT.multiply(usd_value(stake.amount, decimals, price), pools[stake.pool].health_weight)
+        EXACT.multiply(exact_value(stake.amount, decimals, price), pools[stake.pool].health_weight)
         for stake in stakes
         if stake.account_index == account_index and stake.pool in pools
     )
-    return rounded(total(weighted))
+    return total(weighted)

@@ -40,7 +40,12 @@ def rounded(value: Decimal) -> Decimal:
 
 def usd_value(amount: int, decimals: int, price: Decimal) -> Decimal:
     """USD value of an amount in denom units (rule 4.2). The price is that of 10^decimals denom units."""
-    return rounded(_scaleb(_multiply(amount, price), -decimals))
+    return rounded(exact_value(amount, decimals, price))
+
+
+def exact_value(amount: int, decimals: int, price: Decimal) -> Decimal:
+    """The same value before it is rounded."""
+    return _scaleb(_multiply(amount, price), -decimals)
 
 
 def fraction(part: int | Decimal, whole: int | Decimal) -> Decimal:

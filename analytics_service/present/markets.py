@@ -13,7 +13,7 @@ from analytics_service.present.kinds import (
     SPEC,
     TIME,
 )
-from analytics_service.present.shapes import Field, Shape, within
+from analytics_service.present.shapes import ByShape, Field, Shape, within
 
 MARKET_RATE = Shape(
     "MarketRate",
@@ -71,7 +71,7 @@ COLLATERAL_STATE = Shape(
     "BorrowCollateralState",
     "Collateral posted in an asset.",
     (
-        Field("balance", AMOUNT.bare, "Amount posted."),
+        Field("balance", AMOUNT, "Amount posted."),
         Field("collateral_sum", AMOUNT, "Total actively collateralized amount.", source="balance"),
     ),
 )
@@ -137,6 +137,15 @@ NEWER_DEBT_MARKET = Shape(
     "NewerBorrowDebtMarket", "A debt market.", (CURRENT_ASSET_INFO, *within("debt", DEBT_DATA.fields)), asset="asset_id"
 )
 DEBT_MARKET = NEWER_DEBT_MARKET.derive("BorrowDebtMarket", state=DEBT_STATE)
+
+
+def _lookup(name: str, newer: Shape, older: Shape) -> ByShape:
+    return ByShape(name, "A market: the older shape unless `shape=newer` is given.", {"newer": newer, "older": older})
+
+
+LEND_LOOKUP = _lookup("LendMarketLookup", NEWER_LEND_MARKET, LEND_MARKET)
+COLLATERAL_LOOKUP = _lookup("BorrowCollateralMarketLookup", NEWER_COLLATERAL_MARKET, COLLATERAL_MARKET)
+DEBT_LOOKUP = _lookup("BorrowDebtMarketLookup", NEWER_DEBT_MARKET, DEBT_MARKET)
 
 MERGED_MARKET = Shape(
     "MergedMarket",

@@ -1,9 +1,8 @@
-"""All markets together in responses: supply, TVL and the two overviews (rule 5.2)."""
+"""Several markets together in responses: lists, supply, TVL and the two overviews (rule 5.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal
 
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.supply import Supply
@@ -17,7 +16,7 @@ from analytics_service.present.markets import (
     NEWER_DEBT_MARKET,
     NEWER_LEND_MARKET,
 )
-from analytics_service.present.shapes import Field, Many, OneOf, Shape
+from analytics_service.present.shapes import ByShape, Field, Many, Shape
 
 SUPPLY_POOL = Shape(
     "MarketSupplyPool",
@@ -46,6 +45,20 @@ TVL = Shape(
         Field("net_tvl", USD, "The same minus the balance of debts."),
     ),
 )
+OLDER_TVL = Shape(
+    "OlderTvl",
+    "Total value locked, by what it consists of.",
+    (
+        Field(
+            "collateral_value",
+            USD,
+            "USD value of collateral other than receipt tokens.",
+            source="borrow_collateral.non_receipt.balance",
+        ),
+        Field("lend_value", USD, "USD value of lend principal.", source="lend.principal"),
+        Field("total_value", USD, "Sum of both.", source="tvl.tvl"),
+    ),
+)
 SUPPLY = Shape(
     "MarketSupply",
     "USD sums over all markets.",
@@ -59,19 +72,24 @@ SUPPLY = Shape(
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
-    """All markets in a snapshot, with sums and rules. `shape` selects one of two response shapes."""
+class AllMarkets:
+    """All markets in a snapshot, with their sums."""
 
     markets: Sequence[Market]
     supply: Supply
+
+
+@dataclass(frozen=True, slots=True)
+class Overview(AllMarkets):
+    """All markets in a snapshot, with sums and rules."""
+
     config: GlobalConfig
-    shape: Literal["newer", "older"] = "newer"
 
 
-def _markets_with(part: str) -> Callable[[Any], list[Market]]:
-    """Reads the markets of an overview that have a lend, collateral or debt part."""
+def _markets_with(part: str) -> Callable[[AllMarkets], list[Market]]:
+    """Reads the markets that have a lend, collateral or debt part."""
     of = attrgetter(part)
-    return lambda overview: [market for market in overview.markets if of(market) is not None]
+    return lambda all_markets: [market for market in all_markets.markets if of(market) is not None]
 
 
 def _part(name: str, supply: Shape, source: str, market: Shape, part: str) -> Shape:
@@ -91,6 +109,19 @@ _NEWER_COLLATERALS = _part(
 )
 _NEWER_DEBTS = _part("DebtOverview", SUPPLY_POOL, "supply.borrow_debt", NEWER_DEBT_MARKET, "debt")
 _NEWER_LEND = _part("LendOverview", LEND_SUPPLY, "supply.lend", NEWER_LEND_MARKET, "lend")
+
+
+def _list(name: str, newer: Shape, older: Shape, part: str) -> ByShape:
+    return ByShape(
+        name,
+        "Markets: a list unless `shape=newer` is given, which adds their sums.",
+        {"newer": newer, "older": Many(older, _markets_with(part))},
+    )
+
+
+LEND_MARKETS = _list("LendMarketList", _NEWER_LEND, LEND_MARKET, "lend")
+COLLATERAL_MARKETS = _list("BorrowCollateralMarketList", _NEWER_COLLATERALS, COLLATERAL_MARKET, "collateral")
+DEBT_MARKETS = _list("BorrowDebtMarketList", _NEWER_DEBTS, DEBT_MARKET, "debt")
 BORROW_OVERVIEW = Shape(
     "BorrowOverview",
     "All collateral and debt markets.",
@@ -99,23 +130,24 @@ BORROW_OVERVIEW = Shape(
         Field("debts", Many(DEBT_MARKET), "Debt markets.", source=_markets_with("debt")),
     ),
 )
+NEWER_BORROW_OVERVIEW = Shape(
+    "NewerBorrowOverview",
+    "All collateral and debt markets, with their sums.",
+    (
+        Field("collaterals", _NEWER_COLLATERALS, "Collateral markets.", source=""),
+        Field("debts", _NEWER_DEBTS, "Debt markets.", source=""),
+    ),
+)
+BORROW_MARKETS = ByShape(
+    "BorrowMarkets",
+    "All collateral and debt markets; `shape=newer` adds their sums.",
+    {"newer": NEWER_BORROW_OVERVIEW, "older": BORROW_OVERVIEW},
+)
 NEWER_OVERVIEW = Shape(
     "NewerMarketOverview",
     "All markets, with their sums.",
     (
-        Field(
-            "borrow",
-            Shape(
-                "NewerBorrowOverview",
-                "All collateral and debt markets, with their sums.",
-                (
-                    Field("collaterals", _NEWER_COLLATERALS, "Collateral markets.", source=""),
-                    Field("debts", _NEWER_DEBTS, "Debt markets.", source=""),
-                ),
-            ),
-            "Borrowing.",
-            source="",
-        ),
+        Field("borrow", NEWER_BORROW_OVERVIEW, "Borrowing.", source=""),
         Field("lend", _NEWER_LEND, "Lending.", source=""),
         _CONFIG,
         Field("tvl", TVL, "Total value locked.", source="supply.tvl"),
@@ -130,9 +162,8 @@ OLDER_OVERVIEW = Shape(
         _CONFIG,
     ),
 )
-OVERVIEW = OneOf(
+OVERVIEW = ByShape(
     "MarketOverview",
     "All markets: the newer shape unless `shape=older` is given.",
-    key="shape",
-    choices={"newer": NEWER_OVERVIEW, "older": OLDER_OVERVIEW},
+    {"newer": NEWER_OVERVIEW, "older": OLDER_OVERVIEW},
 )

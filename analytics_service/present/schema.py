@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from analytics_service.present.kinds import PRICE, RATIO, USD
-from analytics_service.present.shapes import Field, Kind, Many, Node, OneOf, Shape
+from analytics_service.present.shapes import Alternatives, Field, Kind, Many, Node, Shape
 
 Schema = dict[str, object]
 
@@ -19,7 +19,7 @@ def schema_of(node: Node) -> Schema:
 
 def components(nodes: Iterable[Node]) -> dict[str, Schema]:
     """The schemas of all objects in the declarations, by name. ValueError if two objects share a name."""
-    found: dict[str, Shape | OneOf] = {}
+    found: dict[str, Shape | Alternatives] = {}
     for one in _objects(nodes):
         if found.setdefault(one.name, one) is not one:
             raise ValueError(f"two response objects are called {one.name}; rename one")
@@ -43,12 +43,12 @@ def or_null(schema: Mapping[str, object]) -> Schema:
     return {**schema, "type": [schema["type"], "null"]}
 
 
-def _objects(nodes: Iterable[Node]) -> Iterator[Shape | OneOf]:
+def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
     for node in nodes:
         if isinstance(node, Shape):
             yield node
             yield from _objects(one.of for one in node.fields)
-        elif isinstance(node, OneOf):
+        elif isinstance(node, Alternatives):
             yield node
             yield from _objects(node.choices.values())
         elif isinstance(node, Many):
@@ -57,8 +57,8 @@ def _objects(nodes: Iterable[Node]) -> Iterator[Shape | OneOf]:
             yield from _objects([node.schema])
 
 
-def _definition(one: Shape | OneOf) -> Schema:
-    if isinstance(one, OneOf):
+def _definition(one: Shape | Alternatives) -> Schema:
+    if isinstance(one, Alternatives):
         return {"description": one.help, "oneOf": [schema_of(choice) for choice in one.choices.values()]}
     properties = {field.name: _property(field) for field in one.fields}
     if one.has_extra:

@@ -9,20 +9,23 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.values import fraction, usd_value
 from analytics_service.present import text
 
+Generation = Literal["newer", "older"]
+
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The variants that a request asks for (rule 1.2)."""
+    """The variants (rule 1.2) and the generation of names (rule 5.1) that a request asks for."""
 
     text: bool = False
     value: bool = False
     percent: bool = False
+    shape: Generation = "newer"
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,10 @@ class Scope:
 Get = Callable[[Any], Any]
 # Writes a value or record, which is never None, in a scope.
 Write = Callable[[Any, Scope], Any]
+
+
+def _itself(record: Any) -> Any:
+    return record
 
 
 class Renderable(ABC):
@@ -241,14 +248,15 @@ class Shape(Renderable):
 
 @dataclass(frozen=True)
 class Many(Renderable):
-    """A list of values or objects of one declaration."""
+    """A list of values or objects of one declaration. `items` reads them from the record, which may be the list."""
 
     of: "Node"
+    items: Get = _itself
 
     def writer(self, flags: Flags) -> Write:
         """Writes each item."""
-        write = self.of.writer(flags)
-        return lambda records, scope: [None if one is None else write(one, scope) for one in records]
+        write, items = self.of.writer(flags), self.items
+        return lambda record, scope: [None if one is None else write(one, scope) for one in items(record)]
 
 
 @dataclass(frozen=True)
@@ -267,7 +275,21 @@ class OneOf(Renderable):
         return lambda record, scope: writers[key_of(record)](record, scope)
 
 
-Node = Kind | Shape | Many | OneOf
+@dataclass(frozen=True)
+class ByShape(Renderable):
+    """An answer with two generations of names (rule 5.1). The request selects one."""
+
+    name: str
+    help: str
+    choices: "Mapping[Generation, Shape | Many]"
+
+    def writer(self, flags: Flags) -> Write:
+        """Writes in the requested generation."""
+        return self.choices[flags.shape].writer(flags)
+
+
+Alternatives = OneOf | ByShape
+Node = Kind | Shape | Many | Alternatives
 
 
 def within(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
@@ -287,10 +309,6 @@ def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None)
         return body
 
     return write
-
-
-def _itself(record: Any) -> Any:
-    return record
 
 
 def _null(record: Any, scope: Scope) -> None:

@@ -24,8 +24,13 @@ def plain(value: Decimal) -> str:
 
 
 def amount(standard: Decimal, decimals: int, symbol: str) -> str:
-    """An amount in standard units with the asset's display decimals, such as 1,234.50 USDT."""
-    return f"{_rounded(standard, decimals)} {symbol}"
+    """An amount in standard units with the asset's display decimals, such as 1,234.50 USDT.
+
+    An amount that is not zero but less than the last of these decimals reads <0.01 USDT.
+    """
+    least = _quantum(decimals)
+    shown = f"<{least:f}" if 0 < standard < least else _rounded(standard, decimals)
+    return f"{shown} {symbol}"
 
 
 def percent(fraction: Decimal) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from analytics_service.http.envelope import success
-from analytics_service.present.shapes import Flags, Many, Node, Scope
+from analytics_service.present.shapes import Flags, Node, Scope
 from analytics_service.resources.snapshots import SnapshotPath
 from analytics_service.state.view import View
 
@@ -30,7 +30,7 @@ class Current(SnapshotPath):
         # Markets determine the prices of receipt tokens. A path that shows no markets does without their snapshot.
         scope = _scope(view, flags) if "markets" in self.families else Scope(flags, view.assets, view.quoted)
         data = self.shape.render(self.record(view, given), scope)
-        return success(data, count=len(data) if isinstance(self.shape, Many) and isinstance(data, list) else None)
+        return success(data, count=len(data) if isinstance(data, list) else None)
 
 
 def _scope(view: View, flags: Flags) -> Scope:
@@ -42,9 +42,10 @@ def _scope(view: View, flags: Flags) -> Scope:
 
 
 def flags_of(given: Mapping[str, Any]) -> Flags:
-    """The variants that a request asks for."""
+    """The variants and the generation of names that a request asks for."""
     return Flags(
         text=given.get("with_text", False),
         value=given.get("with_value", False),
         percent=given.get("with_percent", False),
+        shape=given.get("shape", "newer"),
     )

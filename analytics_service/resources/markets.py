@@ -6,11 +6,12 @@ from typing import Any, Literal
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
+from analytics_service.market.assets import as_stored
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.supply import Supply
 from analytics_service.present.markets import GLOBAL_CONFIG, MERGED_MARKET
-from analytics_service.present.overview import BORROW_OVERVIEW, OVERVIEW, SUPPLY, Overview
-from analytics_service.present.shapes import Many, Shape
+from analytics_service.present.overview import BORROW_MARKETS, OLDER_TVL, OVERVIEW, SUPPLY, AllMarkets, Overview
+from analytics_service.present.shapes import ByShape, Many
 from analytics_service.resources.current import Current
 from analytics_service.resources.snapshots import Shared
 from analytics_service.state.view import View
@@ -23,26 +24,26 @@ class MarketList(Current):
     """Every market of one kind, in the order of asset ids."""
 
     families = ("markets",)
-    query = _VALUED
+    has_sums = True
+    query = (*_VALUED, params.LIST_SHAPE)
 
-    def __init__(self, shared: Shared, part: Part, shape: Shape, summary: str) -> None:
+    def __init__(self, shared: Shared, shape: ByShape, summary: str) -> None:
         super().__init__(shared)
-        self.shape = Many(shape)
+        self.shape = shape
         self.summary = summary
-        self._part = attrgetter(part)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> list[Market]:
-        """The markets of this kind."""
-        return [market for market in view.markets.values() if self._part(market) is not None]
+    def record(self, view: View, given: Mapping[str, Any]) -> AllMarkets:
+        """All markets; the shape shows those of this kind."""
+        return AllMarkets(list(view.markets.values()), view.supply)
 
 
 class MarketLookup(Current):
     """An asset's market of one kind."""
 
     families = ("markets",)
-    query = (params.ASSET_ID, *_VALUED)
+    query = (params.ASSET_ID, *_VALUED, params.LOOKUP_SHAPE)
 
-    def __init__(self, shared: Shared, part: Part, shape: Shape, summary: str) -> None:
+    def __init__(self, shared: Shared, part: Part, shape: ByShape, summary: str) -> None:
         super().__init__(shared)
         self.shape = shape
         self.summary = summary
@@ -84,24 +85,26 @@ class Borrow(Current):
     """All collateral and debt markets."""
 
     families = ("markets",)
-    query = _VALUED
-    shape = BORROW_OVERVIEW
+    has_sums = True
+    query = (*_VALUED, params.LIST_SHAPE)
+    shape = BORROW_MARKETS
 
     def record(self, view: View, given: Mapping[str, Any]) -> Overview:
-        """All markets; the shape shows only some of them."""
-        return _overview(view, "older")
+        """All markets; the shape shows those of borrowing."""
+        return _overview(view)
 
 
 class Markets(Current):
     """All markets, with their sums and rules."""
 
     families = ("markets",)
+    has_sums = True
     query = (*_VALUED, params.SHAPE)
     shape = OVERVIEW
 
     def record(self, view: View, given: Mapping[str, Any]) -> Overview:
-        """All markets, in the requested shape."""
-        return _overview(view, given["shape"])
+        """All markets; the shape that is asked for shows all or some of their sums."""
+        return _overview(view)
 
 
 class Config(Current):
@@ -128,12 +131,26 @@ class MarketSupply(Current):
         return view.supply
 
 
+class Tvl(Current):
+    """The total value locked, and the collateral and deposits that it consists of."""
+
+    families = ("prices", "markets")
+    query = (params.WITH_TEXT,)
+    shape = OLDER_TVL
+
+    def record(self, view: View, given: Mapping[str, Any]) -> Supply:
+        """The sums over all markets."""
+        return view.supply
+
+
 def _market(view: View, asset_id: str) -> Market:
-    if asset_id not in view.markets:
-        what = "an asset without a market" if asset_id in view.assets else "no asset"
+    (stored,) = as_stored([asset_id], view.markets)
+    if stored not in view.markets:
+        known = as_stored([asset_id], view.assets)[0] in view.assets
+        what = "an asset without a market" if known else "no asset"
         raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
-    return view.markets[asset_id]
+    return view.markets[stored]
 
 
-def _overview(view: View, shape: Literal["newer", "older"]) -> Overview:
-    return Overview(list(view.markets.values()), view.supply, view.config, shape)
+def _overview(view: View) -> Overview:
+    return Overview(list(view.markets.values()), view.supply, view.config)

@@ -60,6 +60,8 @@ class SnapshotPath(Resource):
 
     families: tuple[str, ...]
     """The families that the answer shows, except for USD values."""
+    has_sums = False
+    """Whether the newer shape shows USD sums."""
     describing: tuple[str, ...] = ()
     """Further families on which the answer depends without showing their snapshots."""
 
@@ -81,7 +83,7 @@ class SnapshotPath(Resource):
 
     def made_from(self, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
-        has_values = given.get("with_value") or given.get("shape") == "newer"
+        has_values = given.get("with_value") or (self.has_sums and given["shape"] == "newer")
         return tuple(dict.fromkeys((*self.families, "prices") if has_values else self.families))
 
     def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:

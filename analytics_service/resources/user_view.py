@@ -3,14 +3,22 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from analytics_service.errors import EntityNotFound
+from analytics_service.market.assets import as_stored
 from analytics_service.market.by_asset import AssetPosition, by_asset
 from analytics_service.market.portfolio import BorrowAccount, Portfolio, StakedPool, Unlocks, unlocks_at
 from analytics_service.state.view import View
 
+
+class _HasAsset(Protocol):
+    @property
+    def asset_id(self) -> str: ...
+
+
 _T = TypeVar("_T")
+_OfAsset = TypeVar("_OfAsset", bound=_HasAsset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +55,17 @@ class UserView:
         name = "index" if self.given["duration"] is None else "duration"
         return self._named(name, self.portfolio.staking.pools, attrgetter(f"pool.{name}"), "staking pool with a stake")
 
-    def of_asset(self, items: Iterable[_T], what: str) -> _T:
-        """The item of the asset that the request names."""
-        return self._named("asset_id", items, attrgetter("asset_id"), what)
+    def of_asset(self, items: Iterable[_OfAsset], what: str) -> _OfAsset:
+        """The item of the asset that the request names, in any case (rule 3.4)."""
+        found = list(items)
+        (stored,) = as_stored([self.given["asset_id"]], [one.asset_id for one in found])
+        return self._named("asset_id", found, attrgetter("asset_id"), what, stored)
 
-    def _named(self, parameter: str, items: Iterable[_T], name_of: Callable[[_T], object], what: str) -> _T:
+    def _named(
+        self, parameter: str, items: Iterable[_T], name_of: Callable[[_T], object], what: str, stored: object = None
+    ) -> _T:
         """The first item with the name that a parameter gives. EntityNotFound if there is none (rule 6.6)."""
-        wanted = self.given[parameter]
+        wanted = stored or self.given[parameter]
         for item in items:
             if name_of(item) == wanted:
                 return item

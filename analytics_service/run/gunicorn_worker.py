@@ -11,7 +11,6 @@ import select
 import socket
 import threading
 import time
-from http import HTTPStatus
 from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
@@ -32,11 +31,11 @@ _MOST_CONNECTIONS = 8192
 _MOST_UNSENT = 256 * 2**20
 # Files of the worker that are not connections of clients.
 _OTHER_FILES = 512
-# What gunicorn's parser raises, and the status to answer.
+# What gunicorn's parser raises, and the kind of error to answer.
 _MALFORMED = (
-    (LimitRequestLine, HTTPStatus.REQUEST_URI_TOO_LONG),
-    (LimitRequestHeaders, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE),
-    (ParseException, HTTPStatus.BAD_REQUEST),
+    (LimitRequestLine, "uri_too_long"),
+    (LimitRequestHeaders, "headers_too_large"),
+    (ParseException, "request_malformed"),
 )
 _READ = select.EPOLLIN | select.EPOLLONESHOT
 _WRITE = select.EPOLLOUT | select.EPOLLONESHOT
@@ -225,11 +224,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def handle_error(self, req: Any, client: Connection, addr: object, exc: Exception) -> None:
         """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
-        status = next((status for kind, status in _MALFORMED if isinstance(exc, kind)), None)
-        if status is None:
+        kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
+        if kind == "internal":
             self.log.error("A request failed", exc_info=exc)
-        any_origin = getattr(self.wsgi, "any_origin", False)
-        client.sendall(malformed(status or HTTPStatus.INTERNAL_SERVER_ERROR, any_origin=any_origin))
+        client.sendall(malformed(kind, any_origin=getattr(self.wsgi, "any_origin", False)))
 
     def _bound_unsent(self) -> None:
         """Cut off the clients who make least progress, if answers that wait for being read take too much memory."""

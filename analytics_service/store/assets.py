@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind, split_id
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, id_key, split_id
 from analytics_service.store.connection import Store
 
 # The table of definitions. Readers see those that are not newer than the version of the head of family SHOWN_WITH.
@@ -36,6 +36,15 @@ def changed_assets(store: Store, assets: Iterable[Asset], version: int) -> pl.Da
     changed = [asset for asset in assets if known.get(asset.id) != asset]
     columns = {name: [version if name == "version" else getattr(a, name) for a in changed] for name in _SCHEMA}
     return pl.DataFrame(columns, schema=_SCHEMA)
+
+
+def ids_in_several_cases(store: Store) -> list[list[str]]:
+    """Asset ids that are the same but for their case (rule 3.4), as all tables but those of positions have them."""
+    found: dict[str, set[str]] = {}
+    for table, column in store.frame("asset_columns").iter_rows():
+        for asset_id in store.frame("asset_ids", table=table, column=column)["asset_id"]:
+            found.setdefault(id_key(asset_id), set()).add(asset_id)
+    return [sorted(spellings) for _, spellings in sorted(found.items()) if len(spellings) > 1]
 
 
 def _asset(row: dict[str, object]) -> Asset:

@@ -31,9 +31,10 @@ def route_frames(contracts: Iterable[SwapContract]) -> dict[str, pl.DataFrame]:
 def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
     """The swap contract of a (lower-case) address at a snapshot (unix second of a head of family routes).
 
-    Its routes are in the order of sources. None when there is no such contract.
+    Its sources are in ascending order, and so are the targets of each. None when there is no such contract.
     """
     rows = list(_ROUTES.read(store, at, "contract = {contract:String}", contract=address))
     if not rows:
         return None
-    return SwapContract(address, {row["source"]: tuple(row["targets"]) for row in rows if row["source"] != _NO_SOURCE})
+    routes = {row["source"]: tuple(sorted(row["targets"])) for row in rows if row["source"] != _NO_SOURCE}
+    return SwapContract(address, routes)

@@ -21,7 +21,7 @@ from tests.integration.conftest import Simulated
 from tests.integration.test_http import ENVELOPED, ROUTES, client_of
 
 # Where .ci/run has installed openapi-typescript and TypeScript.
-_NODE_TOOLS = os.environ.get("ANALYTICS_NODE_TOOLS")
+_NODE_TOOLS = os.environ.get("CLIENT_NODE_TOOLS")
 _MOST_FILES = 400
 _USE = """\
 import type { paths } from "./api";
@@ -93,7 +93,7 @@ def test_python_models_hold_an_error(
     assert models.Failure.from_dict(answer).to_dict() == answer
 
 
-@pytest.mark.skipif(_NODE_TOOLS is None, reason="ANALYTICS_NODE_TOOLS names no folder with openapi-typescript")
+@pytest.mark.skipif(_NODE_TOOLS is None, reason="CLIENT_NODE_TOOLS names no folder with openapi-typescript")
 def test_a_typescript_client_passes_tsc(folder: Path) -> None:
     tools = Path(str(_NODE_TOOLS)) / "node_modules" / ".bin"
     done = subprocess.run(

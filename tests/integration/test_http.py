@@ -32,6 +32,7 @@ NOON = Simulated.noon
 HISTORY = f"start={NOON - 86_400}&end={NOON}&period=h"
 ASSET = "asset_id=native;uorb"
 CONTRACT = f"contract_address={SWAP_CONTRACT}"
+NEWER = "shape=newer"
 ONE_SERIES = "/api/v1/analytics/market/history/loans-originated"
 USER = f"/api/v1/users/{RICH_ADDRESS}"
 ETH = next(one.asset.id for one in LISTINGS if one.asset.symbol == "ETH")
@@ -56,6 +57,7 @@ ROUTES = {
     "/api/v1/markets": "",
     "/api/v1/markets/config": "",
     "/api/v1/markets/supply": "",
+    "/api/v1/markets/tvl": "",
     "/api/v1/markets/lend": "",
     "/api/v1/markets/lend/lookup": ASSET,
     "/api/v1/markets/lend/rate-history": HISTORY,
@@ -297,6 +299,41 @@ def test_an_unknown_path_is_a_404_that_names_it(client: Client, path: str) -> No
     assert path in expect_error(client.simulate_get(path), 404, "path_unknown", "client")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//api/v1/assets",
+        "/api/v1//assets",
+        "/api/v1/assets//",
+        "/api/v1/users//user",
+        "/api%2Fv1/assets",
+        "/api/v1%2fassets",
+        "/api/v1/assets%2F",
+        f"/api/v1/users%2F{RICH_ADDRESS}/user",
+        f"/api/v1/users/{RICH_ADDRESS}%2Fuser",
+        f"/api/v1/users/{RICH_ADDRESS}%2F/user",
+        "/api/v1/markets/lend%2Flookup",
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_a_path_with_double_or_percent_encoded_slashes_is_unknown(protocol: Client, path: str, method: str) -> None:
+    answer = protocol.simulate_request(method, path)
+    assert answer.status_code == 404
+    if method != "HEAD":
+        assert path in expect_error(answer, 404, "path_unknown", "client")
+
+
+def test_slashes_of_a_query_and_of_a_scheme_are_not_those_of_the_path(protocol: Client) -> None:
+    """A proxy may send the whole URL as the target; a denom may have slashes."""
+    for prefix in ("", "http://localhost:8080"):
+        extras = {"RAW_URI": f"{prefix}/api/v1/swap/routes?source_denom=ibc//%2Fa"}
+        query = f"{CONTRACT}&source_denom=ibc//%2Fa"
+        answer = protocol.simulate_get("/api/v1/swap/routes", query_string=query, extras=extras)
+        expect_error(answer, 404, "entity_not_found", "user")
+    doubled = {"RAW_URI": "http://localhost:8080/api//v1/assets"}
+    expect_error(protocol.simulate_get("/api/v1/assets", extras=doubled), 404, "path_unknown", "client")
+
+
 @pytest.mark.parametrize("path", JSON_ROUTES)
 @pytest.mark.parametrize("accept", ["text/xml", "text/html, image/*", "application/json;q=0"])
 def test_an_accept_header_that_rules_out_json_is_refused(protocol: Client, path: str, accept: str) -> None:
@@ -304,7 +341,21 @@ def test_an_accept_header_that_rules_out_json_is_refused(protocol: Client, path:
     assert accept in expect_error(answer, 406, "content_type_unsupported", "client")
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/*", "text/html, */*;q=0.1", "application/json"])
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "*/*",
+        "application/*",
+        "text/html, */*;q=0.1",
+        "application/json",
+        "Application/JSON",
+        "APPLICATION/*;Q=0.5",
+        "text/html,,application/json",
+        ", application/json ,",
+        "",
+        " , ,",
+    ],
+)
 def test_an_accept_header_that_includes_json_is_accepted(client: Client, accept: str) -> None:
     assert client.simulate_get("/api/v1/assets", headers={"Accept": accept}).status_code == 200
 
@@ -350,6 +401,12 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (HISTORY + "&offset=-1", ["offset='-1'"]),
         (HISTORY + "&tz=Mars/Olympus", ["tz='Mars/Olympus'", "IANA"]),
         (HISTORY + "&tz=../../etc/passwd", ["tz="]),
+        (HISTORY + "&tz=localtime", ["tz='localtime'", "IANA"]),
+        (HISTORY + "&tz=Factory", ["tz='Factory'", "IANA"]),
+        (HISTORY + "&tz=posixrules", ["tz='posixrules'", "IANA"]),
+        (HISTORY + "&tz=posix/Europe/London", ["tz='posix/Europe/London'", "IANA"]),
+        (HISTORY + "&tz=right/UTC", ["tz='right/UTC'", "IANA"]),
+        (HISTORY + "&tz=", ["tz=''", "IANA"]),
         (HISTORY + "&fill=zero", ["fill='zero'", "previous, none"]),
         (HISTORY + "&asset_ids=a", ["asset_ids='a'", "asset id"]),
         (HISTORY + "&asset_ids=token;a,,token;b", ["asset_ids="]),
@@ -380,6 +437,25 @@ def test_of_several_faults_unknown_is_reported_before_missing_before_invalid(cli
     answers = [client.simulate_get(path, query_string=q) for q in ("start=x&extra=1", "start=x", HISTORY + "&limit=x")]
     kinds = [answer.json["error"]["kind"] for answer in answers]
     assert kinds == ["query_parameter_unknown", "query_parameter_missing", "query_parameter_invalid"]
+
+
+def test_an_unknown_parameter_is_reported_before_a_malformed_address(protocol: Client) -> None:
+    answers = [protocol.simulate_get("/api/v1/users/x/user", query_string=q) for q in ("extra=1", "with_text=x")]
+    kinds = [answer.json["error"]["kind"] for answer in answers]
+    assert kinds == ["query_parameter_unknown", "path_parameter_invalid"]
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTES if ROUTES[path] == ASSET])
+@pytest.mark.parametrize("ids", ["native;uorb,native;uusdt", "a,b", "native%3Buorb%2Cnative%3Buusdt", "native;uorb,"])
+def test_a_lookup_takes_one_asset_id(protocol: Client, path: str, ids: str) -> None:
+    answer = protocol.simulate_get(path, query_string=f"asset_id={ids}")
+    assert "must be one asset id" in expect_error(answer, 400, "query_parameter_invalid", "client")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "US/Pacific", "EST5EDT", "UTC", "Etc/GMT+12"])
+def test_zones_and_links_of_the_iana_database_are_accepted(client: Client, zone: str) -> None:
+    query = f"{HISTORY}&tz={zone.replace('+', '%2B')}"
+    assert client.simulate_get("/api/v1/assets/price-history", query_string=query).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -465,6 +541,33 @@ def test_series_are_in_the_requested_order_without_repeats_percent_encoded_or_no
         assert [series["asset"]["id"] for series in answer.json["data"]["series"]] == ["token;b", "token;a"]
 
 
+def test_ids_of_hex_tokens_are_found_in_any_case_and_shown_as_stored(settings: Settings, store: Store) -> None:
+    commit(store, {"token;0xAb": [(NOON, Decimal(1))], "token;b": [(NOON, Decimal(2))]})
+    client = client_of(settings, store)
+
+    def ids(query: str) -> list[str]:
+        answer = client.simulate_get("/api/v1/assets/price-history", query_string=f"{HISTORY}&asset_ids={query}")
+        return [series["asset"]["id"] for series in answer.json["data"]["series"]]
+
+    assert ids("token;0xaB") == ids("token;0XAB,token;0xab") == ["token;0xAb"]
+    assert ids("token;b,token;0xab") == ["token;b", "token;0xAb"]
+    unknown = client.simulate_get("/api/v1/assets/price-history", query_string=f"{HISTORY}&asset_ids=token;B")
+    assert "'token;B'" in expect_error(unknown, 404, "entity_not_found", "user")
+
+
+@pytest.mark.parametrize("path", [path for path in ROUTES if ROUTES[path] == ASSET])
+def test_lookups_find_hex_tokens_in_any_case(protocol: Client, path: str) -> None:
+    listed = protocol.simulate_get(path.removesuffix("/lookup")).json["data"]
+    ids = [one["asset_info"]["asset"]["id"] for one in listed]
+    stored = next(one for one in ids if one.startswith("token;0x"))
+    as_written, upper = (
+        protocol.simulate_get(path, params={"asset_id": one}).json
+        for one in (stored, stored.upper().replace("TOKEN", "token"))
+    )
+    assert upper == as_written
+    assert upper["data"]["asset_info"]["asset"]["id"] == stored
+
+
 def test_the_zone_of_the_setting_is_the_default(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON, Decimal(1))]})
     path, query = "/api/v1/assets/price-history", f"start={NOON - 86_400}&end={NOON}&period=d"
@@ -491,6 +594,9 @@ MADE_FROM = {
     "/api/v1/markets/supply": "markets prices",
     "/api/v1/markets": "markets prices",
     "/api/v1/markets?shape=older": "markets",
+    "/api/v1/markets/lend?shape=newer": "markets prices",
+    "/api/v1/markets/lend/lookup?shape=newer": "markets",
+    "/api/v1/markets/tvl": "markets prices",
     f"{USER}/user": "markets positions prices ptoken",
 }
 VALUED = {
@@ -529,6 +635,14 @@ def test_as_of_names_the_families_that_an_answer_is_made_from(protocol: Client, 
         assert {*found.values()} == {str(NOON)}
 
 
+@pytest.mark.parametrize("query", ["", "with_text=true&with_value=true"])
+def test_the_newer_shape_of_borrowing_is_that_of_the_overview(protocol: Client, query: str) -> None:
+    newer = protocol.simulate_get("/api/v1/markets/borrow", query_string=f"shape=newer&{query}").json["data"]
+    assert newer == protocol.simulate_get("/api/v1/markets", query_string=query).json["data"]["borrow"]
+    older = protocol.simulate_get("/api/v1/markets/borrow", query_string=f"shape=older&{query}").json["data"]
+    assert older == protocol.simulate_get("/api/v1/markets/borrow", query_string=query).json["data"] != newer
+
+
 def test_a_closed_page_is_revalidated_after_any_number_of_snapshots(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON - 7200, Decimal(1)), (NOON, Decimal(2))]})
     client = client_of(settings, store, NOON + 3600)
@@ -564,6 +678,43 @@ def test_the_price_list(client: Client) -> None:
     bare = client.simulate_get("/api/v1/assets/prices").json
     assert [asset["price"]["extra"] for asset in bare["data"]] == [{"text": None}] * 2
     assert bare["data"][1]["price"]["price"] == "0"
+
+
+@pytest.mark.parametrize("kind", ["lend", "borrow/collaterals", "borrow/debts"])
+def test_lists_of_markets_have_two_shapes_and_are_older_by_default(protocol: Client, kind: str) -> None:
+    path = f"/api/v1/markets/{kind}"
+    default, older, newer = (protocol.simulate_get(path, query_string=q).json for q in ("", "shape=older", NEWER))
+    overview = protocol.simulate_get("/api/v1/markets").json["data"]
+    for part in kind.split("/"):
+        overview = overview[part]
+    assert default == older
+    assert default["count"] == len(default["data"]) == len(newer["data"]["contents"])
+    assert newer["data"] == overview
+    assert {*newer["data"]} == {"supply", "contents"}
+    assert "count" not in newer
+    assert "shape" in protocol.simulate_get(path, query_string="shape=new").json["error"]["message"]
+
+
+@pytest.mark.parametrize("kind", ["lend", "borrow/collaterals", "borrow/debts"])
+def test_lookups_of_markets_have_two_shapes_and_are_older_by_default(protocol: Client, kind: str) -> None:
+    path = f"/api/v1/markets/{kind}"
+    for shape in ("older", "newer"):
+        listed = protocol.simulate_get(path, query_string=f"shape={shape}").json["data"]
+        markets = listed if shape == "older" else listed["contents"]
+        (expected,) = (one for one in markets if one["asset_info"]["asset"]["id"] == "native;uorb")
+        found = protocol.simulate_get(f"{path}/lookup", query_string=f"{ASSET}&shape={shape}").json["data"]
+        assert found == expected
+        if shape == "older":
+            assert protocol.simulate_get(f"{path}/lookup", query_string=ASSET).json["data"] == expected
+
+
+def test_the_older_total_value_locked_is_that_of_the_supply(protocol: Client) -> None:
+    supply = protocol.simulate_get("/api/v1/markets/supply", query_string="with_text=true").json["data"]
+    tvl = protocol.simulate_get("/api/v1/markets/tvl", query_string="with_text=true").json["data"]
+    assert tvl["collateral_value"] == supply["borrow_collateral"]["non_receipt"]["balance"]
+    assert tvl["lend_value"] == supply["lend"]["principal"]
+    assert tvl["total_value"] == supply["tvl"]["tvl"]
+    assert tvl["extra"]["text"]["total_value"] == supply["tvl"]["extra"]["text"]["tvl"]
 
 
 def test_the_asset_list_is_the_price_list_without_prices(client: Client) -> None:

@@ -138,11 +138,10 @@ def test_assets_are_registered_once_and_never_redefined(store: Store, settings: 
     assert query(settings, "SELECT count() FROM asset") == [(3,)]
 
 
-def test_prices_of_assets_whose_addresses_differ_only_in_case_are_kept_apart(
+def test_prices_of_an_asset_that_is_stored_in_two_cases_are_kept_apart(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
-    """One is registered already, the other is in the assets file."""
-    write_assets(store, [Asset(AssetGroup.TOKEN, "0xA", "Other", "OTHER", "other", 6, 2)], 1)
+    write_assets(store, [Asset(AssetGroup.TOKEN, key, key, key, key, 6, 2) for key in ("0xA", "0xa")], 1)
     rows = [("token;0xA", 100, "1"), ("token;0xa", 100, "2")]
     for written, replaced in ((2, 0), (0, 2)):
         assert run(store, prices_file(tmp_path, rows)) == Summary(2, written, replaced, 0)
@@ -227,3 +226,15 @@ def test_real_prices_are_stored_as_python_reads_them(store: Store, settings: Set
     assert summary == Summary(read, len(expected), read - len(expected), 0)
     assert observations(settings) == expected
     assert set(read_assets(store)) == set(ids.values())
+
+
+def test_an_import_finds_assets_in_any_case_and_adds_none(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """The store has 0xa; the assets file lists it as 0xA, and the file of prices writes both."""
+    write_assets(store, [Asset(AssetGroup.TOKEN, "0xa", "AAA", "AAA", "aaa", 18, 6)], 1)
+    listed = tmp_path / "listed.csv"
+    listed.write_text("symbol,address,decimals\nAAA,0xA,18\n")
+    prices = prices_file(tmp_path, [("token;0xA", 100, "1"), ("token;0xa", 101, "2"), ("token;0XA", 102, "3")])
+    summary = import_files(store, Request(PRICES, [prices], listed), NOW, Progress())
+    assert summary == Summary(read=3, written=3, replaced=0, rejected=0)
+    assert {asset_id for asset_id, _ in observations(settings)} == {"token;0xa"}
+    assert list(read_assets(store)) == ["token;0xa"]

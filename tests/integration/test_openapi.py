@@ -39,6 +39,13 @@ LOOKUPS = {"lend": USDT, "debts": USDT, "collaterals": ORB, "merged": ORB}
 # The same for lookups of an address, by the last two segments.
 USER_LOOKUPS = {"lookup/collateral": ORB, "lookup/debt": USDT, "wallet/balance": USDT}
 
+# What follows the mention of a count on the page.
+COUNTED = {
+    "/api/v1/markets": "",
+    "/api/v1/markets/merged": "</p><details><su",
+    "/api/v1/markets/lend": " if it is a list",
+}
+
 Client = falcon.testing.TestClient
 
 
@@ -160,6 +167,15 @@ def test_the_page_shows_every_path(client: Client, document: dict[str, Any]) -> 
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert page.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
     assert all(f"<code>{path}</code>" in page.text for path in document["paths"])
+
+
+def test_the_page_says_when_an_answer_has_a_count(client: Client) -> None:
+    page = client.simulate_get("/docs").text
+    sections = {
+        path: page.partition(f"<b>GET</b><code>{path}</code>")[2].partition("</section>")[0] for path in COUNTED
+    }
+    told = {path: section.partition(", with <code>count</code>")[2][:16] for path, section in sections.items()}
+    assert told == COUNTED
 
 
 def test_the_page_is_refused_if_html_is_not_acceptable(client: Client) -> None:

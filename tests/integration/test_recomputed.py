@@ -153,20 +153,32 @@ def test_net_rates_of_a_rich_address_are_weighted_by_value(
 ) -> None:
     markets = get(client, f"/api/v1/users/{RICH_ADDRESS}/user")["markets"]
 
-    def net_rate(parts: list[tuple[dict[str, Any], str]], table: str) -> Decimal:
+    def net_rate(parts: list[tuple[dict[str, Any], str]], table: str) -> dict[str, Decimal]:
         ids = [item["asset_info"]["asset"]["id"] for item, _ in parts]
         with localcontext(prec=120):
             weights = [value(raw, asset_id, int(amount)) for asset_id, (_, amount) in zip(ids, parts, strict=True)]
-            rates = [raw[table][asset_id]["apr"] for asset_id in ids]
-            interest = sum(weight * rate for weight, rate in zip(weights, rates, strict=True))
-            return rounded(interest / sum(weights))
+            aprs = [raw[table][asset_id]["apr"] for asset_id in ids]
+            apys = [compounded(apr) for apr in aprs]
+            return {
+                name: rounded(sum(weight * rate for weight, rate in zip(weights, rates, strict=True)) / sum(weights))
+                for name, rates in (("apr", aprs), ("apy", apys))
+            }
+
+    def shown(rate: dict[str, Any]) -> dict[str, Decimal]:
+        return {name: Decimal(rate[name]) for name in ("apr", "apy")}
 
     lends = [(pool, pool["origin_equivalent"]["total"]) for pool in markets["lend"]["asset_pools"]]
     assert len(lends) > 1
-    assert Decimal(markets["lend"]["net_rate"]["apr"]) == net_rate(lends, "market_lend")
+    assert shown(markets["lend"]["net_rate"]) == net_rate(lends, "market_lend")
     debts = [(debt, debt["principal"]) for debt in markets["borrow"]["totals"]["debts"]]
     assert len(debts) > 1
-    assert Decimal(markets["borrow"]["totals"]["debts_net_rate"]["apr"]) == net_rate(debts, "market_debt")
+    assert shown(markets["borrow"]["totals"]["debts_net_rate"]) == net_rate(debts, "market_debt")
+
+
+def compounded(apr: Decimal) -> Decimal:
+    """The APY: e to the power of n * ln(1 + apr/n) less 1, for the n seconds of 365 days."""
+    with localcontext(prec=120):
+        return rounded((31_536_000 * (1 + apr / 31_536_000).ln()).exp() - 1)
 
 
 FLAGS = ("with_text", "with_value", "with_percent")
@@ -176,6 +188,7 @@ VARIED = {
     "/api/v1/markets": FLAGS[:2],
     "/api/v1/markets/config": FLAGS[:1],
     "/api/v1/markets/supply": FLAGS[:1],
+    "/api/v1/markets/tvl": FLAGS[:1],
     "/api/v1/markets/lend": FLAGS[:2],
     "/api/v1/markets/borrow": FLAGS[:2],
     "/api/v1/markets/borrow/debts": FLAGS[:2],

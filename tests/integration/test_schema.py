@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from analytics_service.cli.main import cli
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
@@ -55,6 +57,21 @@ def test_a_script_that_failed_half_way_runs_again_as_a_whole(settings: Settings,
     mended = Migration(900, "0900_half.sql", first + "INSERT INTO half VALUES (7);\n")
     assert migrate(store, [*shipped(), mended]) == [mended]
     assert run("SELECT n FROM half") == [(7,)]
+
+
+def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings, store: Store) -> None:
+    """Definitions and histories count. `token;B` and `token;b` are two ids: only hex addresses have no case."""
+    commit(store, {"token;0xAb": [(100, Decimal(1))], "token;B": [(100, Decimal(1))], "token;b": [(100, Decimal(1))]})
+    environ = {
+        "ANALYTICS_CLICKHOUSE_URL": str(settings.clickhouse_url),
+        "ANALYTICS_CLICKHOUSE_USER": settings.clickhouse_user,
+        "ANALYTICS_CLICKHOUSE_PASSWORD": settings.clickhouse_password,
+        "ANALYTICS_CLICKHOUSE_DATABASE": settings.clickhouse_database,
+    }
+    assert CliRunner().invoke(cli, ["migrate"], env=environ).output == "The schema is up to date.\n"
+    store.execute("INSERT INTO lend_rate (asset_id, observed_at, apr, version) VALUES ('token;0xaB', 100, 0, 1)")
+    result = CliRunner().invoke(cli, ["migrate"], env=environ)
+    assert (result.exit_code, "several cases: token;0xAb, token;0xaB." in result.output) == (0, True)
 
 
 @pytest.mark.parametrize("version", ["25.7.9.1", "24.12.1.1", "9.1"])

@@ -1,4 +1,4 @@
-"""Addresses that differ only in case: one asset in files of rates, two assets by symbol and by id."""
+"""Addresses that differ only in case are one asset (rule 3.4); a store that has two of it keeps them apart."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,22 +57,39 @@ def test_an_address_means_the_listed_asset_rather_than_a_registered_one(
     assert ids_of(table, Names.of([listed], [registered])) == [listed.id] * 2
 
 
-def test_symbols_and_ids_keep_assets_apart(tmp_path: Path) -> None:
-    for names in (Names.of([UPPER, LOWER], []), Names.of([], [UPPER, LOWER]), Names.of([LOWER], [UPPER])):
-        good, bad = judge(written(tmp_path, f"{HEADER}UP,100,1\nLOW,100,2\n"), names=names)
-        assert ([row[0] for row in good], bad) == (["token;0xAB", "token;0xab"], [])
-        ids = "asset_id,ts,price\ntoken;0xAB,100,1\ntoken;0xab,100,2\ntoken;0xaB,100,3\n"
-        good, bad = judge(written(tmp_path, ids), names=names)
-        assert [row[0] for row in good] == ["token;0xAB", "token;0xab"]
-        assert bad == [(4, "unknown asset_id: neither in the assets file nor registered")]
+def test_ids_in_a_file_may_be_in_another_case_than_the_asset(tmp_path: Path) -> None:
+    ids = "asset_id,ts,price\ntoken;0xAB,100,1\ntoken;0xab,101,2\ntoken;0Xab,102,3\nnative;0xab,103,4\n"
+    good, bad = judge(written(tmp_path, ids), names=Names.of([], [UPPER]))
+    assert [row[0] for row in good] == ["token;0xAB"] * 3
+    assert bad == [(5, "unknown asset_id: neither in the assets file nor registered")]
 
 
-def test_an_assets_file_may_list_both_under_different_symbols(tmp_path: Path) -> None:
+def test_ids_that_are_no_hex_addresses_keep_their_case(tmp_path: Path) -> None:
+    good, bad = judge(written(tmp_path, "asset_id,ts,price\ntoken;AB,100,1\n"), names=Names.of([], [asset("A", "ab")]))
+    assert (good, len(bad)) == ([], 1)
+
+
+def test_symbols_and_ids_keep_assets_apart_that_are_stored_in_two_cases(tmp_path: Path) -> None:
+    names = Names.of([], [UPPER, LOWER])
+    good, bad = judge(written(tmp_path, f"{HEADER}UP,100,1\nLOW,100,2\n"), names=names)
+    assert ([row[0] for row in good], bad) == (["token;0xAB", "token;0xab"], [])
+    ids = "asset_id,ts,price\ntoken;0xAB,100,1\ntoken;0xab,100,2\ntoken;0xaB,100,3\n"
+    good, bad = judge(written(tmp_path, ids), names=names)
+    assert [row[0] for row in good] == ["token;0xAB", "token;0xab"]
+    assert bad == [(4, "unknown asset_id: neither in the assets file nor registered")]
+
+
+def test_an_assets_file_cannot_list_both_under_different_symbols(tmp_path: Path) -> None:
     path = written(tmp_path, "symbol,address,decimals\nUP,0xAB,18\nLOW,0xab,18\n", "assets.csv")
-    assert read_assets_file(path) == [UPPER, LOWER]
-
-
-def test_an_assets_file_cannot_list_both_under_one_symbol(tmp_path: Path) -> None:
-    path = written(tmp_path, "symbol,address,decimals\nUP,0xAB,18\nUP,0xab,18\n", "assets.csv")
-    with pytest.raises(ImportRefused, match="the symbol stands for 0xAB further up"):
+    with pytest.raises(ImportRefused, match="the address is that of UP with 18 decimals further up"):
         read_assets_file(path)
+
+
+def test_an_assets_file_may_repeat_an_asset_in_another_case(tmp_path: Path) -> None:
+    path = written(tmp_path, "symbol,address,decimals\nUP,0xAB,18\nUP,0xab,18\n", "assets.csv")
+    assert read_assets_file(path) == [UPPER]
+
+
+def test_addresses_of_other_forms_differ_by_case(tmp_path: Path) -> None:
+    path = written(tmp_path, "symbol,address,decimals\nUP,AB,18\nLOW,ab,18\n", "assets.csv")
+    assert [one.id for one in read_assets_file(path)] == ["token;AB", "token;ab"]

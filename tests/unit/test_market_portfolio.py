@@ -16,17 +16,30 @@ from analytics_service.market.portfolio import (
     WalletBalance,
     unlocks_at,
 )
-from analytics_service.market.positions import Account, Holding, Position, Stake
-from analytics_service.market.rates import MarketRate
+from analytics_service.market.positions import Account, Holding, Position, Stake, Unbonding
+from analytics_service.market.rates import MarketRate, NetRate, apy
 from analytics_service.market.shares import Claim
 from analytics_service.market.unlocks import UnlockAmounts
-from tests.unit.small_protocol import AT, CONTEXT, HEL, MARKETS, ORB, POSITION, PTK, USDT, arrangement
+from tests.unit.small_protocol import (
+    AT,
+    CONTEXT,
+    HEL,
+    HEL_MARKET,
+    MARKETS,
+    ORB,
+    ORB_MARKET,
+    POSITION,
+    PTK,
+    USDT,
+    arrangement,
+)
 
 D = Decimal
 
 PORTFOLIO = Portfolio(POSITION, CONTEXT)
 # 100 of 800 million shares of 880 USDT; 0.03 * 10^18 of 20 * 10^18 shares of 30 HEL.
 USDT_DEBT = Debt(USDT, 110_000_000, 100_000_000, MarketRate(D("0.1")))
+TEN = apy(D("0.1"))
 HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, MarketRate(D("0.3")))
 
 
@@ -35,14 +48,18 @@ def test_shares_represent_their_part_of_the_balance() -> None:
     # 40 of 400 million shares of 500 ORB.
     assert totals.collaterals == (Claim(ORB, 50_000_000, 40_000_000),)
     assert totals.debts == (USDT_DEBT,)
-    assert totals.debts_net_rate == MarketRate(D("0.1"))
+    assert totals.debts_net_rate == NetRate(D("0.1"), TEN)
 
 
 def test_the_net_rate_of_debts_is_weighted_by_the_value_of_what_is_owed() -> None:
-    """110 USD at 10 % and 90 USD at 30 % cost 11 + 27 = 38 USD a year on 200. Weighted by shares it would be 0.175."""
+    """110 USD at 10 % and 90 USD at 30 % cost 11 + 27 = 38 USD a year on 200. Weighted by shares it would be 0.175.
+
+    Compounded they cost 110 * 0.1051709 + 90 * 0.3498588 = 43.0561 USD. The APY of 19 % would be 0.2092.
+    """
     totals = PORTFOLIO.accounts[2].totals
     assert totals.debts == (HEL_DEBT, USDT_DEBT)
-    assert totals.debts_net_rate == MarketRate(D("0.19"))
+    assert totals.debts_net_rate.apr == D("0.19")
+    assert abs(totals.debts_net_rate.apy - D("0.2152805")) < D("1e-7")
 
 
 def test_totals_sum_claims_and_debts_by_asset_over_all_accounts() -> None:
@@ -50,7 +67,7 @@ def test_totals_sum_claims_and_debts_by_asset_over_all_accounts() -> None:
     totals = PORTFOLIO.totals
     assert totals.collaterals == (Claim(ORB, 70_000_000, 56_000_000),)
     assert totals.debts == (HEL_DEBT, Debt(USDT, 220_000_000, 200_000_000, MarketRate(D("0.1"))))
-    assert totals.debts_net_rate == MarketRate(D("0.158064516129032258"))
+    assert totals.debts_net_rate.apr == D("0.158064516129032258")
 
 
 def test_health_is_secured_value_over_debt_plus_a_boost_for_staking() -> None:
@@ -74,6 +91,19 @@ def test_the_health_of_an_account_is_worked_out_without_the_other_accounts() -> 
     accounts = (Account(0, (Holding(ORB, 40_000_000),)), Account(1, (), (Holding(USDT, 1),)))
     context = replace(CONTEXT, markets=OneMarket(MARKETS))
     assert Portfolio(Position("a", accounts), context).accounts[0].health.result == INFINITE
+
+
+def test_health_divides_values_that_are_not_rounded() -> None:
+    """A token of 18 decimals at 0.7 USD: 7 units secure 3.675E-18 USD at 75 %, and 3 units are a debt of 2.1E-18 USD.
+
+    That is 1.75. Rounded to 18 decimals the values would be 5E-18 USD, which secures 3.75E-18, and 2E-18: 1.875.
+    """
+    dust = replace(HEL_MARKET, collateral=ORB_MARKET.collateral)
+    context = replace(CONTEXT, markets={HEL: dust}, prices={HEL: D("0.7")})
+    # 6 shares of collateral represent 7.5 units, rounded down, and 2 of debt represent 3.
+    accounts = (Account(0, (Holding(HEL, 6),), (Holding(HEL, 2),)),)
+    health = Portfolio(Position("a", accounts), context).accounts[0].health
+    assert (health.base, health.boost, health.result) == (D("1.75"), D(0), D("1.75"))
 
 
 def test_health_counts_all_debts_of_the_account() -> None:
@@ -105,14 +135,15 @@ def test_the_net_rate_of_lends_is_weighted_by_the_value_of_the_lent_assets() -> 
 
     Receipts counted as if they were the asset would weigh 15 and 16.80 USD: 0.034.
     """
-    assert PORTFOLIO.lend_net_rate == MarketRate(D("0.029"))
+    assert PORTFOLIO.lend_net_rate.apr == D("0.029")
 
 
 def test_an_asset_without_a_price_does_not_count_in_a_net_rate() -> None:
     unpriced = {asset_id: price for asset_id, price in CONTEXT.prices.items() if asset_id != HEL}
     context = replace(CONTEXT, prices=unpriced)
     found = Portfolio(POSITION, context)
-    assert (found.lend_net_rate, found.totals.debts_net_rate) == (MarketRate(D("0.05")), MarketRate(D("0.1")))
+    assert found.lend_net_rate == NetRate(D("0.05"), apy(D("0.05")))
+    assert found.totals.debts_net_rate == NetRate(D("0.1"), TEN)
 
 
 def test_a_wallet_is_worth_the_balances_of_known_assets() -> None:
@@ -127,6 +158,12 @@ def test_staking_lists_only_pools_with_a_stake() -> None:
     staking = PORTFOLIO.staking
     assert (staking.asset_id, staking.bonding_sum, staking.unbonding_sum) == (PTK, 100_000_000, 2_000_000)
     assert [(pool.pool.index, pool.amount_sum) for pool in staking.pools] == [(1, 100_000_000)]
+
+
+def test_unbondings_are_in_the_order_in_which_they_unlock() -> None:
+    last, first, second = (Unbonding(n, AT + timedelta(days=days)) for n, days in ((1, 9), (7, 1), (8, 1)))
+    found = Portfolio(replace(POSITION, unbondings=(last, second, first)), CONTEXT)
+    assert found.staking.unbondings == (first, second, last)
 
 
 def test_unlock_amounts_are_those_at_the_given_instant() -> None:
@@ -165,7 +202,7 @@ def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asse
 def test_an_address_without_a_position_has_an_empty_portfolio() -> None:
     empty = Portfolio(Position("a"), CONTEXT)
     assert (empty.accounts, empty.lends, empty.wallet, empty.wallet_value) == ((), (), (), D(0))
-    assert empty.totals == BorrowTotals((), (), MarketRate(D(0)))
+    assert empty.totals == BorrowTotals((), (), NetRate(D(0), D(0)))
     assert (empty.staking.pools, empty.staking.bonding_sum) == ((), 0)
     unlocks = unlocks_at([], PTK, AT)
     assert (unlocks.arrangements, unlocks.totals) == ((), UnlockAmounts())

@@ -18,7 +18,7 @@ from analytics_service.market.markets import (
     Market,
 )
 from analytics_service.market.prices import Price, quantize_price
-from analytics_service.market.rates import MarketRate, apy, net_rate, quantize_rate
+from analytics_service.market.rates import MarketRate, NetRate, apy, net_rate, quantize_rate
 from analytics_service.market.supply import SupplyPool, Tvl, market_supply
 from analytics_service.market.values import (
     fraction,
@@ -178,15 +178,24 @@ def test_rates_are_rounded_half_to_even_to_18_decimals() -> None:
     assert quantize_rate(D("0.0432000000000000015")) == D("0.043200000000000002")
 
 
-def test_a_net_rate_is_weighted_by_value() -> None:
-    """300 USD at 2 % and 100 USD at 10 % earn 16 USD per year on 400."""
-    assert net_rate([(D(300), D("0.02")), (D(100), D("0.1"))]) == MarketRate(D("0.04"))
+def test_the_apr_of_a_net_rate_is_the_mean_of_aprs_and_its_apy_that_of_apys() -> None:
+    """300 USD at 2 % and 100 USD at 10 % earn 16 USD per year on 400.
+
+    Compounded that is (3 * apy(0.02) + apy(0.1)) / 4; compounding the mean of 4 % would give less.
+    """
+    rate = net_rate([(D(300), MarketRate(D("0.02"))), (D(100), MarketRate(D("0.1")))])
+    compounded = (3 * Fraction(apy(D("0.02"))) + Fraction(apy(D("0.1")))) / 4
+    assert rate.apr == D("0.04")
+    assert Fraction(rate.apy) == Fraction(round(compounded * 10**18), 10**18) > Fraction(apy(D("0.04")))
 
 
-@pytest.mark.parametrize("parts", [[], [(D(0), D("0.1"))]])
-def test_a_net_rate_without_any_value_is_0(parts: list[tuple[Decimal, Decimal]]) -> None:
-    assert net_rate(parts) == MarketRate(D(0))
-    assert net_rate(parts).apy == 0
+def test_the_net_rate_of_one_part_is_its_rate() -> None:
+    assert net_rate([(D("0.7"), MarketRate(D("0.1")))]) == NetRate(D("0.1"), apy(D("0.1")))
+
+
+@pytest.mark.parametrize("parts", [[], [(D(0), MarketRate(D("0.1")))]])
+def test_a_net_rate_without_any_value_is_0(parts: list[tuple[Decimal, MarketRate]]) -> None:
+    assert net_rate(parts) == NetRate(D(0), D(0))
 
 
 # Just below 10^20, and half a unit of the 18th decimal closer, which rounds up to it.

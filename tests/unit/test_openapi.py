@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from html.parser import HTMLParser
+from http import HTTPStatus
 from typing import Any
 
 import falcon
@@ -184,17 +185,20 @@ def test_the_schema_rejects_answers_that_are_not_as_declared(change: dict[str, o
                 "query_parameter_missing": "client",
                 "query_parameter_invalid": "client",
                 "query_parameter_unknown": "client",
+                "request_malformed": "client",
             },
         ),
         (404, "Not Found", {"path_unknown": "client", "entity_not_found": "user"}),
         (405, "Method Not Allowed", {"method_not_allowed": "client"}),
         (406, "Not Acceptable", {"content_type_unsupported": "client"}),
+        (414, HTTPStatus(414).phrase, {"uri_too_long": "client"}),
+        (431, "Request Header Fields Too Large", {"headers_too_large": "client"}),
         (500, "Internal Server Error", {"internal": "server"}),
         (503, "Service Unavailable", {"unavailable": "server"}),
     ],
 )
 def test_every_status_in_the_table_of_errors_is_described(status: int, phrase: str, kinds: dict[str, str]) -> None:
-    assert set(MARKETS["responses"]) == {"200", "304", "400", "404", "405", "406", "500", "503"}
+    assert set(MARKETS["responses"]) == {"200", "304", "400", "404", "405", "406", "414", "431", "500", "503"}
     for kind, scope in kinds.items():
         error = {"kind": kind, "scope": scope, "message": "why"}
         body = {"data": None, "error": error, "status": status, "status_text": phrase}

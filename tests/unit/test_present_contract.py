@@ -12,13 +12,20 @@ import pytest
 from analytics_service.present.analytics import MARKET_STATE
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET
 from analytics_service.present.markets import (
-    COLLATERAL_MARKET,
-    DEBT_MARKET,
+    COLLATERAL_LOOKUP,
+    DEBT_LOOKUP,
     GLOBAL_CONFIG,
-    LEND_MARKET,
+    LEND_LOOKUP,
     MERGED_MARKET,
 )
-from analytics_service.present.overview import OVERVIEW, SUPPLY
+from analytics_service.present.overview import (
+    COLLATERAL_MARKETS,
+    DEBT_MARKETS,
+    LEND_MARKETS,
+    OLDER_TVL,
+    OVERVIEW,
+    SUPPLY,
+)
 from analytics_service.present.positions import ASSET_COLLATERAL, ASSET_DEBT, MERGED_ASSET, USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.schema import components
@@ -30,13 +37,17 @@ from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION
 ROOTS = (
     ASSET_INFO,
     PRICED_ASSET,
-    LEND_MARKET,
-    COLLATERAL_MARKET,
-    DEBT_MARKET,
+    LEND_MARKETS,
+    LEND_LOOKUP,
+    COLLATERAL_MARKETS,
+    COLLATERAL_LOOKUP,
+    DEBT_MARKETS,
+    DEBT_LOOKUP,
     MERGED_MARKET,
     GLOBAL_CONFIG,
     OVERVIEW,
     SUPPLY,
+    OLDER_TVL,
     PTOKEN_PARAMS,
     PTOKEN_STATE,
     PTOKEN_STAKING,
@@ -99,7 +110,9 @@ CONTRACT = {
         text="allowable_ltv collateral_cap liquidation_ltv max_discount min_discount",
         value="collateral_cap price",
     ),
-    "BorrowCollateralState": Object("balance collateral_sum", text="collateral_sum", value="collateral_sum price"),
+    "BorrowCollateralState": Object(
+        "balance collateral_sum", text="balance collateral_sum", value="balance collateral_sum price"
+    ),
     "NewerBorrowCollateralState": Object("shares balance", text="shares balance", value="shares balance price"),
     "BorrowCollateralMarket": Object(f"{INFO} config:BorrowCollateralConfig state:BorrowCollateralState"),
     "NewerBorrowCollateralMarket": Object(f"{INFO} config:BorrowCollateralConfig state:NewerBorrowCollateralState"),
@@ -135,6 +148,7 @@ CONTRACT = {
     ),
     "LendMarketSupply": Object("principal", text="principal"),
     "Tvl": Object("tvl net_tvl", text="net_tvl tvl"),
+    "OlderTvl": Object("collateral_value lend_value total_value", text="collateral_value lend_value total_value"),
     "MarketSupply": Object(
         "borrow_collateral:BorrowCollateralMarketSupply borrow_debt:MarketSupplyPool lend:LendMarketSupply tvl:Tvl"
     ),
@@ -256,6 +270,12 @@ CONTRACT = {
 ALTERNATIVES = {
     "AssetClassification": {"RegularAsset", "ProtocolReceiptToken", "LiquidStakingToken"},
     "MarketOverview": {"NewerMarketOverview", "OlderMarketOverview"},
+    "LendMarketList": {"LendOverview", "[LendMarket]"},
+    "LendMarketLookup": {"NewerLendMarket", "LendMarket"},
+    "BorrowCollateralMarketList": {"CollateralOverview", "[BorrowCollateralMarket]"},
+    "BorrowCollateralMarketLookup": {"NewerBorrowCollateralMarket", "BorrowCollateralMarket"},
+    "BorrowDebtMarketList": {"DebtOverview", "[BorrowDebtMarket]"},
+    "BorrowDebtMarketLookup": {"NewerBorrowDebtMarket", "BorrowDebtMarket"},
     "UnlockSchedule": {"LinearUnlockSchedule", "LumpSumUnlockSchedule"},
     "WalletValues": {"KnownWalletValues", "UnknownWalletValues"},
 }

@@ -18,13 +18,24 @@ from analytics_service.present.analytics import MARKET_STATE, MarketState
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAsset, Quote
 from analytics_service.present.kinds import AMOUNT
 from analytics_service.present.markets import (
+    COLLATERAL_LOOKUP,
     COLLATERAL_MARKET,
-    DEBT_MARKET,
+    DEBT_LOOKUP,
     GLOBAL_CONFIG,
+    LEND_LOOKUP,
     LEND_MARKET,
     MERGED_MARKET,
 )
-from analytics_service.present.overview import BORROW_OVERVIEW, OVERVIEW, SUPPLY, Overview
+from analytics_service.present.overview import (
+    BORROW_OVERVIEW,
+    COLLATERAL_MARKETS,
+    DEBT_MARKETS,
+    LEND_MARKETS,
+    OLDER_TVL,
+    OVERVIEW,
+    SUPPLY,
+    Overview,
+)
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.schema import components, schema_of
@@ -51,6 +62,7 @@ from tests.unit.small_protocol import (
 D = Decimal
 
 MARKET_SUPPLY = market_supply(MARKETS.values(), ASSETS, PRICES)
+ALL_MARKETS = Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG)
 GROUP = UnlockGroup(
     MemberClass.TEAM,
     UnlockAmounts(
@@ -71,15 +83,18 @@ LOANS = MarketState(Activity(1, 2, 3), D("12.5"), {USDT: D("0.5"), PTK: D(100)},
 SAMPLES: tuple[tuple[Node, Any], ...] = (
     (Many(ASSET_INFO), ASSETS.values()),
     (PRICED_ASSET, PricedAsset(ASSETS[USDT], Quote(D("1.0002"), AT))),
-    (LEND_MARKET, USDT_MARKET),
-    (DEBT_MARKET, USDT_MARKET),
-    (COLLATERAL_MARKET, ORB_MARKET),
+    (LEND_LOOKUP, USDT_MARKET),
+    (DEBT_LOOKUP, USDT_MARKET),
+    (COLLATERAL_LOOKUP, ORB_MARKET),
+    (LEND_MARKETS, ALL_MARKETS),
+    (DEBT_MARKETS, ALL_MARKETS),
+    (COLLATERAL_MARKETS, ALL_MARKETS),
     (Many(MERGED_MARKET), MARKETS.values()),
     (GLOBAL_CONFIG, CONFIG),
     (SUPPLY, MARKET_SUPPLY),
-    (OVERVIEW, Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG)),
-    (OVERVIEW, Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG, "older")),
-    (BORROW_OVERVIEW, Overview(list(MARKETS.values()), MARKET_SUPPLY, CONFIG)),
+    (OLDER_TVL, MARKET_SUPPLY),
+    (OVERVIEW, ALL_MARKETS),
+    (BORROW_OVERVIEW, ALL_MARKETS),
     (PTOKEN_PARAMS, PTOKEN),
     (PTOKEN_STATE, PTOKEN),
     (PTOKEN_STAKING, PTOKEN),
@@ -101,6 +116,7 @@ def test_every_combination_of_variants_matches_the_schema(shape: Node, record: A
     validator = jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
     for text, value, percent in product((True, False), repeat=3):
         validator.validate(rendered(shape, record, Flags(text, value, percent), prices))
+        validator.validate(rendered(shape, record, Flags(text, value, percent, "older"), prices))
 
 
 def test_a_lend_market() -> None:
@@ -185,10 +201,21 @@ def test_an_asset_without_a_price_has_null_values() -> None:
     }
 
 
+def test_the_variants_of_a_collateral_state_cover_its_balance_too() -> None:
+    """500 ORB at 8 USD."""
+    extra = rendered(COLLATERAL_MARKET, ORB_MARKET)["state"]["extra"]
+    assert extra["text"] == {"balance": "500.000 ORB", "collateral_sum": "500.000 ORB"}
+    assert extra["value"] == {
+        "balance": "4000",
+        "collateral_sum": "4000",
+        "price": "8",
+        "extra": {"text": {"balance": "$4,000.00", "collateral_sum": "$4,000.00", "price": "$8.00"}},
+    }
+
+
 def test_both_shapes_show_the_same_amounts_under_their_own_names() -> None:
-    markets = list(MARKETS.values())
-    newer = rendered(OVERVIEW, Overview(markets, MARKET_SUPPLY, CONFIG), Flags())
-    older = rendered(OVERVIEW, Overview(markets, MARKET_SUPPLY, CONFIG, "older"), Flags())
+    newer = rendered(OVERVIEW, ALL_MARKETS, Flags())
+    older = rendered(OVERVIEW, ALL_MARKETS, Flags(shape="older"))
     extra = {"text": None, "value": None}
     times = {"time_last_distributed_interest": "2025-03-15T00:00:00Z", "utilization_accumulator": "1.5"}
 
@@ -207,6 +234,39 @@ def test_both_shapes_show_the_same_amounts_under_their_own_names() -> None:
     _, lend = older["lend"]
     assert (lend["state"]["principal_sum"], "principal" in lend["state"]) == ("1200000000", False)
     assert ("tvl" in newer, "tvl" in older) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("shape", "lookup", "part"),
+    [(LEND_MARKETS, LEND_LOOKUP, "lend"), (DEBT_MARKETS, DEBT_LOOKUP, "debts")],
+)
+def test_lists_and_lookups_show_what_the_overview_shows_in_both_shapes(shape: Node, lookup: Node, part: str) -> None:
+    for flags in (Flags(text=True, value=True), Flags(text=True, value=True, shape="older")):
+        overview = rendered(OVERVIEW, ALL_MARKETS, flags)
+        expected = overview["lend"] if part == "lend" else overview["borrow"][part]
+        assert rendered(shape, ALL_MARKETS, flags) == expected
+        contents = expected if flags.shape == "older" else expected["contents"]
+        assert rendered(lookup, USDT_MARKET, flags) == contents[1]
+
+
+def test_the_newer_list_of_collateral_has_its_sums() -> None:
+    """500 ORB at 8 USD are 400 million shares."""
+    (newer, older) = (rendered(COLLATERAL_MARKETS, ALL_MARKETS, Flags(shape=shape)) for shape in ("newer", "older"))
+    total = {"balance": "4000", "shares": "3200", "extra": {"text": None}}
+    nothing = {"balance": "0", "shares": "0", "extra": {"text": None}}
+    assert newer["supply"] == {"non_receipt": total, "receipt": nothing, "total": total}
+    assert [market["state"]["shares"] for market in newer["contents"]] == ["400000000"]
+    assert [market["state"]["collateral_sum"] for market in older] == ["500000000"]
+
+
+def test_the_older_total_value_locked_is_collateral_and_deposits() -> None:
+    """500 ORB at 8 USD; 1,200 USDT at 1 USD and 250 HEL at 2,000 USD."""
+    assert rendered(OLDER_TVL, MARKET_SUPPLY) == {
+        "collateral_value": "4000",
+        "lend_value": "501200",
+        "total_value": "505200",
+        "extra": {"text": {"collateral_value": "$4,000.00", "lend_value": "$501,200.00", "total_value": "$505,200.00"}},
+    }
 
 
 def test_supply_and_tvl() -> None:
@@ -325,7 +385,7 @@ def test_huge_and_tiny_amounts_stay_exact() -> None:
     assert state["extra"]["value"]["principal_sum"] == "333333333333333333"
     assert state["extra"]["value"]["extra"]["text"]["principal_sum"] == "$333,333,333,333,333,333.00"
     state = rendered(LEND_MARKET, tiny, prices=prices)["state"]
-    assert state["extra"]["text"]["principal_sum"] == "0.0000 HEL"
+    assert state["extra"]["text"]["principal_sum"] == "<0.0001 HEL"
     # 10^-18 * 0.33 rounds to 0 at 18 decimals.
     assert state["extra"]["value"]["principal_sum"] == "0"
 

@@ -58,10 +58,16 @@ def test_times() -> None:
     [
         ("1234.5", 2, "1,234.50 USDT"),
         ("0", 2, "0.00 USDT"),
-        # Rounded half to even at the last shown decimal; smaller amounts become 0.
+        # Rounded half to even at the last shown decimal.
         ("0.125", 2, "0.12 USDT"),
         ("0.135", 2, "0.14 USDT"),
-        ("1E-18", 5, "0.00000 USDT"),
+        # Less than one unit of the last shown decimal, but not zero.
+        ("1E-18", 5, "<0.00001 USDT"),
+        ("0.000099999999999999", 4, "<0.0001 USDT"),
+        ("0.0001", 4, "0.0001 USDT"),
+        ("0.5", 0, "<1 USDT"),
+        ("1E-18", 18, "0.000000000000000001 USDT"),
+        ("1E-18", 8, "<0.00000001 USDT"),
         ("1234567.5", 0, "1,234,568 USDT"),
         # 10^36 denom units with 18 decimals, and the greatest 256-bit amount with 6.
         ("1E+18", 4, "1,000,000,000,000,000,000.0000 USDT"),

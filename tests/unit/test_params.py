@@ -1,0 +1,31 @@
+"""Faults of parameters, in the order in which they are reported (rule 3.2)."""
+
+import pytest
+from falcon.testing import create_req
+
+from analytics_service.http import params
+from analytics_service.http.errors import RequestError
+
+
+@pytest.mark.parametrize(
+    ("query", "address", "kind"),
+    [
+        ("extra=1", "x", "query_parameter_unknown"),
+        ("with_text=x", "x", "query_parameter_missing"),
+        ("asset_id=a&with_text=x", "x", "path_parameter_invalid"),
+        ("asset_id=a", "0x" + "0" * 40, "query_parameter_invalid"),
+    ],
+)
+def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_query(
+    query: str, address: str, kind: str
+) -> None:
+    req = create_req(query_string=query)
+    with pytest.raises(RequestError) as caught:
+        params.read(req, (params.ASSET_ID, params.WITH_TEXT), (params.ADDRESS,), {"address": address})
+    assert caught.value.kind == kind
+
+
+def test_parameters_of_the_path_are_parsed_along_with_those_of_the_query() -> None:
+    req = create_req(query_string="asset_id=native%3Buorb")
+    parsed = params.read(req, (params.ASSET_ID,), (params.ADDRESS,), {"address": "0x" + "A" * 40})
+    assert parsed == {"address": "0x" + "a" * 40, "asset_id": "native;uorb"}
