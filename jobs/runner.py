@@ -10,10 +10,10 @@ from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavaila
 from analytics_service.market.instants import unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed, new_version, read_heads
+from analytics_service.store.ledger import Origin, completed, new_version, read_heads
 from analytics_service.store.retries import Retries
 from jobs.registry import JOBS, Job
-from jobs.snapshot import Batch, Origin, commit
+from jobs.snapshot import Batch, Taking, commit
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], 
     missing = [at for at in instants if unix_second(at) not in done]
     if missing:
         snapshots = job.collect(Batch(job.family, source, store, missing))
-        commit(store, snapshots, Origin(job.family, kind, source.spec), new_version())
+        commit(store, snapshots, Taking(job.family, kind, Origin(source.spec, source.simulated)), new_version())
     return len(missing)
 
 

@@ -11,7 +11,8 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import SchemaError, SettingError
 from analytics_service.sources.base import Source
-from analytics_service.sources.registry import open_source
+from analytics_service.sources.choice import choose_source
+from analytics_service.sources.registry import NONE
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate, pending
 
@@ -23,12 +24,20 @@ def load_settings(**overrides: object) -> Settings:
     return settings
 
 
-def require_source(settings: Settings) -> Source:
-    """The source that the settings name. SettingError when they name none."""
-    source = open_source(settings.source)
-    if source is None:
+def load_job_settings(**overrides: object) -> Settings:
+    """The settings of a command that takes snapshots. SettingError when they rule out a source."""
+    settings = load_settings(**overrides)
+    if settings.source == NONE:
         raise SettingError("The source is none, so there is nothing to take snapshots of. Name one with --source.")
-    return source
+    return settings
+
+
+def require_source(settings: Settings, store: Store) -> Source:
+    """The source that the settings name, or else the store's own. SettingError when there is none."""
+    choice = choose_source(store, settings.source)
+    if choice.source is None:
+        raise SettingError(choice.reason)
+    return choice.source
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from analytics_service.errors import AnalyticsError, ImportRefused, SettingError, StoreUnavailable
+from analytics_service.errors import AnalyticsError, ImportRefused, SettingError, SourceRefused, StoreUnavailable
 
-_USAGE = (SettingError, ImportRefused)
+_USAGE = (SettingError, SourceRefused, ImportRefused)
 _STATUS_HINT = " `analytics-service status` says where it is looked for."
 
 

@@ -11,6 +11,7 @@ import click
 from analytics_service.cli.context import load_settings, open_store
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import Request, import_files
+from analytics_service.sources.choice import require_import_admitted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -90,7 +91,9 @@ def _import(
     family: Family, files: tuple[Path, ...], assets: Path | None, unit: Literal["s", "ms"], skip_invalid: bool
 ) -> None:
     request = Request(family, files, assets, unit, skip_invalid)
-    with open_store(load_settings()) as store, closing(ProgressBars()) as bars:
+    settings = load_settings()
+    with open_store(settings) as store, closing(ProgressBars()) as bars:
+        require_import_admitted(store, settings.source)
         done = import_files(store, request, datetime.now(UTC), bars)
     click.echo(
         f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected."

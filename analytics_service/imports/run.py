@@ -24,8 +24,10 @@ from analytics_service.imports.rejected import RejectedFile
 from analytics_service.imports.reporter import Reporter
 from analytics_service.imports.tables import Table, open_table
 from analytics_service.imports.validation import Names, Rules, TimeUnit, ValidatedFile, validate_file
+from analytics_service.store.admission import require_admitted
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import IMPORTED
 
 _SHOWN = 5
 _SHOWN_LENGTH = 60
@@ -71,9 +73,11 @@ def import_files(
     """Import files; of several rows for one asset and second the later one wins, over all files in their order.
 
     `at` is the present instant: observations more than a day later are refused. `wait` pauses between attempts while
-    ClickHouse is away. ImportRefused, before anything is written, when a file or (without `skip_invalid`) a row is bad.
-    StoreUnavailable when ClickHouse stays away; the same import may then be repeated.
+    ClickHouse is away. Before anything is written, SourceRefused when the store holds simulated data
+    (rule 8.7), and ImportRefused when a file or (without `skip_invalid`) a row is bad. StoreUnavailable when ClickHouse
+    stays away; the same import may then be repeated.
     """
+    require_admitted(store, IMPORTED)
     family = request.family
     listed = read_assets_file(request.assets) if request.assets else []
     tables = _opened(request.files, family.forms)

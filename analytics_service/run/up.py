@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -21,13 +22,14 @@ from analytics_service.run.address import local_address, require_free
 from analytics_service.run.serve import http_service
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
-from analytics_service.sources.registry import open_source
+from analytics_service.sources.choice import choose_source
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 
 _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
+_SOURCE_OF_EMPTY = "simulated"
 _HISTORY_STEP = timedelta(hours=1)
 _SCHEDULER_GRACE = 30.0
 _FIRST_ANSWER_SECONDS = 60.0
@@ -38,18 +40,19 @@ def up(settings: Settings, command: str) -> None:
     require_free(settings.bind)
     failed = threading.Event()
     with ExitStack() as stack:
-        source = open_source(settings.source)
-        if source is not None:
-            stack.enter_context(closing(source))
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=failed.set))
         with closing(Store(reached)) as store:
             migrate(store)
+            choice = choose_source(store, settings.source, empty=_SOURCE_OF_EMPTY)
+            source = choice.source
             if source is not None:
+                stack.enter_context(closing(source))
                 _fill(reached, source, store)
+        reached = replace(reached, source=choice.spec)
         services = [http_service(reached), _scheduler(reached)] if source is not None else [http_service(reached)]
         with running(services, failed.set):
             if _wait_for_first_answer(reached.bind, failed):
-                click.echo(welcome(reached, source, embedded=settings.clickhouse_url is None))
+                click.echo(welcome(reached, choice, embedded=settings.clickhouse_url is None))
             failed.wait()
 
 

@@ -16,14 +16,14 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import new_version, read_heads
+from analytics_service.store.ledger import Origin, new_version, read_heads
 from analytics_service.store.markets import read_config, read_interest_paid, read_markets
 from analytics_service.store.positions import read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
-from jobs.snapshot import Batch, Origin, commit
+from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
 from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import (
@@ -81,7 +81,9 @@ def test_a_snapshot_that_is_written_twice_is_stored_once(job: Job, store: Store,
     found = [job.collect(Batch(job.family, source, store, [NOON])) for _ in range(2)]
     tables = []
     for number, snapshots in enumerate(found):
-        commit(store, snapshots, Origin(job.family, "job", source.spec), new_version() + number)
+        commit(
+            store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version() + number
+        )
         tables.append(contents(client, without=["version", "rank", "runs"]))
         del tables[-1]["publication"]
     assert tables[0][TABLES[job.name]]
@@ -228,7 +230,7 @@ def test_a_simulated_snapshot_that_is_written_twice_leaves_all_tables_equal(stor
     assert contents(client) == once
     for job in JOBS.values():
         snapshots = job.collect(Batch(job.family, source, store, [NOON]))
-        commit(store, snapshots, Origin(job.family, "job", source.spec), new_version())
+        commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version())
     assert contents(client, versions) | {"publication": []} == but_versions
 
 
