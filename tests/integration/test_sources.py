@@ -17,6 +17,8 @@ from analytics_service.cli.context import require_source
 from analytics_service.cli.report import report
 from analytics_service.config import Settings
 from analytics_service.errors import SettingError, SourceRefused
+from analytics_service.imports.families import PRICES as PRICE_FILES
+from analytics_service.imports.run import Request, try_import
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source, require_import_admitted
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -28,7 +30,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads, Statement, WatchedStore
-from tests.integration.imports import Progress, prices_file, run
+from tests.integration.imports import Progress, assets_file, prices_file, run
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -101,6 +103,13 @@ def test_a_mixture_is_refused_before_anything_is_written(
     with pytest.raises(SourceRefused, match=f"^This store holds {held}, .* Nothing was written.*--data-dir"):
         second(store, tmp_path)
     assert tables(client) == before
+
+
+def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) -> None:
+    takes(FIRST)(store, tmp_path)
+    request = Request(PRICE_FILES, [prices_file(tmp_path, ROWS)], assets_file(tmp_path))
+    with pytest.raises(SourceRefused, match="This store holds simulated:1"):
+        try_import(store, request, NOON, Progress())
 
 
 def test_real_snapshots_continue_imported_history_and_each_other(store: Store, tmp_path: Path) -> None:
