@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 
     DONE = "done"
     ALREADY_DONE = "already done"
-    SUPERSEDED = "a later snapshot is there already"
+    SUPERSEDED = "not taken, because there is a later snapshot, and what lies before it cannot be added"
 
 
 def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = _ONCE) -> Outcome:
@@ -58,16 +58,22 @@ def backfill(
     `progress` is called with the number of instants done since its last call. A backfill that was interrupted continues
     where it stopped when it is run again. SnapshotRefused for a job that keeps no history.
     """
-    if not job.history:
-        raise SnapshotRefused(
-            f"{job.name} cannot be backfilled: only its newest state is asked for. {_with_history()} can be."
-        )
+    require_history(job)
     written = 0
     for first in range(0, len(instants), _CHUNK):
         chunk = instants[first : first + _CHUNK]
         written += _take(job, source, store, chunk, "backfill")
         progress(len(chunk))
     return written
+
+
+def require_history(job: Job) -> None:
+    """SnapshotRefused for a job that keeps no history."""
+    if not job.history:
+        raise SnapshotRefused(
+            f"{job.name} cannot be backfilled: they are stored as changes from one snapshot to the next, so no "
+            f"snapshot can be added before the newest. {_with_history()} can be."
+        )
 
 
 def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str) -> int:

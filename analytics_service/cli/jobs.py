@@ -72,7 +72,7 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
 
 
 @jobs.command("backfill")
-@click.argument("name", type=click.Choice(sorted(name for name, job in JOBS.items() if job.history)))
+@click.argument("name", type=click.Choice(sorted(JOBS)))
 @click.option("--start", type=_instant, metavar="TIME", required=True, help="First instant.")
 @click.option("--end", type=_instant, metavar="TIME", required=True, help="Last instant, itself included.")
 @click.option(
@@ -93,6 +93,7 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     \b
         analytics-service jobs backfill prices --start 2026-01-01 --end 2026-03-01 --every 1h
     """
+    runner.require_history(JOBS[name])
     if start > end:
         raise click.UsageError("--start is later than --end.")
     _require_past("--end", end, datetime.now(UTC))

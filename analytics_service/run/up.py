@@ -13,6 +13,7 @@ import click
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import ProcessError
+from analytics_service.history.catalogue import HISTORIES
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
@@ -62,10 +63,11 @@ def _scheduler(settings: Settings) -> Supervisor:
 
 
 def _fill(settings: Settings, source: Source, store: Store) -> None:
-    """Take a first snapshot of everything, and history where the source can give it at no cost."""
+    """Take a first snapshot of everything, and what pages of history show where the source has it at no cost."""
     now = datetime.now(UTC)
+    shown = {history.family for history in HISTORIES}
     for job in JOBS.values():
-        if job.history and source.history:
+        if job.family in shown and source.history:
             instants = multiples(now - source.history, now, _HISTORY_STEP)
             with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
                 backfill(job, source, store, instants, progress=bar.update)

@@ -93,7 +93,8 @@ def _refusal(origin: Origin, holdings: Holdings) -> str:
     other = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
     if origin == IMPORTED:
         return f"{reason} To import, {other}."
-    same = holdings.simulated_spec or "none"
+    real = sorted(one.spec for one in holdings.origins if one.spec and not one.simulated)
+    same = holdings.simulated_spec or next(iter(real), "none")
     return f"{reason} For {origin}, {other}. To go on with this one, choose --source {same}."
 
 

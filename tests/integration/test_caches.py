@@ -46,6 +46,9 @@ RATES += "current_variable_borrow_rate\n"
 class Lively(SimulatedSource):
     """The simulated protocol, except that most positions change every minute."""
 
+    # Its world imports files, too.
+    simulated = False
+
     def positions(self, at: datetime) -> Iterator[Position]:
         """The same positions with unclaimed rewards that depend on the minute."""
         for n, position in enumerate(super().positions(at)):

@@ -20,3 +20,7 @@ INSERT INTO snapshot_head (family, sources)
 SELECT family, groupUniqArray((if(s.kind = 'import', '', s.source), s.simulated)) AS sources
 FROM snapshot AS s
 GROUP BY family;
+
+-- A sum that was written with each snapshot depended on the order in which snapshots were completed. It is made from the
+-- other columns now, when it is read.
+ALTER TABLE market_lend DROP COLUMN IF EXISTS interest_paid;
