@@ -20,6 +20,7 @@ from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS,
 from analytics_service.resources import analytics, assets, docs, health, markets, metrics, ptoken, swaps, users
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
+from analytics_service.sources.registry import NONE
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
@@ -53,15 +54,15 @@ def create_app(
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB))
     # Without a source nothing is scheduled, so nothing can be late.
-    every = {} if settings.source == "none" else {job.family: job.every(settings) for job in JOBS.values()}
+    every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
     shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
-    routes = _operations(health.Monitor(store, every, clock)) + _current(shared)
+    routes = _operations(health.Monitor(store, every, clock, is_told=settings.source is not None)) + _current(shared)
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
         heads.before_showing(history.family, reader.prepare)
         routes += _history(shared, reader, ZoneInfo(settings.tz))
     described = document(routes)
-    routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described))]
+    routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, heads))]
 
     app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"

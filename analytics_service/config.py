@@ -124,7 +124,11 @@ class Settings:
     bind: str = _setting("127.0.0.1:8000", host_and_port, "Address the HTTP service listens on.")
     workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
     threads: int = _setting(4, whole(1, 256), "Threads of each worker: requests that it answers at the same time.")
-    source: str = _setting("simulated", source, "Where jobs take snapshots from: simulated, simulated:<seed>, or none.")
+    source: str | None = _setting(
+        None,
+        source,
+        "Where jobs take snapshots from: simulated, simulated:<seed>, or none. Unset: as the store's data.",
+    )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),
         lambda value: Path(text(value)).expanduser(),

@@ -53,6 +53,10 @@ class SnapshotRefused(AnalyticsError):
     """A snapshot of an instant can never be taken; the message says why."""
 
 
+class SourceRefused(AnalyticsError):
+    """Data of this source must not join what the store holds. Nothing has been written; the message says what to do."""
+
+
 class ImportRefused(AnalyticsError):
     """A file of history cannot be imported as it is; nothing has been written."""
 

@@ -3,7 +3,7 @@
 from analytics_service.store.ptoken import ptoken_frames
 from jobs.snapshot import Batch, Snapshot
 
-HISTORY = False
+HISTORY = True
 
 
 def collect(batch: Batch) -> list[Snapshot]:

@@ -1,7 +1,8 @@
 """All jobs: each setting <name>_every is the interval of the job in the module jobs.<name>.
 
 Such a module has a docstring whose first line says what the job stores, a function `collect` (see snapshot.Collect),
-and HISTORY: whether snapshots of the past can be added, too. Jobs first run in the order of the settings.
+and HISTORY: whether snapshots of the past can be added, too. It is False where they are stored as changes. Jobs first
+run in the order of the settings.
 """
 
 from dataclasses import dataclass, fields

@@ -3,7 +3,7 @@
 from analytics_service.store.swaps import route_frames
 from jobs.snapshot import Batch, Snapshot
 
-HISTORY = False
+HISTORY = True
 
 
 def collect(batch: Batch) -> list[Snapshot]:

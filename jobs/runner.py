@@ -10,10 +10,10 @@ from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavaila
 from analytics_service.market.instants import unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed, new_version, read_heads
+from analytics_service.store.ledger import Origin, completed, new_version, read_heads
 from analytics_service.store.retries import Retries
 from jobs.registry import JOBS, Job
-from jobs.snapshot import Batch, Origin, commit
+from jobs.snapshot import Batch, Taking, commit
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Outcome(StrEnum):
 
     DONE = "done"
     ALREADY_DONE = "already done"
-    SUPERSEDED = "a later snapshot is there already"
+    SUPERSEDED = "not taken, because there is a later snapshot, and what lies before it cannot be added"
 
 
 def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = _ONCE) -> Outcome:
@@ -58,10 +58,7 @@ def backfill(
     `progress` is called with the number of instants done since its last call. A backfill that was interrupted continues
     where it stopped when it is run again. SnapshotRefused for a job that keeps no history.
     """
-    if not job.history:
-        raise SnapshotRefused(
-            f"{job.name} cannot be backfilled: only its newest state is asked for. {_with_history()} can be."
-        )
+    require_history(job)
     written = 0
     for first in range(0, len(instants), _CHUNK):
         chunk = instants[first : first + _CHUNK]
@@ -70,13 +67,22 @@ def backfill(
     return written
 
 
+def require_history(job: Job) -> None:
+    """SnapshotRefused for a job that keeps no history."""
+    if not job.history:
+        raise SnapshotRefused(
+            f"{job.name} cannot be backfilled: they are stored as changes from one snapshot to the next, so no "
+            f"snapshot can be added before the newest. {_with_history()} can be."
+        )
+
+
 def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str) -> int:
     """Collect and commit those of the instants, oldest first, that are not complete, and return how many."""
     done = completed(store, job.family, unix_second(instants[0]), unix_second(instants[-1]))
     missing = [at for at in instants if unix_second(at) not in done]
     if missing:
         snapshots = job.collect(Batch(job.family, source, store, missing))
-        commit(store, snapshots, Origin(job.family, kind, source.spec), new_version())
+        commit(store, snapshots, Taking(job.family, kind, Origin(source.spec, source.simulated)), new_version())
     return len(missing)
 
 

@@ -94,6 +94,9 @@ class FakeStore(Store):
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         self.inserts.append((table, rows))
 
+    def execute(self, statement: str) -> None:
+        """Nothing has effects but inserts."""
+
 
 # 2026-03-01 12:00:00 UTC.
 NOON = 1772366400
@@ -106,11 +109,12 @@ _LEDGER = {
     "rewrites": pl.UInt64,
     "open": pl.List(pl.UInt64),
     "silent": pl.List(pl.UInt64),
+    "sources": pl.List(pl.Struct({"source": pl.String, "simulated": pl.Boolean})),
 }
 
 
 class LedgerStore(Store):
-    """A database that knows the ledger, announcements of rewrites, and staging tables.
+    """A database that knows the ledger, announcements of rewrites, and staging tables. It is for data not simulated.
 
     `heads` are by family. `silent` are versions of open rewrites without a heartbeat, by family. `tables` are the
     comments of staging tables and their views, by name; `in_place` are versions of what was written into other tables.
@@ -168,6 +172,8 @@ class LedgerStore(Store):
             names.sort(key=lambda name: ("_view_" not in name, name))
             rows = [(name, "MaterializedView" if "_view_" in name else "Log", self.tables[name]) for name in names]
             return pl.DataFrame(rows, schema=["name", "engine", "comment"], orient="row")
+        if query == "store_claim":
+            return pl.DataFrame({"side": ["not simulated"]})
         if query == "rollups":
             select = f"SELECT price FROM {self.database}.price ARRAY JOIN [1]"
             return pl.DataFrame({"view": ["price_rollup_view"], "query": [select]})
@@ -234,9 +240,9 @@ class LedgerStore(Store):
             )
 
     def _ledger(self) -> pl.DataFrame:
-        heads = [(h.family, h.at, h.last_observed_at, h.version, h.runs, 0, [], []) for h in self.heads.values()]
+        heads = [(h.family, h.at, h.last_observed_at, h.version, h.runs, 0, [], [], []) for h in self.heads.values()]
         rewrites = [
-            (family, 0, 0, 0, 0, head.rewrites, [9] if family in self.open else [], self.silent.get(family, []))
+            (family, 0, 0, 0, 0, head.rewrites, [9] if family in self.open else [], self.silent.get(family, []), [])
             for family, head in self.heads.items()
             if head.rewrites
         ]

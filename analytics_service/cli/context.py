@@ -9,9 +9,11 @@ from contextlib import closing, contextmanager
 from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SchemaError, SettingError
 from analytics_service.sources.base import Source
-from analytics_service.sources.registry import open_source
+from analytics_service.sources.choice import choose_source
+from analytics_service.sources.registry import NONE
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate, pending
 
@@ -23,12 +25,20 @@ def load_settings(**overrides: object) -> Settings:
     return settings
 
 
-def require_source(settings: Settings) -> Source:
-    """The source that the settings name. SettingError when they name none."""
-    source = open_source(settings.source)
-    if source is None:
+def load_job_settings(**overrides: object) -> Settings:
+    """The settings of a command that takes snapshots. SettingError when they rule out a source."""
+    settings = load_settings(**overrides)
+    if settings.source == NONE:
         raise SettingError("The source is none, so there is nothing to take snapshots of. Name one with --source.")
-    return source
+    return settings
+
+
+def require_source(settings: Settings, store: Store) -> Source:
+    """The source that the settings name, or else the store's own. SettingError when there is none."""
+    choice = choose_source(store, settings.source)
+    if choice.source is None:
+        raise SettingError(choice.reason)
+    return choice.source
 
 
 @contextmanager
@@ -37,10 +47,34 @@ def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None
     with clickhouse(settings, command_line(), on_failure=on_failure) as reached, closing(Store(reached)) as store:
         if settings.clickhouse_url is None:
             migrate(store)
-        elif missing := pending(store):
-            names = ", ".join(migration.name for migration in missing)
-            raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
+        else:
+            _require_schema(store)
         yield store
+
+
+@contextmanager
+def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
+    """A store whose schema is current and stays as it is; None for a data folder that has no data yet."""
+    folder = DataFolder(settings.data_dir)
+    if settings.clickhouse_url is None and not folder.has_data():
+        yield None
+        return
+    with clickhouse(settings, command_line()) as reached, closing(Store(reached)) as store:
+        _require_schema(store)
+        yield store
+
+
+def _require_schema(store: Store) -> None:
+    if missing := pending(store):
+        names = ", ".join(migration.name for migration in missing)
+        raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
+
+
+def place(settings: Settings) -> str:
+    """Where data is written, in words."""
+    if settings.clickhouse_url is None:
+        return f"the data folder {settings.data_dir.absolute()}"
+    return f"{settings.clickhouse_url}, database {settings.clickhouse_database}"
 
 
 def command_line() -> str:

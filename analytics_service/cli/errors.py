@@ -4,9 +4,16 @@ from typing import Any
 
 import click
 
-from analytics_service.errors import AnalyticsError, ImportRefused, SettingError, StoreUnavailable
+from analytics_service.errors import (
+    AnalyticsError,
+    ImportRefused,
+    SettingError,
+    SnapshotRefused,
+    SourceRefused,
+    StoreUnavailable,
+)
 
-_USAGE = (SettingError, ImportRefused)
+_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused)
 _STATUS_HINT = " `analytics-service status` says where it is looked for."
 
 

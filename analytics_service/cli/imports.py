@@ -8,9 +8,12 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store
+from analytics_service.cli.context import load_settings, open_store, open_store_to_read, place
+from analytics_service.cli.options import data_dir_option
+from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
-from analytics_service.imports.run import Request, import_files
+from analytics_service.imports.run import Request, Summary, import_files, try_import
+from analytics_service.sources.choice import require_import_admitted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -34,12 +37,15 @@ class ProgressBars:
 
 
 def _import_options(command: _Command) -> _Command:
-    """The arguments of all imports: files, assets, unit, skip_invalid."""
+    """The arguments of all imports: files, assets, unit, skip_invalid, dry_run, data_dir."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     skip = "Import the good rows; write the others to FILE.rejected.csv."
     assets = "File of the assets' addresses, symbols and decimals; needed for assets the service does not know yet."
     unit = "Unit of the files' timestamps: seconds or milliseconds."
+    dry_run = "Read and check everything, write nothing, and say what would be written."
     for decorate in (
+        data_dir_option,
+        click.option("--dry-run", is_flag=True, help=dry_run),
         click.option("--skip-invalid", is_flag=True, help=skip),
         click.option("--time-unit", "unit", type=click.Choice(["s", "ms"]), default="s", show_default=True, help=unit),
         click.option("--assets", type=file, help=assets),
@@ -87,13 +93,37 @@ def import_rates_command(**options: Any) -> None:
 
 
 def _import(
-    family: Family, files: tuple[Path, ...], assets: Path | None, unit: Literal["s", "ms"], skip_invalid: bool
+    family: Family,
+    files: tuple[Path, ...],
+    assets: Path | None,
+    unit: Literal["s", "ms"],
+    skip_invalid: bool,
+    dry_run: bool,
+    **overrides: Any,
 ) -> None:
     request = Request(family, files, assets, unit, skip_invalid)
-    with open_store(load_settings()) as store, closing(ProgressBars()) as bars:
-        done = import_files(store, request, datetime.now(UTC), bars)
-    click.echo(
-        f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected."
-    )
+    settings = load_settings(**overrides)
+    with closing(ProgressBars()) as bars:
+        if dry_run:
+            with open_store_to_read(settings) as existing:
+                done = try_import(existing, request, datetime.now(UTC), bars)
+        else:
+            with open_store(settings) as store:
+                require_import_admitted(store, settings.source)
+                done = import_files(store, request, datetime.now(UTC), bars)
+    click.echo(_outcome(done, settings, dry_run))
     for path in done.rejected_files:
         click.echo(f"Rejected rows are in {path}.")
+
+
+def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
+    """What an import did or would do, and where."""
+    if dry_run:
+        return (
+            f"Read {done.read} rows: would write {done.written} new observations and replace {done.replaced}, "
+            f"{done.rejected} rejected.\nNothing was written. Without --dry-run they go into {place(settings)}."
+        )
+    return (
+        f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected.\n"
+        f"They are in {place(settings)}."
+    )

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, require_source
-from analytics_service.cli.options import source_option
+from analytics_service.cli.context import load_job_settings, open_store, require_source
+from analytics_service.cli.options import data_dir_option, source_option
 from analytics_service.cli.signals import set_on_signals
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
 from analytics_service.market.instants import multiples, shown
@@ -31,6 +31,7 @@ def jobs() -> None:
 
 
 @jobs.command("run")
+@data_dir_option
 @source_option
 def jobs_run(**overrides: Any) -> None:
     """Run all jobs at their instants, until SIGTERM.
@@ -43,14 +44,15 @@ def jobs_run(**overrides: Any) -> None:
     stop = threading.Event()
     set_on_signals(stop)
     end_with_parent()
-    settings = load_settings(**overrides)
-    with closing(require_source(settings)) as source, open_store(settings, on_failure=stop.set) as store:
+    settings = load_job_settings(**overrides)
+    with open_store(settings, on_failure=stop.set) as store, closing(require_source(settings, store)) as source:
         scheduler.run(settings, source, store, stop)
 
 
 @jobs.command("once")
 @click.argument("name", type=click.Choice(sorted(JOBS)))
 @click.option("--at", type=_instant, metavar="TIME", help="Instant of the snapshot.  [default: now]")
+@data_dir_option
 @source_option
 def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     """Take one snapshot. An instant whose snapshot is complete is left as it is.
@@ -60,18 +62,17 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     \b
         analytics-service jobs once prices --at 2026-03-01
     """
-    settings = load_settings(**overrides)
-    with closing(require_source(settings)) as source:
-        now = datetime.now(UTC).replace(microsecond=0)
-        at = at or now
-        _require_past("--at", at, now)
-        with open_store(settings) as store:
-            outcome = runner.run_once(JOBS[name], source, store, at)
+    settings = load_job_settings(**overrides)
+    now = datetime.now(UTC).replace(microsecond=0)
+    at = at or now
+    _require_past("--at", at, now)
+    with open_store(settings) as store, closing(require_source(settings, store)) as source:
+        outcome = runner.run_once(JOBS[name], source, store, at)
     click.echo(f"{name} at {shown(at)}: {outcome}.")
 
 
 @jobs.command("backfill")
-@click.argument("name", type=click.Choice(sorted(name for name, job in JOBS.items() if job.history)))
+@click.argument("name", type=click.Choice(sorted(JOBS)))
 @click.option("--start", type=_instant, metavar="TIME", required=True, help="First instant.")
 @click.option("--end", type=_instant, metavar="TIME", required=True, help="Last instant, itself included.")
 @click.option(
@@ -82,6 +83,7 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     show_default=True,
     help="Distance between snapshots, such as 15m or 1d; they lie at its multiples since 1970.",
 )
+@data_dir_option
 @source_option
 def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, **overrides: Any) -> None:
     """Take the snapshots of a range that are not there yet.
@@ -91,14 +93,15 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     \b
         analytics-service jobs backfill prices --start 2026-01-01 --end 2026-03-01 --every 1h
     """
+    runner.require_history(JOBS[name])
     if start > end:
         raise click.UsageError("--start is later than --end.")
     _require_past("--end", end, datetime.now(UTC))
-    settings = load_settings(**overrides)
+    settings = load_job_settings(**overrides)
     instants = multiples(start, end, every)
     with (
-        closing(require_source(settings)) as source,
         open_store(settings) as store,
+        closing(require_source(settings, store)) as source,
         click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar,
     ):
         written = runner.backfill(JOBS[name], source, store, instants, progress=bar.update)

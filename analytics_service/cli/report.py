@@ -1,4 +1,4 @@
-"""The report of `status`: ClickHouse, schema, newest data."""
+"""The report of `status`: ClickHouse, schema, where the data is from and how new it is."""
 
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached
 from analytics_service.errors import AnalyticsError
+from analytics_service.store.admission import how_to_decide, read_holdings
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, read_heads
+from analytics_service.store.ledger import Head, Origin, read_ledger
 from analytics_service.store.migrations import pending
 
 
@@ -33,9 +34,15 @@ def _report(settings: Settings, store: Store, now: datetime) -> tuple[list[str],
         names = ", ".join(migration.name for migration in missing)
         return [*lines, f"Schema      pending: {names}; run `analytics-service migrate`"], False
     lines.append("Schema      up to date")
-    heads = read_heads(store)
-    lines += [_family(head, now) for _, head in sorted(heads.items())] or ["Data        no snapshot yet"]
+    ledger, holdings = read_ledger(store), read_holdings(store)
+    lines += [_origin(origin) for origin in sorted(ledger.origins, key=str)]
+    lines += [f"Problem     {how_to_decide(holdings)}"] if holdings.is_undecided else []
+    lines += [_family(head, now) for _, head in sorted(ledger.heads.items())] or ["Data        no snapshot yet"]
     return lines, True
+
+
+def _origin(origin: Origin) -> str:
+    return f"Source      {origin}{', which is simulated' if origin.simulated else ''}"
 
 
 def _family(head: Head, now: datetime) -> str:

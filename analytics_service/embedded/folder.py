@@ -61,6 +61,10 @@ class DataFolder:
                 "Name another one with --data-dir or ANALYTICS_DATA_DIR."
             ) from error
 
+    def has_data(self) -> bool:
+        """Whether a server has ever run in the folder."""
+        return self.server.is_dir() and any(self.server.iterdir())
+
     def lock(self, command: str) -> int | None:
         """A file descriptor that locks the folder until it is closed; None when another process holds the lock."""
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -8,6 +8,8 @@ from urllib.parse import quote, urlencode
 
 Schema = Mapping[str, Any]
 
+_SIMULATED = "This service has simulated data: it is made up, and was not observed on any protocol."
+
 _STYLE = """\
 :root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --soft: #5b6675; --line: #e1e6ed;
   --block: #f5f7fa; --link: #0b5cad; --get: #0a7a4b; }
@@ -42,6 +44,7 @@ table { border-collapse: collapse; width: 100%; font-size: .93rem; }
 th { text-align: left; font-weight: 600; font-size: .82rem; color: var(--soft); }
 th, td { padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td:first-child { white-space: nowrap; }
+.notice { border: 2px solid; border-radius: 6px; padding: .5rem .9rem; font-weight: 600; }
 summary { cursor: pointer; color: var(--soft); }
 @media (max-width: 60rem) {
   body { display: block; }
@@ -68,6 +71,11 @@ def page(document: Schema) -> str:
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
     parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
     return "".join([*parts, "</main></body></html>"])
+
+
+def marked_simulated(html: str) -> str:
+    """A page that begins by saying that the data is simulated."""
+    return html.replace("<main>", f"<main><p class=notice>{_SIMULATED}</p>", 1)
 
 
 def _of_tag(document: Schema, tag: str) -> list[tuple[str, Schema]]:

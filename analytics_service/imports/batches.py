@@ -64,6 +64,16 @@ class BatchWriter:
         return batch.height, known
 
 
+def count_known(store: Store, family: Family, rows: pl.DataFrame, reporter: Reporter) -> int:
+    """How many of the observations of merged rows the store has already. Nothing is written."""
+    reporter.stage("Comparing", rows.height)
+    known = 0
+    for batch in _batches(rows):
+        known += _count_known(store, family.targets[0].table, batch)
+        reporter.advance(batch.height)
+    return known
+
+
 def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Slices of merged rows, each of at most _BATCH_ROWS rows and _BATCH_WINDOWS windows."""
     start = 0

@@ -15,6 +15,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import read_assets_file
+from analytics_service.imports.batches import count_known
 from analytics_service.imports.described_assets import read_described_assets
 from analytics_service.imports.families import Family
 from analytics_service.imports.forms import Form
@@ -25,8 +26,10 @@ from analytics_service.imports.reporter import Reporter
 from analytics_service.imports.tables import Table, open_table
 from analytics_service.imports.validation import Names, Rules, TimeUnit, ValidatedFile, validate_file
 from analytics_service.market.assets import Asset, as_stored, split_id
+from analytics_service.store.admission import require_admitted
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import IMPORTED
 
 _SHOWN = 5
 _SHOWN_LENGTH = 60
@@ -49,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an import did, in rows: read = written + replaced + rejected.
+    """What an import did or would do, in rows: read = written + replaced + rejected.
 
     `written` are observations that the store did not have; `replaced` are rows that replaced an observation in the
     store or an earlier row of the import. `rejected_files` contain the rejected rows, one file for each input.
@@ -72,24 +75,55 @@ def import_files(
     """Import files; of several rows for one asset and second the later one wins, over all files in their order.
 
     `at` is the present instant: observations more than a day later are refused. `wait` pauses between attempts while
-    ClickHouse is away. ImportRefused, before anything is written, when a file or (without `skip_invalid`) a row is bad.
-    StoreUnavailable when ClickHouse stays away; the same import may then be repeated.
+    ClickHouse is away. Before anything is written, SourceRefused when the store holds simulated data (rule 8.7), and
+    ImportRefused when a file or (without `skip_invalid`) a row is bad. StoreUnavailable when ClickHouse stays away; the
+    same import may then be repeated.
     """
-    family = request.family
+    found = _read(store, request, at, reporter, keep_rejected=True)
+    content = Content(request.family, found.rows, found.new, ", ".join(path.name for path in request.files))
+    return found.summary(publish(store, content, reporter, wait) if len(found.rows) else 0)
+
+
+def try_import(store: Store | None, request: Request, at: datetime, reporter: Reporter) -> Summary:
+    """What an import of the files would do; None stands for an empty store. Nothing is written, nor are rejected rows.
+
+    Errors are those of `import_files`.
+    """
+    found = _read(store, request, at, reporter, keep_rejected=False)
+    return found.summary(count_known(store, request.family, found.rows, reporter) if store is not None else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What files hold: rows that were read and rejected, the merged good ones, and assets that are new."""
+
+    read: int
+    rejected: int
+    rejected_files: Sequence[Path]
+    rows: pl.DataFrame
+    new: Sequence[Asset]
+
+    def summary(self, known: int) -> Summary:
+        """The outcome if the store had so many of the observations before."""
+        written = self.rows.height - known
+        replaced = self.read - self.rejected - written
+        return Summary(self.read, written, replaced, self.rejected, tuple(self.rejected_files))
+
+
+def _read(store: Store | None, request: Request, at: datetime, reporter: Reporter, *, keep_rejected: bool) -> _Found:
+    """Read and judge all files, and write nothing but, if they are to be kept, the files of rejected rows."""
+    if store is not None:
+        require_admitted(store, IMPORTED)
     listed = read_assets_file(request.assets) if request.assets else []
-    tables = _opened(request.files, family.forms)
-    registered = read_assets(store)
+    tables = _opened(request.files, request.family.forms)
+    registered = read_assets(store) if store is not None else {}
     listed = [_as_registered(asset, registered) for asset in listed]
     listed += read_described_assets(tables, known=[*listed, *registered.values()])
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
-    files, rejected_files = _validated(tables, rules, request.skip_invalid, reporter)
-    rows = merged(family, files)
+    files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
+    rows = merged(request.family, files)
     new = [asset for asset in listed if asset.id not in registered]
-    content = Content(family, rows, new, source=", ".join(path.name for path in request.files))
-    known = publish(store, content, reporter, wait) if len(rows) else 0
-    read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
-    written = rows.height - known
-    return Summary(read, written, read - rejected - written, rejected, tuple(rejected_files))
+    return _Found(sum(file.read for file in files), sum(file.rejected for file in files), rejected_files, rows, new)
 
 
 def _as_registered(asset: Asset, registered: Collection[str]) -> Asset:
@@ -109,7 +143,7 @@ def _opened(files: Sequence[Path], forms: Sequence[Form]) -> list[Table]:
 
 
 def _validated(
-    tables: Sequence[Table], rules: Rules, skip_invalid: bool, reporter: Reporter
+    tables: Sequence[Table], rules: Rules, skip_invalid: bool, keep_rejected: bool, reporter: Reporter
 ) -> tuple[list[ValidatedFile], list[Path]]:
     """The rows of each file, and the files of rejected rows, which are complete when this returns."""
     files: list[ValidatedFile] = []
@@ -120,7 +154,7 @@ def _validated(
 
             def reject(bad: pl.DataFrame, table: Table = table, file: RejectedFile = rejected_file) -> None:
                 examples.extend(_example(table, row) for row in bad.head(_SHOWN - len(examples)).iter_rows(named=True))
-                if skip_invalid:
+                if skip_invalid and keep_rejected:
                     file.add(bad)
 
             reporter.stage(f"Reading {table.path.name}", table.size)

@@ -1,18 +1,26 @@
-"""Interest paid to lenders, estimated from snapshots."""
+"""Interest paid to lenders, estimated from snapshots: principal and receipts of a market, in denom units."""
 
-from analytics_service.market.markets import LendMarket
+from dataclasses import dataclass
 
 
-def interest_held(lend: LendMarket) -> int:
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """What a lend market owes to lenders, and the receipts that they hold, in denom units."""
+
+    principal: int
+    receipts: int
+
+
+def interest_held(lent: Lent) -> int:
     """Interest in denom units that the outstanding receipts have earned since their redemption ratio was 1."""
-    return max(0, lend.principal - lend.receipt_supply)
+    return max(0, lent.principal - lent.receipts)
 
 
-def interest_since(before: LendMarket, now: LendMarket) -> int:
+def interest_since(before: Lent, now: Lent) -> int:
     """Interest in denom units, rounded down, that the receipts of an earlier snapshot have earned since then.
 
     It is the rise in what they redeem; 0 if the redemption ratio fell or no receipts are left.
     """
-    if not now.receipt_supply:
+    if not now.receipts:
         return 0
-    return max(0, before.receipt_supply * now.principal // now.receipt_supply - before.principal)
+    return max(0, before.receipts * now.principal // now.receipts - before.principal)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from analytics_service.present.kinds import BOOLEAN, NUMBER, STRING, TIME, word
 from analytics_service.present.shapes import Field, Many, Shape
+from analytics_service.store.ledger import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Status:
     reachable: bool
     schema_current: bool
     snapshots: tuple[SnapshotStatus, ...] = ()
+    origins: tuple[Origin, ...] = ()
 
     @property
     def faults(self) -> list[str]:
@@ -45,7 +47,16 @@ class Status:
             return ["the store cannot be reached"]
         if not self.schema_current:
             return ["the schema is not current"]
-        return [f"snapshots of {one.family} are not fresh" for one in self.snapshots if not one.fresh]
+        if not self.snapshots:
+            return ["there is no history yet"]
+        missing = [f"there is no snapshot of {one.family} yet" for one in self.snapshots if one.newest is None]
+        late = [f"snapshots of {one.family} are not fresh" for one in self.snapshots if one.newest and not one.fresh]
+        return missing + late
+
+    @property
+    def simulated(self) -> bool:
+        """Whether some of the data is made up."""
+        return any(origin.simulated for origin in self.origins)
 
     @property
     def healthy(self) -> bool:
@@ -78,6 +89,7 @@ STATUS = Shape(
         Field("healthy", BOOLEAN, "Whether there is no fault."),
         Field("faults", Many(STRING), "What is wrong, in plain words."),
         Field("at", TIME.bare, "When the state was checked."),
+        Field("simulated", BOOLEAN, "Whether the store has simulated data: made up, not observed."),
         Field("store", STORE_STATUS, "The store.", source=""),
         Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by family."),
     ),

@@ -10,7 +10,7 @@ from analytics_service.http.resource import Live
 from analytics_service.present.shapes import Scope, Shape
 from analytics_service.present.status import ALIVE, READY, STATUS, Probe, SnapshotStatus, Status
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, read_heads
+from analytics_service.store.ledger import Head, read_ledger
 from analytics_service.store.migrations import pending
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
@@ -18,33 +18,43 @@ _FRESH_INTERVALS = 5
 
 
 class Monitor:
-    """Checks the store. `intervals` are those of the scheduled families, in seconds; empty if no jobs run."""
+    """Checks the store. `intervals` are those of the scheduled families, in seconds; empty if no jobs run.
 
-    def __init__(self, store: Store, intervals: Mapping[str, int], clock: Callable[[], datetime]) -> None:
+    If the operator has not told whether jobs run, they do where the store has data of a source.
+    """
+
+    def __init__(
+        self, store: Store, intervals: Mapping[str, int], clock: Callable[[], datetime], *, is_told: bool
+    ) -> None:
         self._store = store
         self._intervals = intervals
         self._clock = clock
+        self._is_told = is_told
 
     def check(self) -> Status:
         """The status now. An unreachable store is part of it, not an error."""
         try:
             schema_current = not pending(self._store)
-            heads = read_heads(self._store)
+            ledger = read_ledger(self._store)
         except StoreUnavailable:
             return Status(self._clock(), reachable=False, schema_current=False)
         except AnalyticsError:
             return Status(self._clock(), reachable=True, schema_current=False)
         now = self._clock()
-        families = dict.fromkeys([*self._intervals, *sorted(heads)])
-        snapshots = tuple(self._snapshot(family, heads.get(family), now) for family in families)
-        return Status(now, reachable=True, schema_current=schema_current, snapshots=snapshots)
+        has_jobs = self._is_told or any(origin.spec for origin in ledger.origins)
+        intervals = self._intervals if has_jobs else {}
+        families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
+        snapshots = tuple(_snapshot(ledger.heads.get(one), one, intervals.get(one), now) for one in families)
+        origins = tuple(sorted(ledger.origins, key=str))
+        return Status(now, reachable=True, schema_current=schema_current, snapshots=snapshots, origins=origins)
 
-    def _snapshot(self, family: str, head: Head | None, now: datetime) -> SnapshotStatus:
-        interval = self._intervals.get(family)
-        if head is None:
-            return SnapshotStatus(family, newest=None, age_seconds=None, fresh=interval is None)
-        fresh = interval is None or now.timestamp() - head.at <= _FRESH_INTERVALS * interval
-        return SnapshotStatus(family, head.instant, int(now.timestamp()) - head.at, fresh)
+
+def _snapshot(head: Head | None, family: str, interval: int | None, now: datetime) -> SnapshotStatus:
+    """The status of a family. Without an interval it is not scheduled, so it cannot be late."""
+    if head is None:
+        return SnapshotStatus(family, newest=None, age_seconds=None, fresh=False)
+    fresh = interval is None or now.timestamp() - head.at <= _FRESH_INTERVALS * interval
+    return SnapshotStatus(family, head.instant, int(now.timestamp()) - head.at, fresh)
 
 
 class _Operational(Live):
@@ -72,7 +82,7 @@ class Alive(_Operational):
 
 
 class Ready(_Operational):
-    """Whether the store is reachable, its schema current and its snapshots fresh."""
+    """Whether the store is reachable, its schema current, and there is fresh data of everything that jobs bring."""
 
     shape = READY
 

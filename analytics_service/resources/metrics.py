@@ -42,6 +42,12 @@ class _Gauges:
         yield GaugeMetricFamily(
             "analytics_schema_current", "Whether its schema is current.", value=status.schema_current
         )
+        simulated = GaugeMetricFamily(
+            "analytics_source_simulated", "Whether a source of the data is simulated.", labels=["source"]
+        )
+        for origin in status.origins:
+            simulated.add_metric([str(origin)], origin.simulated)
+        yield simulated
         age = GaugeMetricFamily(
             "analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", labels=["family"]
         )

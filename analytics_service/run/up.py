@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -12,6 +13,7 @@ import click
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import ProcessError
+from analytics_service.history.catalogue import HISTORIES
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
@@ -21,13 +23,14 @@ from analytics_service.run.address import local_address, require_free
 from analytics_service.run.serve import http_service
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
-from analytics_service.sources.registry import open_source
+from analytics_service.sources.choice import choose_source
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 
 _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
+_SOURCE_OF_EMPTY = "simulated"
 _HISTORY_STEP = timedelta(hours=1)
 _SCHEDULER_GRACE = 30.0
 _FIRST_ANSWER_SECONDS = 60.0
@@ -38,18 +41,19 @@ def up(settings: Settings, command: str) -> None:
     require_free(settings.bind)
     failed = threading.Event()
     with ExitStack() as stack:
-        source = open_source(settings.source)
-        if source is not None:
-            stack.enter_context(closing(source))
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=failed.set))
         with closing(Store(reached)) as store:
             migrate(store)
+            choice = choose_source(store, settings.source, empty=_SOURCE_OF_EMPTY)
+            source = choice.source
             if source is not None:
+                stack.enter_context(closing(source))
                 _fill(reached, source, store)
+        reached = replace(reached, source=choice.spec)
         services = [http_service(reached), _scheduler(reached)] if source is not None else [http_service(reached)]
         with running(services, failed.set):
             if _wait_for_first_answer(reached.bind, failed):
-                click.echo(welcome(reached, source, embedded=settings.clickhouse_url is None))
+                click.echo(welcome(reached, choice, embedded=settings.clickhouse_url is None))
             failed.wait()
 
 
@@ -59,10 +63,11 @@ def _scheduler(settings: Settings) -> Supervisor:
 
 
 def _fill(settings: Settings, source: Source, store: Store) -> None:
-    """Take a first snapshot of everything, and history where the source can give it at no cost."""
+    """Take a first snapshot of everything, and what pages of history show where the source has it at no cost."""
     now = datetime.now(UTC)
+    shown = {history.family for history in HISTORIES}
     for job in JOBS.values():
-        if job.history and source.history:
+        if job.family in shown and source.history:
             instants = multiples(now - source.history, now, _HISTORY_STEP)
             with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
                 backfill(job, source, store, instants, progress=bar.update)

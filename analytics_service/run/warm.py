@@ -16,7 +16,7 @@ _Application = Callable[..., Iterable[bytes]]
 
 _READY_SECONDS = 10.0
 _DAY = 86_400
-_STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state")
+_STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 
 
 def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> None:

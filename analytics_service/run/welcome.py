@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from analytics_service.config import Settings
 from analytics_service.run.address import local_url
 from analytics_service.sources.base import Sample, Source
+from analytics_service.sources.choice import Choice
 
 _SAMPLE_PATHS = {
     Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
@@ -13,8 +14,8 @@ _SAMPLE_PATHS = {
 }
 
 
-def welcome(settings: Settings, source: Source | None, *, embedded: bool) -> str:
-    """Addresses to try, where to use SQL, how to stop."""
+def welcome(settings: Settings, choice: Choice, *, embedded: bool) -> str:
+    """Addresses to try, where snapshots come from and whether they are made up, where to use SQL, how to stop."""
     base = local_url(settings.bind)
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     week = f"start={int((now - timedelta(days=7)).timestamp())}&end={int(now.timestamp())}"
@@ -27,13 +28,21 @@ def welcome(settings: Settings, source: Source | None, *, embedded: bool) -> str
         f"  {base}/api/v1/assets/price-history?{week}&period=d",
         f"  {base}/docs",
         "",
-        *_samples(source, base),
+        *_samples(choice.source, base),
+        f"Jobs  {_jobs(choice)}",
         f"SQL   {settings.clickhouse_url}/play as user {settings.clickhouse_user}",
     ]
     if embedded:
         lines += [f"      (its password is in {settings.data_dir.absolute() / 'password'})"]
         lines += [f"Data  {settings.data_dir.absolute()}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
+
+
+def _jobs(choice: Choice) -> str:
+    """Where snapshots come from, or why there are none."""
+    if choice.source is None:
+        return choice.reason
+    return f"Snapshots come from {choice.source.spec}{', which is simulated' if choice.source.simulated else ''}."
 
 
 def _samples(source: Source | None, base: str) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.loans import Event
@@ -26,6 +26,9 @@ class Source(Protocol):
 
     A source class derives from this one, and is registered as an entry point; see registry.py.
     """
+
+    simulated: ClassVar[bool] = False
+    """Whether the protocol is made up. Its data is never mixed with other data."""
 
     @property
     def spec(self) -> str:

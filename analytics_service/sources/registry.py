@@ -11,14 +11,14 @@ from analytics_service.config import SOURCES, parse_setting
 from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
 
-_NONE = "none"
+NONE = "none"
 
 
 def open_source(spec: str) -> Source | None:
     """The source of a spec, to be closed after use; None for `none`. SettingError says what is wrong with the spec."""
     try:
         parse_setting("source", spec)
-        if spec == _NONE:
+        if spec == NONE:
             return None
         name, _, rest = spec.partition(":")
         return _opener(name)(rest)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from analytics_service.errors import AnalyticsError, NoSnapshot, StoreUnavailable, Superseded
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Ledger, read_ledger
+from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
 from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
@@ -29,10 +29,11 @@ Prepare = Callable[[Head], object]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Heads by family, and the families without one because they are being rewritten."""
+    """Heads by family, the families without one because they are being rewritten, and where the data is from."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     rewritten: frozenset[str] = frozenset()
+    origins: frozenset[Origin] = frozenset()
 
     def head(self, family: str) -> Head:
         """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten."""
@@ -123,7 +124,7 @@ class Heads:
                 heads[family] = head
             elif family in before.heads:
                 heads[family] = before.heads[family]
-        known = Known(heads, frozenset(ledger.heads.keys() - heads.keys()))
+        known = Known(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
         return before if known == before else known
 
     def _is_prepared(self, family: str, head: Head) -> bool:

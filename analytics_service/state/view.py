@@ -23,10 +23,11 @@ from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, Known
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import Head, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
-from analytics_service.store.markets import read_config, read_interest_paid, read_markets
+from analytics_service.store.markets import read_config, read_markets
 from analytics_service.store.positions import read_activity
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract
@@ -48,8 +49,9 @@ class View:
     Two threads may both read a part; either answer is right.
     """
 
-    def __init__(self, store: Store, known: Known, positions: KeptPositions) -> None:
+    def __init__(self, store: Store, known: Known, positions: KeptPositions, interest: InterestPaid) -> None:
         self.known = known
+        self._interest = interest
         self._positions = positions
         self._store = store
 
@@ -101,7 +103,7 @@ class View:
     @cached_property
     def interest_paid(self) -> dict[str, int]:
         """Interest paid to lenders so far, in denom units, by asset id."""
-        return self._read("markets", lambda head: read_interest_paid(self._store, head.at))
+        return self._read("markets", self._interest.read)
 
     @cached_property
     def supply(self) -> Supply:
@@ -156,14 +158,15 @@ class Views:
         self._store = store
         self._heads = heads
         self._positions = KeptPositions(store)
-        self._view = View(store, Known(), self._positions)
+        self._interest = InterestPaid(store)
+        self._view = View(store, Known(), self._positions, self._interest)
         self._waiting = threading.BoundedSemaphore(most_waiting)
 
     def newest(self) -> View:
         """The view of the newest heads."""
         known, view = self._heads.known(), self._view
         if view.known is not known:
-            view = self._view = View(self._store, known, self._positions)
+            view = self._view = View(self._store, known, self._positions, self._interest)
         return view
 
     def shows(self, state: State) -> bool:

@@ -21,12 +21,30 @@ _SCHEMA = {
     "rows": pl.UInt64,
     "source": pl.String,
     "version": pl.UInt64,
+    "simulated": pl.Boolean,
 }
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where data is from: a source by its spec, or imported files, whose spec is empty."""
+
+    spec: str
+    simulated: bool = False
+
+    def __str__(self) -> str:
+        return self.spec or "imported history"
+
+
+IMPORTED = Origin("")
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """A completed run of a job, a backfill or an import. Instants are unix seconds."""
+    """A completed run of a job, a backfill or an import. Instants are unix seconds.
+
+    `source` is the spec of a source, or the names of imported files. `simulated` says whether the rows are made up.
+    """
 
     family: str
     at: int
@@ -36,6 +54,12 @@ class Run:
     rows: int
     source: str
     version: int
+    simulated: bool = False
+
+    @property
+    def origin(self) -> Origin:
+        """Where the run's rows are from."""
+        return IMPORTED if self.kind == "import" else Origin(self.source, self.simulated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +88,13 @@ class Ledger:
     """The ledger as one query saw it.
 
     `heads` are by family. `open` are the families that are being rewritten; `silent` are the family and version of each
-    rewrite whose writer sent no heartbeat for three seconds.
+    rewrite whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs.
     """
 
     heads: Mapping[str, Head]
     open: frozenset[str] = frozenset()
     silent: Sequence[tuple[str, int]] = ()
+    origins: frozenset[Origin] = frozenset()
 
 
 class Versions:
@@ -114,26 +139,34 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
 
 
 def read_ledger(store: Store) -> Ledger:
-    """The newest state of each family, and the rewrites under way."""
+    """The newest state of each family, the rewrites under way, and where the data is from."""
     heads: dict[str, Head] = {}
     rewrites: dict[str, int] = {}
     opened: set[str] = set()
     silent: list[tuple[str, int]] = []
+    origins: set[Origin] = set()
     for row in store.frame("ledger").iter_rows(named=True):
         family = row["family"]
         if row["version"]:
             heads[family] = Head(family, row["at"], row["last_observed_at"], row["version"], row["runs"])
+            origins.update(Origin(one["source"], one["simulated"]) for one in row["sources"])
         else:
             rewrites[family] = row["rewrites"]
             opened.update([family] if row["open"] else [])
             silent += [(family, version) for version in row["silent"]]
     counted = {family: replace(head, rewrites=rewrites.get(family, 0)) for family, head in heads.items()}
-    return Ledger(counted, frozenset(opened), silent)
+    return Ledger(counted, frozenset(opened), silent, frozenset(origins))
 
 
 def read_heads(store: Store) -> Mapping[str, Head]:
     """The newest state of each family, by family."""
     return read_ledger(store).heads
+
+
+def newest_source(store: Store) -> str | None:
+    """The spec of the source that the newest run took its rows from, imports and simulated ones apart."""
+    rows = store.frame("newest_source")
+    return str(rows["source"][0]) if rows.height else None
 
 
 def require_unchanged(store: Store, head: Head) -> None:

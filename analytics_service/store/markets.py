@@ -29,7 +29,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotTable
 
 _LEND_STATE: Columns = {"apr": RATIO, "principal": AMOUNT, "receipt_supply": AMOUNT}
-_LEND = SnapshotTable("market_lend", {"asset_id": TEXT, **_LEND_STATE, "interest_paid": AMOUNT}, ("asset_id",))
+_LEND = SnapshotTable("market_lend", {"asset_id": TEXT, **_LEND_STATE}, ("asset_id",))
 _COLLATERAL_CONFIG: Columns = {
     "enabled": FLAG,
     "allowable_ltv": RATIO,
@@ -75,17 +75,15 @@ _CONFIG = SnapshotTable(
 )
 
 
-def market_frames(
-    markets: Iterable[Market], interest_paid: Mapping[str, int], config: GlobalConfig
-) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table. `interest_paid` is in denom units, by asset id of the lend market."""
+def market_frames(markets: Iterable[Market], config: GlobalConfig) -> dict[str, pl.DataFrame]:
+    """A snapshot's rows by table."""
     lends: list[dict[str, Any]] = []
     collaterals: list[dict[str, Any]] = []
     debts: list[dict[str, Any]] = []
     for market in markets:
         asset_id = market.asset_id
         if lend := market.lend:
-            lends.append({"asset_id": asset_id, **fields_of(lend), "interest_paid": interest_paid[asset_id]})
+            lends.append({"asset_id": asset_id, **fields_of(lend)})
         for part, rows in ((market.collateral, collaterals), (market.debt, debts)):
             if part:
                 rows.append({"asset_id": asset_id, **fields_of(part), **fields_of(part.config)})
@@ -99,7 +97,7 @@ def market_frames(
 
 def read_markets(store: Store, at: int) -> dict[str, Market]:
     """The markets of a snapshot (unix second of a head of family markets), by asset id, in the order of ids."""
-    lends = {asset_id: lend for asset_id, (lend, _) in read_lends(store, at).items()}
+    lends = {row["asset_id"]: LendMarket(**_part(row, _LEND_STATE)) for row in _LEND.read(store, at)}
     collaterals = {
         row["asset_id"]: CollateralMarket(
             CollateralConfig(**_part(row, _COLLATERAL_CONFIG)), **_part(row, _COLLATERAL_STATE)
@@ -121,18 +119,6 @@ def read_config(store: Store, at: int) -> GlobalConfig:
     for row in _CONFIG.read(store, at):
         return GlobalConfig(**row)
     raise NoSnapshot("No snapshot of markets has been completed yet; the first one may be on its way.")
-
-
-def read_lends(store: Store, at: int) -> dict[str, tuple[LendMarket, int]]:
-    """The lend markets of a snapshot, each with the interest paid to lenders so far in denom units, by asset id."""
-    return {
-        row["asset_id"]: (LendMarket(**_part(row, _LEND_STATE)), row["interest_paid"]) for row in _LEND.read(store, at)
-    }
-
-
-def read_interest_paid(store: Store, at: int) -> dict[str, int]:
-    """Interest paid to lenders up to a snapshot, in denom units, by asset id, in the order of ids."""
-    return {asset_id: paid for asset_id, (_, paid) in read_lends(store, at).items()}
 
 
 def _part(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 import polars as pl
 
 from analytics_service.errors import AnalyticsError, StoreUnavailable
+from analytics_service.store.admission import claim
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Head, Ledger, Run, ledger_frame, read_ledger
 from analytics_service.store.staging import Staging, drop_abandoned
@@ -73,11 +74,13 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
 
 
 def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = once) -> None:
-    """Make everything that is staged visible at once, as completed runs.
+    """Make everything that is staged visible at once, as completed runs of one origin.
 
+    SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
     StoreUnavailable when ClickHouse stays away. An announced rewrite is then rolled forward by others, or by the next
     run.
     """
+    retry(lambda: claim(store, runs[0].origin))
     retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
     _rewrite(store, staged, retry)
 

@@ -1,4 +1,4 @@
--- Which rewrites of each family were announced, and what is its newest snapshot? A rewrite is open until it has finished;
+-- Which rewrites of each family were announced, what is its newest snapshot, and what are the sources of its runs? A rewrite is open until it has finished;
 -- the writer of a silent one sent no heartbeat for three seconds. Rewrites are read first: a head that has the runs of a
 -- finished rewrite may come with too low a count of rewrites, and is then refused, but never the other way round.
 SELECT
@@ -9,7 +9,8 @@ SELECT
     toUInt64(0) AS runs,
     count() AS rewrites,
     groupArrayIf(r.version, r.finished = 0) AS open,
-    groupArrayIf(r.version, r.finished = 0 AND r.heard_at <= now() - 3) AS silent
+    groupArrayIf(r.version, r.finished = 0 AND r.heard_at <= now() - 3) AS silent,
+    CAST([], 'Array(Tuple(source String, simulated Bool))') AS sources
 FROM
 (
     SELECT family, version, max(p.announced_at) AS heard_at, max(p.finished) AS finished
@@ -28,7 +29,8 @@ SELECT
     sum(h.runs) AS runs,
     toUInt64(0) AS rewrites,
     emptyArrayUInt64() AS open,
-    emptyArrayUInt64() AS silent
+    emptyArrayUInt64() AS silent,
+    groupUniqArrayArray(h.sources) AS sources
 FROM snapshot_head AS h
 GROUP BY family
 SETTINGS max_threads = 1

@@ -27,14 +27,15 @@ class Service:
     data_dir: Path
     bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     # Tests that need three months of history name another.
-    source: str = "recent:7"
+    source: str | None = "recent:7"
     workers: int = 2
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def command(self, *arguments: str, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
-        """Start a command of the service with the data folder and the source as its only settings."""
+        """Start a command of the service with the data folder and the source, if any, as its only settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        settings = {"ANALYTICS_DATA_DIR": str(self.data_dir), "ANALYTICS_SOURCE": self.source}
+        settings = {"ANALYTICS_DATA_DIR": str(self.data_dir)}
+        settings |= {"ANALYTICS_SOURCE": self.source} if self.source else {}
         path = os.pathsep.join([str(_CHECKOUT), str(_package_of_recent(self.data_dir.parent))])
         process = subprocess.Popen(
             [sys.executable, "-m", "analytics_service.cli", *arguments],
@@ -55,12 +56,16 @@ class Service:
 
     def up(self) -> "subprocess.Popen[str]":
         """Run `up` until it says that the service is up. It prints to a file, since nothing would empty a pipe."""
-        printed = self.data_dir.parent / "up.log"
-        with printed.open("w") as file:
+        with self.printed.open("w") as file:
             process = self.command("up", "--bind", self.bind, "--workers", str(self.workers), output=file.fileno())
-        until(lambda: "The service is up" in printed.read_text("utf-8") or process.poll() is not None)
-        assert process.poll() is None, printed.read_text("utf-8")
+        until(lambda: "The service is up" in self.printed.read_text("utf-8") or process.poll() is not None)
+        assert process.poll() is None, self.printed.read_text("utf-8")
         return process
+
+    @property
+    def printed(self) -> Path:
+        """The file that the last `up` prints to."""
+        return self.data_dir.parent / "up.log"
 
     def get(self, path: str) -> tuple[int, Any]:
         """Status and JSON of a path; (0, None) when nothing answers."""
@@ -77,11 +82,13 @@ class Service:
 
 
 def _package_of_recent(folder: Path) -> Path:
-    """A folder that makes Python see an installed package which provides the source `recent`."""
+    """A folder that makes Python see an installed package which provides the sources `recent` and `observed`."""
     metadata = folder / "recent-1.dist-info"
     metadata.mkdir(exist_ok=True)
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: recent\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(f"[{SOURCES}]\nrecent = tests.acceptance.recent:Recent\n")
+    (metadata / "entry_points.txt").write_text(
+        f"[{SOURCES}]\nrecent = tests.acceptance.recent:Recent\nobserved = tests.acceptance.recent:Observed\n"
+    )
     return folder
 
 

@@ -1,4 +1,4 @@
-"""A source for tests that start and stop the service: the simulated protocol without the cost of its past."""
+"""Sources for tests that start and stop the service: the simulated protocol without the cost of its past."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -25,3 +25,14 @@ class Recent(SimulatedSource):
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """Those of the last two hours."""
         return super().events(max(after, until - _PAST), until)
+
+
+class Observed(Recent):
+    """Stands for a protocol that is not made up, so that its data may join imported history."""
+
+    simulated = False
+
+    @property
+    def spec(self) -> str:
+        """`observed:<seed>`."""
+        return f"observed:{self._seed}"

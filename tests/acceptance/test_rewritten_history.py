@@ -28,7 +28,7 @@ CORRECTION = 1000
 # Every worker shows what was written at least that many seconds ago. Workers look at the ledger every 0.75 s, and then
 # load what pages need of a rewritten history for a second at most before they show it.
 VISIBLE_SECONDS = 2.0
-# Weeks that have one simulated price of each asset only, until they are backfilled.
+# Weeks that have one price of a source of each asset only, until they are backfilled.
 GAP, GAP_END = (int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (5, 25))
 # A path, and a function of its JSON that says whether its values are from after the rewrite.
 Draw = Callable[[random.Random], tuple[str, Callable[[Any], set[bool]]]]
@@ -207,7 +207,7 @@ def test_readers_see_all_or_nothing_of_an_import_of_corrected_prices(imported: t
 def test_readers_see_all_or_nothing_of_a_backfill(imported: tuple[Service, int, Path]) -> None:
     """Hours and days of the gap have no price before, and at least one each after."""
     service, _up, _folder = imported
-    code, output = service.done("jobs", "once", "prices", "--at", str(GAP), "--source", "simulated:7")
+    code, output = service.done("jobs", "once", "prices", "--at", str(GAP), "--source", "observed:7")
     assert code == 0, output
     wait_until_visible(time.monotonic())
     prices = service.get("/api/v1/assets/prices")[1]["data"]
@@ -222,5 +222,5 @@ def test_readers_see_all_or_nothing_of_a_backfill(imported: tuple[Service, int, 
         # Days inside the gap only.
         return some_page(dice, GAP + 2 * DAY, GAP_END - 2 * DAY, ids, fill="none"), priced
 
-    span = ("--start", str(GAP), "--end", str(GAP_END), "--every", "1h", "--source", "simulated:7")
+    span = ("--start", str(GAP), "--end", str(GAP_END), "--every", "1h", "--source", "observed:7")
     rewritten(service, draw, "jobs", "backfill", "prices", *span)

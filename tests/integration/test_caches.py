@@ -25,10 +25,11 @@ from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Origin
 from analytics_service.store.prices import price_frame
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
-from jobs.snapshot import Origin, Snapshot, commit
+from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle
 from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, without_memory
 from tests.integration.imports import Progress, prices_file
@@ -44,6 +45,9 @@ RATES += "current_variable_borrow_rate\n"
 
 class Lively(SimulatedSource):
     """The simulated protocol, except that most positions change every minute."""
+
+    # Its world imports files, too.
+    simulated = False
 
     def positions(self, at: datetime) -> Iterator[Position]:
         """The same positions with unclaimed rewards that depend on the minute."""
@@ -236,7 +240,7 @@ class Scenario:
         snapshot = Snapshot(last, dated={"price": price_frame(prices)}, assets=assets)
         self._remember(rows, version, unseen=True)
         kind = "job" if version == self.last_version else "backfill"
-        commit(self.writer, [snapshot], Origin("prices", kind, "x"), version)
+        commit(self.writer, [snapshot], Taking("prices", kind, Origin("x")), version)
         self._reveal(int(last.timestamp()))
 
     # Rows to write.

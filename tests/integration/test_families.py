@@ -1,10 +1,12 @@
 """Markets, the protocol token and swap routes: from a source into ClickHouse and back."""
 
+import random
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from itertools import pairwise
 
 import pytest
 from clickhouse_connect.driver.client import Client
@@ -16,14 +18,15 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import new_version, read_heads
-from analytics_service.store.markets import read_config, read_interest_paid, read_markets
+from analytics_service.store.interest import InterestPaid
+from analytics_service.store.ledger import Origin, new_version, read_heads
+from analytics_service.store.markets import read_config, read_markets
 from analytics_service.store.positions import read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
-from jobs.snapshot import Batch, Origin, commit
+from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
 from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import (
@@ -81,7 +84,9 @@ def test_a_snapshot_that_is_written_twice_is_stored_once(job: Job, store: Store,
     found = [job.collect(Batch(job.family, source, store, [NOON])) for _ in range(2)]
     tables = []
     for number, snapshots in enumerate(found):
-        commit(store, snapshots, Origin(job.family, "job", source.spec), new_version() + number)
+        commit(
+            store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version() + number
+        )
         tables.append(contents(client, without=["version", "rank", "runs"]))
         del tables[-1]["publication"]
     assert tables[0][TABLES[job.name]]
@@ -171,16 +176,72 @@ def lent(principal: int, receipts: int) -> list[Market]:
     return [market("token;a", LendMarket(Decimal(0), principal, receipts))]
 
 
+# 1000 receipts are worth 1100 at first: 100. At a ratio of 1.2 they earn 100 more, though 500 were redeemed since; the
+# 500 left earn 50 up to a ratio of 1.3. A fall of the ratio takes nothing back, and an empty market adds nothing.
+LENT = [lent(1100, 1000), lent(600, 500), lent(650, 500), lent(400, 500), lent(0, 0)]
+PAID = [100, 200, 250, 250, 250]
+
+
+def paid(store: Store, interest: InterestPaid | None = None) -> int | None:
+    """Interest paid up to the newest snapshot of markets."""
+    return (interest or InterestPaid(store)).read(read_heads(store)["markets"]).get("token;a")
+
+
 def test_interest_paid_is_what_receipts_have_earned_so_far(store: Store) -> None:
-    """1000 receipts are worth 1100 at first: 100. At a ratio of 1.2 they earn 100 more, though 500 were redeemed since;
-    the 500 left earn 50 up to a ratio of 1.3. A fall of the ratio takes nothing back, and an empty market adds nothing.
-    """
-    paid = []
-    states = [lent(1100, 1000), lent(600, 500), lent(650, 500), lent(400, 500), lent(0, 0)]
-    for minute, markets in enumerate(states):
+    found, kept = [], InterestPaid(store)
+    for minute, markets in enumerate(LENT):
         run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
-        paid.append(read_interest_paid(store, SECOND + 60 * minute)["token;a"])
-    assert paid == [100, 200, 250, 250, 250]
+        found.append((paid(store), paid(store, kept)))
+    assert found == [(each, each) for each in PAID]
+
+
+@pytest.mark.parametrize("by", ["run", "backfill"])
+def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(
+    by: str, store: Store, draw: random.Random
+) -> None:
+    """What is earned from one snapshot to another depends on those in between, so each that is added changes it."""
+    minutes, kept = draw.sample(range(len(LENT)), len(LENT)), InterestPaid(store)
+    for done, minute in enumerate(minutes, 1):
+        job, source, at = JOBS["markets"], HandMade(markets_=LENT[minute]), NOON + minute * MINUTE
+        _ = run_once(job, source, store, at) if by == "run" else backfill(job, source, store, [at])
+        assert paid(store, kept) == paid(store) == by_hand(sorted(minutes[:done]))
+    assert paid(store) == PAID[-1]
+
+
+def by_hand(minutes: Sequence[int]) -> int:
+    """Interest over some of the snapshots: what receipts held at first, and then earned from each to the next."""
+    states = [(one.lend.principal, one.lend.receipt_supply) for minute in minutes for one in LENT[minute] if one.lend]
+    sum_ = max(0, states[0][0] - states[0][1])
+    for (principal, receipts), (now, left) in pairwise(states):
+        sum_ += max(0, receipts * now // left - principal) if left else 0
+    return sum_
+
+
+def test_snapshots_that_were_never_completed_pay_no_interest(store: Store, settings: Settings) -> None:
+    """The second snapshot dies before its ledger row: 1000 receipts earn 200 from the first to the third."""
+    source = [HandMade(markets_=lent(1000 + 100 * minute, 1000)) for minute in (0, 50, 2)]
+    run_once(JOBS["markets"], source[0], store, NOON)
+    with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
+        run_once(JOBS["markets"], source[1], broken, NOON + MINUTE)
+    run_once(JOBS["markets"], source[2], store, NOON + 2 * MINUTE)
+    assert paid(store) == 200
+
+
+def test_interest_of_amounts_beyond_128_bits_is_exact(store: Store) -> None:
+    """Receipts of 2^200 are worth a third more later; their product with the principal has 400 bits."""
+    receipts = 3 * 2**200
+    for minute, principal in enumerate([receipts, 4 * 2**200, 4 * 2**200 + 3]):
+        source = HandMade(markets_=lent(principal, receipts))
+        run_once(JOBS["markets"], source, store, NOON + minute * MINUTE)
+    assert paid(store) == 2**200 + 3
+
+
+def test_a_market_that_was_not_listed_for_a_while_goes_on_where_it_was(store: Store) -> None:
+    """1000 receipts earn 100, are not listed for a minute, and have earned 150 when they are again."""
+    kept, other = InterestPaid(store), market("token;b", None)
+    for minute, markets in enumerate([lent(1100, 1000), [other], lent(1150, 1000)]):
+        run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
+        assert paid(store) == paid(store, kept) == [100, None, 150][minute]
 
 
 def test_a_source_without_markets_is_an_error(store: Store) -> None:
@@ -189,7 +250,7 @@ def test_a_source_without_markets_is_an_error(store: Store) -> None:
             run_once(JOBS[name], HandMade(markets_=[]), store, NOON)
 
 
-@pytest.mark.parametrize("name", ["markets", "ptoken", "positions", "routes"])
+@pytest.mark.parametrize("name", ["positions"])
 def test_an_older_snapshot_of_a_family_without_history_is_not_taken(name: str, store: Store, client: Client) -> None:
     """As when a scheduler begins with the last whole minute, after someone took a later snapshot."""
     source = HandMade(positions_=[POSITION])
@@ -199,11 +260,26 @@ def test_an_older_snapshot_of_a_family_without_history_is_not_taken(name: str, s
     assert contents(client) == before
 
 
-@pytest.mark.parametrize("name", ["markets", "ptoken", "positions", "routes"])
-def test_a_family_without_history_is_not_backfilled(name: str, store: Store) -> None:
-    with pytest.raises(SnapshotRefused, match=rf"{name} cannot be backfilled.*Prices, rates and loans can be\."):
-        backfill(JOBS[name], HandMade(), store, [NOON, NOON + MINUTE])
+def test_a_family_without_history_is_not_backfilled(store: Store) -> None:
+    others = r"Prices, rates, markets, loans, ptoken and routes can be\."
+    with pytest.raises(SnapshotRefused, match=rf"positions cannot be backfilled: they are stored as changes.*{others}"):
+        backfill(JOBS["positions"], HandMade(), store, [NOON, NOON + MINUTE])
     assert read_heads(store) == {}
+
+
+@pytest.mark.parametrize("name", ["markets", "ptoken", "routes"])
+def test_a_snapshot_of_the_past_is_added_beside_the_newest(name: str, store: Store, client: Client) -> None:
+    """By a single run and by a backfill; the newest one stays as it is."""
+    source, table = SimulatedSource("1"), TABLES[name]
+    run_once(JOBS[name], source, store, NOON)
+    query = f"SELECT * EXCEPT version FROM {table} FINAL WHERE observed_at = {SECOND} ORDER BY ALL"
+    newest = client.query(query).result_rows
+    assert run_once(JOBS[name], source, store, NOON - MINUTE) is Outcome.DONE
+    assert backfill(JOBS[name], source, store, [NOON - 2 * MINUTE, NOON - MINUTE, NOON]) == 1
+    assert client.query(query).result_rows == newest
+    seconds = client.query(f"SELECT DISTINCT toUnixTimestamp(observed_at) FROM {table} ORDER BY ALL").result_rows
+    assert seconds == [(SECOND - 120,), (SECOND - 60,), (SECOND,)]
+    assert read_heads(store)[name].at == SECOND
 
 
 def test_amounts_beyond_128_bits_can_be_summed_in_sql(store: Store, client: Client) -> None:
@@ -228,7 +304,7 @@ def test_a_simulated_snapshot_that_is_written_twice_leaves_all_tables_equal(stor
     assert contents(client) == once
     for job in JOBS.values():
         snapshots = job.collect(Batch(job.family, source, store, [NOON]))
-        commit(store, snapshots, Origin(job.family, "job", source.spec), new_version())
+        commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version())
     assert contents(client, versions) | {"publication": []} == but_versions
 
 

@@ -786,7 +786,10 @@ def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Setting
 
     assert "store" in missing(client_of(Settings(clickhouse_url="http://127.0.0.1:1")))
     assert "schema" in missing(client_of(replace(settings, clickhouse_database="nothing_here")))
-    assert "prices" in missing(client_of(settings, store))
+    assert "there is no history yet" in missing(client_of(settings, store))
+    assert "there is no history yet" in missing(client_of(replace(settings, source="none"), store))
+    told = replace(settings, source="simulated")
+    assert "there is no snapshot of prices yet" in missing(client_of(told, store))
     complete(store, [Run(job.family, NOON, "job", NOON, NOON, 0, "test", 1) for job in JOBS.values()])
     assert client_of(settings, store, NOON + 5 * 60).simulate_get("/readyz").status_code == 200
     assert "prices" in missing(client_of(settings, store, NOON + 5 * 60 + 1))
@@ -806,6 +809,7 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
     assert data == {
         "healthy": False,
         "at": "2025-03-01T12:06:40Z",
+        "simulated": False,
         "store": {"reachable": True, "schema_current": True},
     }
     unreachable = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/api/v1/status/health")

@@ -4,6 +4,7 @@ import csv
 import gzip
 import os
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.families import PRICES
-from analytics_service.imports.run import Request, Summary, import_files
+from analytics_service.imports.run import Request, Summary, import_files, try_import
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import quantize_price
 from analytics_service.store.assets import read_assets
@@ -54,6 +55,23 @@ def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
         "token;0xc,100,-1,4,price is negative",
         "x,1,1,5,unknown asset_id: neither in the assets file nor registered",
     ]
+
+
+def test_a_trial_counts_what_an_import_would_do_and_writes_nothing(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """Of six rows, two are bad. The store has the first one already, and the last one replaces the one before it."""
+    run(store, prices_file(tmp_path, [(IDS[0], 100, "1")]))
+    rows = [(IDS[0], 100, "4"), (IDS[0], 101, "5"), (IDS[2], 100, "-1"), ("x", 1, "1"), (IDS[1], 7, "1")]
+    file = prices_file(tmp_path, [*rows, (IDS[1], 7, "2")], "more.csv")
+    before, files = contents(settings), sorted(tmp_path.iterdir())
+    request = Request(PRICES, [file], tmp_path / "assets.csv", skip_invalid=True)
+    assert try_import(store, request, NOW, Progress()) == Summary(read=6, written=2, replaced=2, rejected=2)
+    assert try_import(None, request, NOW, Progress()) == Summary(read=6, written=3, replaced=1, rejected=2)
+    with pytest.raises(ImportRefused, match="2 of 6 rows cannot be imported"):
+        try_import(store, replace(request, skip_invalid=False), NOW, Progress())
+    assert (contents(settings), sorted(tmp_path.iterdir())) == (before, files)
+    assert import_files(store, request, NOW, Progress()).written == 2
 
 
 def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, tmp_path: Path) -> None:

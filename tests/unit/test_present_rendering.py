@@ -428,8 +428,9 @@ def test_a_status_shows_the_store_and_each_snapshot() -> None:
     snapshots = (SnapshotStatus("prices", AT, 90, fresh=True), SnapshotStatus("markets", None, None, fresh=False))
     assert rendered(STATUS, Status(AT, reachable=True, schema_current=True, snapshots=snapshots)) == {
         "healthy": False,
-        "faults": ["snapshots of markets are not fresh"],
+        "faults": ["there is no snapshot of markets yet"],
         "at": "2025-03-15T00:00:00Z",
+        "simulated": False,
         "store": {"reachable": True, "schema_current": True},
         "snapshots": [
             {"family": "prices", "newest": "2025-03-15T00:00:00Z", "age_seconds": 90, "fresh": True},
@@ -441,7 +442,11 @@ def test_a_status_shows_the_store_and_each_snapshot() -> None:
 @pytest.mark.parametrize(
     ("status", "faults"),
     [
-        (Status(AT, reachable=True, schema_current=True), []),
+        (Status(AT, reachable=True, schema_current=True), ["there is no history yet"]),
+        (
+            Status(AT, reachable=True, schema_current=True, snapshots=(SnapshotStatus("prices", AT, 90, fresh=True),)),
+            [],
+        ),
         (Status(AT, reachable=True, schema_current=False), ["the schema is not current"]),
         (Status(AT, reachable=False, schema_current=False), ["the store cannot be reached"]),
     ],

@@ -21,4 +21,11 @@ def test_a_job_has_its_interval_from_its_setting_and_its_help_from_its_docstring
     job = JOBS["rates"]
     assert (job.every(Settings(rates_every=17)), job.family) == (17, "rates")
     assert job.help == "Lend and borrow rates of each asset."
-    assert [job.name for job in JOBS.values() if job.history] == ["prices", "rates", "loans"]
+    assert [job.name for job in JOBS.values() if job.history] == [
+        "prices",
+        "rates",
+        "markets",
+        "loans",
+        "ptoken",
+        "routes",
+    ]

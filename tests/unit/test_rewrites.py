@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
-from analytics_service.store.ledger import Head, Run, Versions, read_ledger
+from analytics_service.store.ledger import Head, Origin, Run, Versions, read_ledger
 from analytics_service.store.rewrite import Recovery, announced, appends, publish, recover, settle, staging
 from analytics_service.store.staging import Staging
 from jobs.scheduler import recover_until
-from jobs.snapshot import Origin, Snapshot, commit
+from jobs.snapshot import Snapshot, Taking, commit
 from tests.doubles import NOON, LedgerStore, Statement
 
 TABLES = ["asset", "price"]
@@ -113,7 +113,7 @@ def snapshot(second: int) -> Snapshot:
 
 @pytest.mark.parametrize(("second", "rewrites"), [(NOON, 1), (NOON + 1, 0)])
 def test_a_job_announces_what_does_not_append(store: LedgerStore, second: int, rewrites: int) -> None:
-    commit(store, [snapshot(second)], Origin("prices", "job", "test"), 7)
+    commit(store, [snapshot(second)], Taking("prices", "job", Origin("test")), 7)
     assert store.heads["prices"] == Head("prices", second, second, 7, 2, rewrites)
     # Rows are written directly only where they append.
     assert ("price" in store.statements) is (rewrites == 0)
@@ -125,10 +125,10 @@ def test_a_job_that_was_overtaken_while_it_wrote_announces_its_rows(store: Ledge
 
     def overtake() -> None:
         store.before = lambda statement: None
-        commit(store, [snapshot(NOON + 120)], Origin("prices", "job", "test"), 8)
+        commit(store, [snapshot(NOON + 120)], Taking("prices", "job", Origin("test")), 8)
 
     store.before = at(1, overtake)
-    commit(store, [snapshot(NOON + 60)], Origin("prices", "job", "test"), 7)
+    commit(store, [snapshot(NOON + 60)], Taking("prices", "job", Origin("test")), 7)
     assert store.heads["prices"] == Head("prices", NOON + 120, NOON + 120, 8, 3, rewrites=1)
     assert not store.open
     assert not store.tables
@@ -296,7 +296,7 @@ def test_an_announcement_whose_staging_tables_are_gone_is_finished(store: Ledger
 
 def test_a_tick_may_end_in_the_middle_of_a_rewrite(store: LedgerStore) -> None:
     def tick() -> None:
-        commit(store, [snapshot(NOON + 60)], Origin("prices", "job", "test"), 8)
+        commit(store, [snapshot(NOON + 60)], Taking("prices", "job", Origin("test")), 8)
 
     store.before = at(ANNOUNCED + 2, tick)
     rewrite(store)

@@ -78,6 +78,7 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         "last_observed_at": noon - 30,
         "rows": 2,
         "source": "simulated:9",
+        "simulated": True,
     }
     assert [frame["version"].unique().to_list() for _, frame in store.inserts] == [[version]] * 3
 

@@ -23,6 +23,8 @@ class SimulatedSource(Source):
     Before launch, 2025-01-01, there are assets, prices and empty markets, but neither positions nor events.
     """
 
+    simulated = True
+
     def __init__(self, seed: str) -> None:
         self._seed = seed or _DEFAULT_SEED
 

@@ -1,0 +1,66 @@
+"""Chooses the source that a store goes on with (rule 8.7)."""
+
+from dataclasses import dataclass
+
+from analytics_service.sources.base import Source
+from analytics_service.sources.registry import NONE, open_source
+from analytics_service.store.admission import (
+    choose,
+    how_to_decide,
+    read_holdings,
+    require_admitted,
+)
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import IMPORTED, Origin, newest_source
+
+_EMPTY = "The store is empty, so there is no source to go on with. Name one with --source or ANALYTICS_SOURCE."
+_IMPORTED_ONLY = "The store holds imported history only and has no source, so no snapshots are taken."
+_TOLD_NONE = "The source is none, so no snapshots are taken."
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The source to take snapshots from, to be closed after use, or why there is none."""
+
+    source: Source | None
+    spec: str
+    """What names the source to other processes; `none` without one."""
+    reason: str = ""
+
+
+def origin_of(source: Source) -> Origin:
+    """The origin of a source's data."""
+    return Origin(source.spec, source.simulated)
+
+
+def choose_source(store: Store, told: str | None, empty: str | None = None) -> Choice:
+    """The source that the operator has named; else the store's own, or `empty` if the store has no data.
+
+    A name decides which side of a mixed store holds. SourceRefused when the store may not have data of that source,
+    SettingError when it cannot be opened.
+    """
+    if told is None:
+        holdings = read_holdings(store)
+        if holdings.is_undecided:
+            return Choice(None, NONE, how_to_decide(holdings))
+        told = holdings.simulated_spec or newest_source(store) if holdings.sides else empty
+        if told is None:
+            return Choice(None, NONE, _IMPORTED_ONLY if holdings.sides else _EMPTY)
+    source = open_source(told)
+    if source is None:
+        return Choice(None, NONE, _TOLD_NONE)
+    try:
+        choose(store, origin_of(source))
+        require_admitted(store, origin_of(source))
+    except BaseException:
+        source.close()
+        raise
+    return Choice(source, told)
+
+
+def require_import_admitted(store: Store, told: str | None) -> None:
+    """SourceRefused when imported history may not join the store. A mixed one is held by what the operator has named:
+    a source, or `none` for imported history."""
+    if told is not None:
+        choose(store, IMPORTED if told == NONE else Origin(told))
+    require_admitted(store, IMPORTED)

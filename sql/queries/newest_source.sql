@@ -1,0 +1,7 @@
+-- Which source did the newest run of a job or backfill take its rows from, simulated ones apart?
+SELECT source
+FROM snapshot
+WHERE kind != 'import'
+  AND NOT simulated
+ORDER BY version DESC
+LIMIT 1

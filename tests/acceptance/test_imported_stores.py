@@ -1,0 +1,73 @@
+"""Imported history and simulated data as operators meet them: each in a store of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.conftest import Service, stop
+from tests.processes import children, command_line
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, ...]:
+    """The arguments that import two prices."""
+    prices, assets = tmp_path / "prices.csv", tmp_path / "assets.csv"
+    prices.write_text("symbol,timestamp,USD_price\nAAA,1700000000,1.5\nAAA,1700003600,2\n")
+    assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
+    return ("import", "prices", str(prices), "--assets", str(assets))
+
+
+def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service, files: tuple[str, ...]) -> None:
+    code, output = own.done(*files, "--dry-run")
+    assert code == 0, output
+    assert "Read 2 rows: would write 2 new observations and replace 0, 0 rejected." in output
+    assert f"Nothing was written. Without --dry-run they go into the data folder {own.data_dir}." in output
+    assert not own.data_dir.exists()
+
+
+def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tuple[str, ...], tmp_path: Path) -> None:
+    """No source is named, neither for the import nor for `up`."""
+    own.source = None
+    other = tmp_path / "other"
+    code, output = own.done(*files, "--data-dir", str(other))
+    assert code == 0, output
+    assert "Read 2 rows: 2 new observations, 0 replaced, 0 rejected." in output
+    assert f"They are in the data folder {other}." in output
+    assert not own.data_dir.exists()
+    own.data_dir = other
+    assert "would write 0 new observations and replace 2" in own.done(*files, "--dry-run")[1]
+
+    process = own.up()
+    printed = own.printed.read_text("utf-8")
+    assert "imported history only and has no source, so no snapshots are taken" in printed
+    assert not any("jobs run" in command_line(pid) for pid in children(process.pid))
+    assert own.get("/readyz")[0] == 200
+    assert own.get("/api/v1/status/health")[1]["data"]["simulated"] is False
+    status, prices = own.get("/api/v1/assets/prices")
+    assert (status, [one["price"]["price"] for one in prices["data"]]) == (200, ["2"])
+    code, output = own.done("jobs", "once", "prices", "--source", "simulated")
+    assert code == 2
+    assert "This store holds imported history, and simulated data is never mixed with other data." in output
+    assert own.get("/api/v1/assets/prices")[1]["count"] == 1
+    assert stop(process) == 0
+
+
+def test_an_import_beside_a_simulation_is_refused_with_the_way_out(service: Service, files: tuple[str, ...]) -> None:
+    before = service.get("/api/v1/assets")[1]["count"]
+    code, output = service.done(*files)
+    assert code == 2
+    assert "This store holds recent:7, and simulated data is never mixed with other data." in output
+    assert "--data-dir" in output
+    assert "Traceback" not in output
+    assert service.get("/api/v1/assets")[1]["count"] == before
+    assert service.get("/api/v1/status/health")[1]["data"]["simulated"] is True
+    assert "Source      recent:7, which is simulated" in service.done("status")[1]
+
+
+def test_up_goes_on_with_the_source_of_its_store(own: Service) -> None:
+    assert stop(own.up()) == 0
+    own.source = None
+    process = own.up()
+    assert "Snapshots come from recent:7, which is simulated." in own.printed.read_text("utf-8")
+    assert any("jobs run" in command_line(pid) for pid in children(process.pid))
+    assert stop(process) == 0

@@ -1,0 +1,298 @@
+"""A store knows where its data is from, and simulated data is never mixed with any other (rule 8.7)."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import falcon.testing
+import pytest
+from clickhouse_connect.driver.client import Client
+
+from analytics_service.app import create_app
+from analytics_service.cli.context import require_source
+from analytics_service.cli.report import report
+from analytics_service.config import Settings
+from analytics_service.errors import SettingError, SourceRefused
+from analytics_service.imports.families import PRICES as PRICE_FILES
+from analytics_service.imports.run import Request, try_import
+from analytics_service.sources.base import Source
+from analytics_service.sources.choice import choose_source, require_import_admitted
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.admission import CLAIM
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import IMPORTED, Origin, newest_source, read_ledger
+from analytics_service.store.migrations import migrate, shipped
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests import clickhouse
+from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.integration.imports import Progress, assets_file, prices_file, run
+
+NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+PRICES = JOBS["prices"]
+# 2025-02-26 00:00:00 UTC.
+ROWS = [("token;0xa", 1_740_528_000, "1.5")]
+# Writes into a store; some need a folder for files.
+Write = Callable[[Store, Path], object]
+
+
+class RealSource(SimulatedSource):
+    """Stands for a protocol that is not made up."""
+
+    simulated = False
+
+    @property
+    def spec(self) -> str:
+        return "chain:1"
+
+
+FIRST, SEVENTH, REAL = SimulatedSource("1"), SimulatedSource("7"), RealSource("1")
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> Iterator[Client]:
+    """Access to the tables that is independent of the service's own code."""
+    with clickhouse.client(settings) as own:
+        yield own
+
+
+def tables(client: Client) -> dict[str, Sequence[Sequence[object]]]:
+    """Every row of every table, staging tables included."""
+    query = "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'"
+    names = [str(row[0]) for row in client.query(query).result_rows]
+    return {name: client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows for name in names}
+
+
+def imports(store: Store, folder: Path) -> object:
+    return run(store, prices_file(folder, ROWS))
+
+
+def takes(source: Source, at: datetime = NOON) -> Write:
+    return lambda store, _: run_once(PRICES, source, store, at)
+
+
+def fills(source: Source) -> Write:
+    """A backfill of a day before all imports and other snapshots."""
+    return lambda store, _: backfill(PRICES, source, store, [NOON - 240 * HOUR, NOON - 239 * HOUR])
+
+
+MIXTURES: dict[str, tuple[Write, Write, str]] = {
+    "a simulated snapshot after an import": (imports, takes(FIRST), "imported history"),
+    "a simulated backfill after an import": (imports, fills(FIRST), "imported history"),
+    "an import after a simulated snapshot": (takes(FIRST), imports, "simulated:1"),
+    "an import after a simulated backfill": (fills(FIRST), imports, "simulated:1"),
+    "a snapshot of another seed": (takes(FIRST), takes(SEVENTH, NOON + HOUR), "simulated:1"),
+    "a backfill of another seed": (takes(FIRST), fills(SEVENTH), "simulated:1"),
+    "a real snapshot after a simulated one": (takes(FIRST), takes(REAL, NOON + HOUR), "simulated:1"),
+    "a simulated snapshot after a real one": (takes(REAL), takes(FIRST, NOON + HOUR), "chain:1"),
+    "a simulated backfill after a real snapshot": (takes(REAL), fills(FIRST), "chain:1"),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "held"), MIXTURES.values(), ids=MIXTURES)
+def test_a_mixture_is_refused_before_anything_is_written(
+    first: Write, second: Write, held: str, store: Store, client: Client, tmp_path: Path
+) -> None:
+    first(store, tmp_path)
+    before = tables(client)
+    way_out = "" if second is imports else f"--source {'none' if held == 'imported history' else held}\\.$"
+    with pytest.raises(SourceRefused, match=f"^This store holds {held}, .* Nothing was written.*--data-dir.*{way_out}"):
+        second(store, tmp_path)
+    assert tables(client) == before
+
+
+def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) -> None:
+    takes(FIRST)(store, tmp_path)
+    request = Request(PRICE_FILES, [prices_file(tmp_path, ROWS)], assets_file(tmp_path))
+    with pytest.raises(SourceRefused, match="This store holds simulated:1"):
+        try_import(store, request, NOON, Progress())
+
+
+def test_real_snapshots_continue_imported_history_and_each_other(store: Store, tmp_path: Path) -> None:
+    """A node may get another address, and history may be imported later."""
+
+    class Moved(RealSource):
+        @property
+        def spec(self) -> str:
+            return "chain:2"
+
+    imports(store, tmp_path)
+    run_once(PRICES, REAL, store, NOON)
+    run_once(PRICES, Moved("1"), store, NOON + HOUR)
+    imports(store, tmp_path)
+    assert read_ledger(store).origins == {IMPORTED, Origin("chain:1"), Origin("chain:2")}
+    assert newest_source(store) == "chain:2"
+
+
+def test_of_two_that_write_first_at_the_same_time_one_is_refused(
+    store: Store, settings: Settings, client: Client, tmp_path: Path
+) -> None:
+    """Both have found the store empty before either claims it."""
+    meeting = threading.Barrier(2, timeout=20)
+
+    def meet(statement: Statement) -> None:
+        if f"EXISTS {CLAIM}" in statement.name:
+            meeting.wait()
+
+    def outcome(write: Write) -> str:
+        with closing(WatchedStore(settings, before=meet)) as own:
+            try:
+                write(own, tmp_path)
+            except SourceRefused as error:
+                return str(error)
+        return "written"
+
+    with ThreadPoolExecutor(2) as both:
+        simulated, real = both.map(outcome, [takes(FIRST), imports])
+    assert sorted([simulated == "written", real == "written"]) == [False, True]
+    (held,) = read_ledger(store).origins
+    assert held == (IMPORTED if real == "written" else Origin("simulated:1", simulated=True))
+    prices = client.query("SELECT uniqExact(asset_id = 'token;0xa') FROM price").result_rows
+    assert prices == [(1,)]
+
+
+def test_an_import_that_was_overtaken_while_it_staged_its_rows_shows_none_of_them(
+    store: Store, settings: Settings, client: Client, tmp_path: Path
+) -> None:
+    overtaken = Progress(at_first_batch=lambda: run_once(PRICES, FIRST, store, NOON))
+    with closing(Store(settings)) as own, pytest.raises(SourceRefused, match="This store holds simulated:1"):
+        run(own, prices_file(tmp_path, ROWS), reporter=overtaken)
+    assert client.query("SELECT count() FROM price WHERE asset_id = 'token;0xa'").result_rows == [(0,)]
+    assert not [name for name in tables(client) if "staging" in name]
+
+
+def old_mixture(client: Client) -> None:
+    """What an earlier version allowed: an import and simulated snapshots side by side."""
+    client.command(
+        "INSERT INTO snapshot (family, at, kind, source, version) VALUES "
+        "('prices', 1740528000, 'import', 'prices.csv', 1), ('prices', 1740830400, 'job', 'simulated:1', 2)"
+    )
+
+
+@pytest.mark.parametrize("write", [takes(FIRST, NOON + HOUR), fills(FIRST), imports])
+def test_a_mixed_store_refuses_all_data_until_its_operator_says_what_holds(
+    write: Write, store: Store, client: Client, tmp_path: Path
+) -> None:
+    old_mixture(client)
+    before = tables(client)
+    with pytest.raises(SourceRefused, match="say which of them holds: --source none or simulated:1 "):
+        write(store, tmp_path)
+    assert tables(client) == before
+    choice = choose_source(store, None, empty="simulated")
+    assert (choice.source, choice.spec) == (None, "none")
+    assert "until you say which of them holds" in choice.reason
+
+
+def test_what_is_named_holds_a_mixed_store_from_then_on(store: Store, client: Client, tmp_path: Path) -> None:
+    old_mixture(client)
+    with pytest.raises(SourceRefused):
+        choose_source(store, "simulated:7")
+    assert choose_source(store, "simulated:1").spec == "simulated:1"
+    takes(FIRST, NOON + HOUR)(store, tmp_path)
+    assert choose_source(store, None).spec == "simulated:1"
+    with pytest.raises(SourceRefused, match="This store holds simulated:1"):
+        imports(store, tmp_path)
+
+
+def test_none_lets_imported_history_hold_a_mixed_store(store: Store, client: Client, tmp_path: Path) -> None:
+    old_mixture(client)
+    require_import_admitted(store, "none")
+    imports(store, tmp_path)
+    with pytest.raises(SourceRefused, match="This store holds imported history"):
+        takes(FIRST, NOON + HOUR)(store, tmp_path)
+    assert choose_source(store, None).spec == "none"
+
+
+def test_none_does_not_open_a_simulated_store_to_imports(store: Store, tmp_path: Path) -> None:
+    takes(FIRST)(store, tmp_path)
+    with pytest.raises(SourceRefused):
+        require_import_admitted(store, "none")
+
+
+def test_without_a_named_source_a_store_goes_on_with_its_own(store: Store, tmp_path: Path) -> None:
+    takes(SEVENTH)(store, tmp_path)
+    choice = choose_source(store, None, empty="simulated")
+    assert choice.source is not None
+    assert (choice.spec, choice.source.spec) == ("simulated:7", "simulated:7")
+
+
+def test_only_up_fills_an_empty_store_without_a_named_source(store: Store, settings: Settings) -> None:
+    assert choose_source(store, None, empty="simulated").spec == "simulated"
+    with pytest.raises(SettingError, match=r"The store is empty.*--source"):
+        require_source(settings, store)
+
+
+def test_a_store_of_imports_only_has_no_source(store: Store, settings: Settings, tmp_path: Path) -> None:
+    imports(store, tmp_path)
+    choice = choose_source(store, None, empty="simulated")
+    assert (choice.source, choice.spec) == (None, "none")
+    assert "imported history only" in choice.reason
+    with pytest.raises(SettingError, match="imported history only"):
+        require_source(settings, store)
+
+
+def test_data_from_before_the_claim_is_told_by_the_ledger(settings: Settings) -> None:
+    """The schema of an earlier version, with runs of the only simulated source that it knew."""
+    with closing(Store(settings)) as store:
+        migrate(store, [one for one in shipped() if one.number < 13])
+        store.execute(
+            "INSERT INTO snapshot (family, at, kind, source, version) VALUES "
+            "('prices', 10, 'job', 'simulated:winter', 1), ('rates', 10, 'backfill', 'simulated:winter', 1), "
+            "('prices', 11, 'job', 'simulated-not:1', 1), ('prices', 12, 'import', 'simulated:1', 1)"
+        )
+        migrate(store)
+        assert read_ledger(store).origins == {
+            Origin("simulated:winter", simulated=True),
+            Origin("simulated-not:1"),
+            IMPORTED,
+        }
+        assert read_ledger(store).heads["prices"].runs == 3
+        store.execute_outside_database(f"DROP DATABASE `{store.database}` SYNC")
+
+
+def get(settings: Settings, store: Store, path: str) -> falcon.testing.Result:
+    app = create_app(settings, store, lambda: NOON, FreshHeads(store))
+    return falcon.testing.TestClient(app).simulate_get(path)
+
+
+@pytest.mark.parametrize(
+    ("write", "source", "simulated"),
+    [(takes(FIRST), "simulated:1", True), (takes(REAL), "chain:1", False), (imports, "imported history", False)],
+)
+def test_every_report_tells_whether_data_is_simulated(
+    write: Write, source: str, simulated: bool, store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    write(store, tmp_path)
+    assert get(settings, store, "/api/v1/status/health").json["data"]["simulated"] is simulated
+    gauge = f'analytics_source_simulated{{source="{source}"}} {float(simulated)}'
+    assert gauge in get(settings, store, "/metrics").text.splitlines()
+    assert ("This service has simulated data" in get(settings, store, "/docs").text) is simulated
+    lines, _ = report(settings, NOON)
+    assert f"Source      {source}{', which is simulated' if simulated else ''}" in lines
+
+
+def test_a_service_that_was_told_no_source_is_ready_with_imported_history_alone(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    assert get(settings, store, "/readyz").status_code == 503
+    imports(store, tmp_path)
+    for told in (None, "none"):
+        assert get(replace(settings, source=told), store, "/readyz").status_code == 200
+    missing = get(replace(settings, source="chain:1"), store, "/readyz")
+    assert missing.status_code == 503
+    assert "there is no snapshot of rates yet" in missing.json["error"]["message"]
+
+
+def test_a_service_that_was_told_no_source_waits_for_all_families_of_the_stores_own(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    takes(FIRST)(store, tmp_path)
+    assert "no snapshot of markets yet" in get(settings, store, "/readyz").json["error"]["message"]
+    for job in JOBS.values():
+        run_once(job, FIRST, store, NOON)
+    assert get(settings, store, "/readyz").status_code == 200
