@@ -117,6 +117,7 @@ def _current(shared: Shared) -> Routes:
         ("/api/v1/markets/merged", markets.MergedList(shared)),
         ("/api/v1/markets/merged/lookup", markets.MergedLookup(shared)),
         ("/api/v1/users/{address}/user", users.User(shared)),
+        ("/api/v1/users/{address}/tx-history", users.TxHistory(shared)),
         ("/api/v1/swap/routes", swaps.Routes(shared)),
         ("/api/v1/swap/routes/all", swaps.AllRoutes(shared)),
     ]

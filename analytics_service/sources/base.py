@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.loans import Event
+from analytics_service.market.events import Event
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from analytics_service.market.loans import Event
+from analytics_service.market.events import Event
 from analytics_service.sources.simulated.source import SimulatedSource
 
 _PAST = timedelta(hours=2)

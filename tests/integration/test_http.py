@@ -66,6 +66,7 @@ ROUTES = {
     "/api/v1/markets/merged": "",
     "/api/v1/markets/merged/lookup": ASSET,
     USER: "",
+    f"/api/v1/users/{RICH_ADDRESS}/tx-history": "limit=1000",
     "/api/v1/swap/routes": f"{CONTRACT}&source_denom=uusdc",
     "/api/v1/swap/routes/all": CONTRACT,
 }

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from analytics_service.market.assets import Asset
+from analytics_service.market.events import Event
 from analytics_service.market.instants import unix_second
-from analytics_service.market.loans import Event
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
