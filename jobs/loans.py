@@ -22,7 +22,8 @@ from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, 
 from analytics_service.store.loans import (
     Loans,
     Originated,
-    event_frame,
+    is_lending,
+    lending_frame,
     loan_frames,
     read_loans,
     read_originated,
@@ -30,6 +31,7 @@ from analytics_service.store.loans import (
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
+_LOANS = (Action.BORROW, Action.BORROW_FLASH_LOAN)
 
 
 def collect(batch: Batch) -> list[Snapshot]:
@@ -49,13 +51,16 @@ def collect(batch: Batch) -> list[Snapshot]:
     listed = [market.asset_id for market in source.markets(instants[-1]) if market.debt]
     loans = _plus(read_loans(store, previous), (), listed)
     histories = numbered(store, account_event_frame(events), since)
+    lending = [event for event in events if is_lending(event) and unix_second(event.at) > known]
+    rows = lending_frame(lending)
     written, snapshots = 0, []
     for at, begin, end in zip(instants, begins, ends, strict=True):
-        first, last = _count_until(events, max(begin, known)), _count_until(events, max(end, known))
-        loans = _plus(loans, [*(one for one in stored if one.since == begin), *_originated(events[first:last], begin)])
-        dated = {"event": event_frame(events[first:last]), ACCOUNT_EVENTS: histories[written:last]}
+        first, last = _count_until(lending, begin), _count_until(lending, end)
+        loans = _plus(loans, [*(one for one in stored if one.since == begin), *_originated(lending[first:last], begin)])
+        until = _count_until(events, max(end, known))
+        dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
         snapshots.append(Snapshot(at, loan_frames(loans), dated))
-        written = last
+        written = until
     return snapshots
 
 
@@ -70,9 +75,9 @@ def _new_events(source: Source, since: int, until: int) -> list[Event]:
 
 def _at_whole_second(event: Event) -> Event:
     # Rounded up, so that an event does not count in a snapshot that was taken before it.
-    part = timedelta(microseconds=event.at.microsecond)
-    at = event.at - part + timedelta(seconds=1) if part else event.at
-    return replace(event, at=at, usd=None if event.usd is None else quantize_ratio(event.usd))
+    if part := event.at.microsecond:
+        return replace(event, at=event.at + timedelta(seconds=1, microseconds=-part))
+    return event
 
 
 def _count_until(events: Sequence[Event], second: int) -> int:
@@ -81,8 +86,12 @@ def _count_until(events: Sequence[Event], second: int) -> int:
 
 
 def _originated(events: Iterable[Event], since: int) -> list[Originated]:
-    """What was lent in events after a unix second; a loan of unknown value counts as nothing."""
-    return [Originated(one.action, one.asset_id, since, one.usd) for one in events if one.usd is not None]
+    """The loans among events after a unix second, as they are stored; one of unknown value counts as nothing."""
+    return [
+        Originated(one.action, one.asset_id, since, quantize_ratio(one.usd))
+        for one in events
+        if one.action in _LOANS and one.usd is not None
+    ]
 
 
 def _plus(loans: Loans, added: Iterable[Originated], listed: Iterable[str] = ()) -> Loans:

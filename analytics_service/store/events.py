@@ -1,6 +1,6 @@
 """Histories of addresses in the store: every event by address, time and uuid."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -15,8 +15,7 @@ from analytics_service.store.columns import (
     Column,
     Columns,
     decoded,
-    encoded,
-    fields_of,
+    encoded_records,
     select_list,
 )
 from analytics_service.store.connection import Store
@@ -45,10 +44,9 @@ _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at
 _CHUNK = 1_000
 
 
-def account_event_frame(events: Iterable[Event]) -> pl.DataFrame:
+def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
     """Events as a batch to insert, without `number` and `version`."""
-    rows = encoded(({**fields_of(event), "uuid": event.uuid} for event in events), _WRITTEN)
-    return rows.with_columns(pl.col("leg").fill_null(""))
+    return encoded_records(events, _WRITTEN).with_columns(pl.col("leg").fill_null(""))
 
 
 def numbered(store: Store, rows: pl.DataFrame, known: int) -> pl.DataFrame:

@@ -65,10 +65,14 @@ class Originated:
     usd: Decimal
 
 
-def event_frame(events: Iterable[Event]) -> pl.DataFrame:
-    """The lending events among these as a batch to insert, without `version`."""
-    lending = (one for one in events if one.action in _KINDS and one.leg is not Leg.COLLATERAL)
-    rows = ({**fields_of(one), "kind": _KINDS[one.action], "usd": one.usd or ZERO} for one in lending)
+def is_lending(event: Event) -> bool:
+    """Whether an event is one of lending, which loans are the sums of."""
+    return event.action in _KINDS and event.leg is not Leg.COLLATERAL
+
+
+def lending_frame(events: Iterable[Event]) -> pl.DataFrame:
+    """Lending events as a batch to insert, without `version`. One of unknown value is worth nothing."""
+    rows = ({**fields_of(one), "kind": _KINDS[one.action], "usd": one.usd or ZERO} for one in events)
     return encoded(rows, _EVENT)
 
 

@@ -22,6 +22,10 @@ class Recent(SimulatedSource):
         """Two hours instead of three months."""
         return _PAST
 
+    @property
+    def since(self) -> None:
+        """No prices from before."""
+
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """Those of the last two hours."""
         return super().events(max(after, until - _PAST), until)

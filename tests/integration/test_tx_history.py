@@ -209,6 +209,7 @@ def test_pages_neither_skip_nor_repeat_while_events_arrive(
 ) -> None:
     """Random events of two addresses, many at one second, in random snapshots, read a page at a time in between."""
     events = [event(f"{n}", draw.randrange(0, 40) / 4, address=draw.choice([ALICE, BOB])) for n in range(120)]
+    events.append(event("first", 0))
     source, seen, minute = HandMade(events_=sorted(events, key=lambda one: one.at)), list[str](), 0
     run(source, store, minute)
     there = [one for one in events if one.address == ALICE and one.at <= NOON]
