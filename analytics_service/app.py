@@ -17,7 +17,7 @@ from analytics_service.http.openapi import document
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
 from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
-from analytics_service.resources import analytics, assets, docs, health, markets, metrics, ptoken, swaps, users
+from analytics_service.resources import analytics, assets, docs, events, health, markets, metrics, ptoken, swaps, users
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.sources.registry import NONE
@@ -120,6 +120,7 @@ def _current(shared: Shared) -> Routes:
         ("/api/v1/markets/merged", markets.MergedList(shared)),
         ("/api/v1/markets/merged/lookup", markets.MergedLookup(shared)),
         *((f"/api/v1/users/{{address}}/{part.path}", users.UserPart(shared, part)) for part in users.PARTS),
+        ("/api/v1/users/{address}/tx-history", events.TxHistory(shared)),
         ("/api/v1/swap/routes", swaps.Routes(shared)),
         ("/api/v1/swap/routes/all", swaps.AllRoutes(shared)),
     ]

@@ -1,24 +1,29 @@
-"""Events of lending, and the loans originated since the protocol's first one.
+"""All events, and the loans originated since the protocol's first one.
 
 Events are stored up to the family's newest snapshot, so an older snapshot needs none from the source. Each snapshot is
 the sum of the complete one before it and the events in between: exact in any order, and it costs no more as events
-grow. Loans originated are the events of kind borrow; flash loans are summed apart.
+grow. Loans originated are the events of action borrow; flash loans are summed apart.
+
+A store from before the histories of addresses has no events in them. Its next snapshot asks the source for all events
+again, and adds them.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.loans import Event, EventKind
 from analytics_service.market.values import EXACT, ZERO
 from analytics_service.sources.base import Source
 from analytics_service.store.columns import quantize_ratio
+from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, has_account_events, numbered
 from analytics_service.store.loans import (
     Loans,
     Originated,
-    event_frame,
+    is_lending,
+    lending_frame,
     loan_frames,
     read_loans,
     read_originated,
@@ -26,6 +31,7 @@ from analytics_service.store.loans import (
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
+_LOANS = (Action.BORROW, Action.BORROW_FLASH_LOAN)
 
 
 def collect(batch: Batch) -> list[Snapshot]:
@@ -37,33 +43,41 @@ def collect(batch: Batch) -> list[Snapshot]:
     head = batch.head()
     known = head.at if head else 0
     begins = [previous, *ends[:-1]]
-    events = _new_events(source, known, instants[-1]) if known < ends[-1] else []
+    # A store without the histories of addresses gets all of them.
+    since = known if known and has_account_events(store, known) else 0
+    events = _new_events(source, since, max(known, ends[-1]))
     stored = read_originated(store, begins, min(known, ends[-1])) if previous < known else []
     # An asset that can be borrowed has a history even before its first loan.
     listed = [market.asset_id for market in source.markets(instants[-1]) if market.debt]
-    loans = _plus(read_loans(store, previous), [], listed)
-    rows, snapshots = event_frame(events), []
+    loans = _plus(read_loans(store, previous), (), listed)
+    histories = numbered(store, account_event_frame(events), since)
+    lending = [event for event in events if is_lending(event) and unix_second(event.at) > known]
+    rows = lending_frame(lending)
+    written, snapshots = 0, []
     for at, begin, end in zip(instants, begins, ends, strict=True):
-        first, last = _count_until(events, begin), _count_until(events, end)
-        added = [Originated(event.kind, event.asset_id, begin, event.usd) for event in events[first:last]]
-        loans = _plus(loans, [*(one for one in stored if one.since == begin), *added], [])
-        new = rows.slice(first, last - first)
-        snapshots.append(Snapshot(at, loan_frames(loans), dated={"event": new}))
+        first, last = _count_until(lending, begin), _count_until(lending, end)
+        loans = _plus(loans, [*(one for one in stored if one.since == begin), *_originated(lending[first:last], begin)])
+        until = _count_until(events, max(end, known))
+        dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
+        snapshots.append(Snapshot(at, loan_frames(loans), dated))
+        written = until
     return snapshots
 
 
-def _new_events(source: Source, known: int, until: datetime) -> list[Event]:
-    """The source's events after a unix second up to an instant, each once, by whole second."""
-    events = {event.id: _at_whole_second(event) for event in source.events(instant(known), until)}
-    inside = [event for event in events.values() if known < unix_second(event.at) <= unix_second(until)]
+def _new_events(source: Source, since: int, until: int) -> list[Event]:
+    """The source's events after a unix second up to another, each once, by whole second."""
+    if since >= until:
+        return []
+    events = {event.id: _at_whole_second(event) for event in source.events(instant(since), instant(until))}
+    inside = [event for event in events.values() if since < unix_second(event.at) <= until]
     return sorted(inside, key=lambda event: event.at)
 
 
 def _at_whole_second(event: Event) -> Event:
     # Rounded up, so that an event does not count in a snapshot that was taken before it.
-    part = timedelta(microseconds=event.at.microsecond)
-    at = event.at - part + timedelta(seconds=1) if part else event.at
-    return replace(event, at=at, usd=quantize_ratio(event.usd))
+    if part := event.at.microsecond:
+        return replace(event, at=event.at + timedelta(seconds=1, microseconds=-part))
+    return event
 
 
 def _count_until(events: Sequence[Event], second: int) -> int:
@@ -71,14 +85,23 @@ def _count_until(events: Sequence[Event], second: int) -> int:
     return bisect_left(events, second + 1, key=lambda event: unix_second(event.at))
 
 
-def _plus(loans: Loans, added: Iterable[Originated], listed: Iterable[str]) -> Loans:
+def _originated(events: Iterable[Event], since: int) -> list[Originated]:
+    """The loans among events after a unix second, as they are stored; one of unknown value counts as nothing."""
+    return [
+        Originated(one.action, one.asset_id, since, quantize_ratio(one.usd))
+        for one in events
+        if one.action in _LOANS and one.usd is not None
+    ]
+
+
+def _plus(loans: Loans, added: Iterable[Originated], listed: Iterable[str] = ()) -> Loans:
     """Loans with those added, and with the listed assets even where they have none."""
     total, flash = loans.total, loans.flash
     by_asset = {**dict.fromkeys(listed, ZERO), **loans.by_asset}
     for one in added:
-        if one.kind is EventKind.FLASH_LOAN:
+        if one.action is Action.BORROW_FLASH_LOAN:
             flash = EXACT.add(flash, one.usd)
-        elif one.kind is EventKind.BORROW:
+        elif one.action is Action.BORROW:
             total = EXACT.add(total, one.usd)
             by_asset[one.asset_id] = EXACT.add(by_asset.get(one.asset_id, ZERO), one.usd)
     return Loans(total, by_asset, flash)

@@ -67,6 +67,9 @@ class Snapshot:
         return {table: versioned(rows, version) for table, rows in {**self.dated, **rows}.items()}
 
 
+# Columns that say when something was observed, or happened.
+_TIMES = ("observed_at", "at")
+
 # Takes the snapshots of a batch in the order of its instants. It reads no clock: time comes with the batch.
 Collect = Callable[[Batch], list[Snapshot]]
 
@@ -113,7 +116,7 @@ def _appends(store: Store, runs: Sequence[Run]) -> bool:
 def _run(instant: datetime, rows: Mapping[str, pl.DataFrame], taking: Taking, version: int) -> Run:
     """The ledger's row about a snapshot with these rows."""
     at = unix_second(instant)
-    times = [frame["observed_at"] for frame in rows.values() if "observed_at" in frame.columns]
+    times = [frame[name] for frame in rows.values() for name in _TIMES if name in frame.columns]
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
     return Run(
         family=taking.family,

@@ -65,6 +65,9 @@ class _Schemas:
             return {"description": schema["description"], "anyOf": [reference, {"type": "null"}]}
         if "items" in schema:
             return {**schema, "items": self._named(name, schema["items"])}
+        if len(schema.get("enum", ())) == 1:
+            # Generators make a class of each enumeration, even of a single word.
+            return {**{key: one for key, one in schema.items() if key != "enum"}, "const": schema["enum"][0]}
         return schema
 
 

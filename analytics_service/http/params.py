@@ -15,6 +15,7 @@ from analytics_service.history.grid import MAX_SECOND, Period
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import split_id
+from analytics_service.market.events import Action
 
 MAX_LIMIT = 10_000
 
@@ -134,6 +135,11 @@ def period(value: str) -> Period:
     return Period(one_of(*Period)(value))
 
 
+def action(value: str) -> Action:
+    """What an address did."""
+    return Action(one_of(*Action)(value))
+
+
 @lru_cache(maxsize=1_000)
 def time_zone(value: str) -> ZoneInfo:
     """An IANA time zone. Kept, because reading its rules again takes longer than calculating a page of days."""
@@ -163,6 +169,13 @@ def denom(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}", value):
         raise ValueError("must be a chain denom of letters, digits and / : . _ -")
     return value
+
+
+def uuid(value: str) -> str:
+    """A UUID in its usual form; in lower case."""
+    if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value.lower()):
+        raise ValueError("must be a UUID such as 00000000-0000-5000-8000-000000000000")
+    return value.lower()
 
 
 def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
@@ -257,6 +270,28 @@ def _shape(default: str, help: str) -> Param:
 SHAPE = _shape("newer", "older answers lists without sums, under the names that single markets use.")
 LIST_SHAPE = _shape("older", "newer adds the markets' sums, and uses the names of the overview.")
 LOOKUP_SHAPE = _shape("older", "newer uses the names of the overview.")
+EVENTS = (
+    Param(
+        "action",
+        action,
+        "events of this action only.",
+        schema={"type": "string", "enum": [*Action], "examples": ["borrow"]},
+    ),
+    Param("limit", integer(1, 1_000), "events of a page.", default=20, schema=_integers(1, 1_000)),
+    Param(
+        "prev_event_uuid",
+        uuid,
+        "the page after this event: event_uuid of the last one of the page before.",
+        schema={"type": "string", "format": "uuid"},
+    ),
+    Param(
+        "sort_order",
+        one_of("desc", "asc"),
+        "desc begins with the newest event, asc with the oldest.",
+        default="desc",
+        schema={"type": "string", "enum": ["desc", "asc"]},
+    ),
+)
 _ADDRESS_FORM = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
 ADDRESS = Param(
     "address",

@@ -74,3 +74,9 @@ def asset_spec(asset_id: str) -> dict[str, str]:
     """The AssetSpec object of an asset id. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return {"id": asset_id, "group": str(group), "group_key": key}
+
+
+def unknown_asset(asset_id: str) -> Asset:
+    """An asset of which nothing but its id is known; its amounts are in denom units. ValueError if it is malformed."""
+    group, key = split_id(asset_id)
+    return Asset(group, key, name=key, symbol=key, symbol_denom=key, decimals_denom=0, decimals_display=0)

@@ -28,12 +28,12 @@ class Current(SnapshotPath):
         """The record in the path's shape."""
         flags = flags_of(given)
         # Markets determine the prices of receipt tokens. A path that shows no markets does without their snapshot.
-        scope = _scope(view, flags) if "markets" in self.families else Scope(flags, view.assets, view.quoted)
+        scope = scope_of(view, flags) if "markets" in self.families else Scope(flags, view.assets, view.quoted)
         data = self.shape.render(self.record(view, given), scope)
         return success(data, count=len(data) if isinstance(data, list) else None)
 
 
-def _scope(view: View, flags: Flags) -> Scope:
+def scope_of(view: View, flags: Flags) -> Scope:
     """What a rendering with these variants sees of the assets and their prices; kept as long as the view is."""
     scopes = _SCOPES.setdefault(view, {})
     if flags not in scopes:

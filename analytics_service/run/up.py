@@ -26,7 +26,7 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
-from jobs.registry import JOBS
+from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 
 _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
@@ -65,13 +65,25 @@ def _scheduler(settings: Settings) -> Supervisor:
 def _fill(settings: Settings, source: Source, store: Store) -> None:
     """Take a first snapshot of everything, and what pages of history show where the source has it at no cost."""
     now = datetime.now(UTC)
-    shown = {history.family for history in HISTORIES}
     for job in JOBS.values():
-        if job.family in shown and source.history:
-            instants = multiples(now - source.history, now, _HISTORY_STEP)
+        if instants := past_instants(source, job, now):
             with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
                 backfill(job, source, store, instants, progress=bar.update)
         run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
+
+
+def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
+    """The instants, oldest first, whose snapshots `up` takes: each hour of the source's history.
+
+    For prices also each midnight before, since the source's beginning.
+    """
+    if source.history is None or job.family not in {history.family for history in HISTORIES}:
+        return []
+    start = now - source.history
+    hours = multiples(start, now, _HISTORY_STEP)
+    if job.name != "prices" or source.since is None:
+        return hours
+    return sorted({*multiples(source.since, start, timedelta(days=1)), *hours})
 
 
 def _wait_for_first_answer(bind: str, failed: threading.Event) -> bool:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.loans import Event
+from analytics_service.market.events import Event
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
@@ -40,6 +40,14 @@ class Source(Protocol):
         return None
 
     @property
+    def since(self) -> datetime | None:
+        """Since when `up` fills in the prices of each UTC midnight when it starts; None means no longer than history.
+
+        So that the events of a protocol do not begin before its prices.
+        """
+        return None
+
+    @property
     def samples(self) -> Mapping[Sample, str]:
         """Addresses of a made-up protocol that `up` suggests to look at."""
         return {}
@@ -60,7 +68,8 @@ class Source(Protocol):
         """The rules for all borrowing."""
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """Lending events later than `after` and not later than `until`, oldest first."""
+        """All events later than `after` and not later than `until`, oldest first; a source without events has none."""
+        return ()
 
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token with its staking pools."""

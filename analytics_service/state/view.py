@@ -15,6 +15,7 @@ from analytics_service.history.catalogue import PRICES
 from analytics_service.history.rows import read_latest
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
+from analytics_service.market.events import EventPage, PageQuery
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
@@ -23,6 +24,7 @@ from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, Known
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import Head, require_unchanged
@@ -142,6 +144,10 @@ class View:
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""
         return self.unlocking.get(address, [])
+
+    def events(self, address: str, query: PageQuery) -> EventPage:
+        """A page of what a (lower-case) address did. EntityNotFound if the event before it is none of the address's."""
+        return self._read("loans", lambda head: read_account_events(self._store, address, head.at, query))
 
     def contract(self, address: str) -> SwapContract | None:
         """A swap contract by its (lower-case) address."""

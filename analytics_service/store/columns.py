@@ -3,9 +3,10 @@
 Amounts have up to 256 bits, which Polars cannot hold, so they are text in both directions.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -17,13 +18,17 @@ AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A kind of column: its type in Polars, and how a value that is not null is encoded and decoded."""
 
     dtype: type[pl.DataType] | pl.DataType
-    encode: Callable[[Any], Any] = lambda value: value
-    decode: Callable[[Any], Any] = lambda value: value
+    encode: Callable[[Any], Any] = _itself
+    decode: Callable[[Any], Any] = _itself
 
 
 def amount_text(amount: int) -> str:
@@ -71,7 +76,13 @@ def select_list(columns: Columns) -> str:
 def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
     """Rows of the domain's values as a batch to insert. ValueError for a value that the store cannot hold."""
     kept = list(rows)
-    data = {name: [_encoded(column, row[name]) for row in kept] for name, column in columns.items()}
+    data = {name: _encoded(column, [row[name] for row in kept]) for name, column in columns.items()}
+    return pl.DataFrame(data, schema=schema_of(columns))
+
+
+def encoded_records(records: Sequence[Any], columns: Columns) -> pl.DataFrame:
+    """Records, with an attribute for each column, as a batch to insert; faster than `encoded` where there are many."""
+    data = {name: _encoded(column, list(map(attrgetter(name), records))) for name, column in columns.items()}
     return pl.DataFrame(data, schema=schema_of(columns))
 
 
@@ -85,5 +96,6 @@ def versioned(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     return rows.with_columns(version=pl.lit(version, pl.UInt64))
 
 
-def _encoded(column: Column, value: Any) -> Any:
-    return None if value is None else column.encode(value)
+def _encoded(column: Column, values: list[Any]) -> list[Any]:
+    encode = column.encode
+    return values if encode is _itself else [None if value is None else encode(value) for value in values]

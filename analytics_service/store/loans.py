@@ -1,4 +1,4 @@
-"""Events of lending and the cumulative value of loans, in the store."""
+"""Lending events and the cumulative value of loans, in the store."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics_service.market.loans import Event, EventKind
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.values import ZERO
 from analytics_service.store.columns import (
     AMOUNT,
     RATIO,
     TEXT,
     TIME,
-    Column,
     Columns,
     encoded,
     fields_of,
@@ -26,12 +26,22 @@ TOTAL = ""
 _EVENT: Columns = {
     "at": TIME,
     "id": TEXT,
-    "kind": Column(pl.String, str, EventKind),
+    "kind": TEXT,
     "asset_id": TEXT,
     "address": TEXT,
     "amount": AMOUNT,
     "usd": RATIO,
 }
+# Lending events by the words of column `kind`. Of a liquidation, that is the debt repaid.
+_KINDS = {
+    Action.BORROW: "borrow",
+    Action.RETURN: "repay",
+    Action.LEND: "lend",
+    Action.REDEEM: "redeem",
+    Action.BORROW_FLASH_LOAN: "flash_loan",
+    Action.LIQUIDATE: "liquidation",
+}
+_ACTIONS = {kind: action for action, kind in _KINDS.items()}
 _LOANS = SnapshotTable("loans_originated", {"asset_id": TEXT, "usd": RATIO}, ("asset_id",))
 _FLASH = SnapshotTable("flash_loan_volume", {"usd": RATIO})
 
@@ -49,15 +59,21 @@ class Loans:
 class Originated:
     """USD value of an asset's loans (or flash loans) after `since` (unix second), up to the next queried instant."""
 
-    kind: EventKind
+    action: Action
     asset_id: str
     since: int
     usd: Decimal
 
 
-def event_frame(events: Iterable[Event]) -> pl.DataFrame:
-    """Events as a batch to insert, without `version`."""
-    return encoded(map(fields_of, events), _EVENT)
+def is_lending(event: Event) -> bool:
+    """Whether an event is one of lending, which loans are the sums of."""
+    return event.action in _KINDS and event.leg is not Leg.COLLATERAL
+
+
+def lending_frame(events: Iterable[Event]) -> pl.DataFrame:
+    """Lending events as a batch to insert, without `version`. One of unknown value is worth nothing."""
+    rows = ({**fields_of(one), "kind": _KINDS[one.action], "usd": one.usd or ZERO} for one in events)
+    return encoded(rows, _EVENT)
 
 
 def loan_frames(loans: Loans) -> dict[str, pl.DataFrame]:
@@ -78,6 +94,6 @@ def read_originated(store: Store, instants: Sequence[int], until: int) -> list[O
     """Sums of the stored events after the first of the instants (ascending unix seconds) up to `until`, inclusive."""
     rows = store.frame("event_sums", instants=list(instants), after=instants[0], until=until)
     return [
-        Originated(EventKind(row["kind"]), row["asset_id"], row["since"], quantize_ratio(row["usd"]))
+        Originated(_ACTIONS[row["kind"]], row["asset_id"], row["since"], quantize_ratio(row["usd"]))
         for row in rows.iter_rows(named=True)
     ]

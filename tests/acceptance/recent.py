@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from analytics_service.market.loans import Event
+from analytics_service.market.events import Event
 from analytics_service.sources.simulated.source import SimulatedSource
 
 _PAST = timedelta(hours=2)
@@ -21,6 +21,10 @@ class Recent(SimulatedSource):
     def history(self) -> timedelta:
         """Two hours instead of three months."""
         return _PAST
+
+    @property
+    def since(self) -> None:
+        """No prices from before."""
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """Those of the last two hours."""

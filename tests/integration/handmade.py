@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.market.loans import Event
+from analytics_service.market.events import Event
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,

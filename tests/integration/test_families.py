@@ -291,12 +291,13 @@ def test_amounts_beyond_128_bits_can_be_summed_in_sql(store: Store, client: Clie
 def test_a_simulated_snapshot_that_is_written_twice_leaves_all_tables_equal(store: Store, client: Client) -> None:
     """Every job twice, then once more as if its ledger row did not exist.
 
-    Besides announcements only versions may differ, and with them the counts of rows that were written and of runs.
+    Besides announcements only versions may differ, and with them the counts of runs, and of rows that were written, and
+    the oldest of these rows.
     """
     source = SimulatedSource("1")
     for job in JOBS.values():
         assert run_once(job, source, store, NOON) is Outcome.DONE
-    versions = ["version", "rank", "rows", "runs"]
+    versions = ["version", "rank", "rows", "first_observed_at", "runs"]
     once, but_versions = contents(client), contents(client, versions)
     assert [name for name, rows in once.items() if not rows] == ["publication"]
     for job in JOBS.values():

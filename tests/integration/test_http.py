@@ -91,6 +91,7 @@ ROUTES = {
     f"{USER}/ptoken/staking/unstaking": "",
     f"{USER}/wallet/balances": "",
     f"{USER}/wallet/balance": f"asset_id={ETH}",
+    f"{USER}/tx-history": "limit=1000",
     "/api/v1/swap/routes": f"{CONTRACT}&source_denom=uusdc",
     "/api/v1/swap/routes/all": CONTRACT,
 }
@@ -233,7 +234,7 @@ def test_an_answer_may_be_cached_until_its_next_snapshot_is_due(protocol: Client
     The protocol token without values is not made from prices.
     """
     later = {"/api/v1/swap/routes": 3570, "/api/v1/swap/routes/all": 3570}
-    later |= {path: 270 for path in ROUTES if "loans" in path or "ptoken" in path}
+    later |= {path: 270 for path in ROUTES if "loans" in path or "ptoken" in path or "tx-history" in path}
     expected = f"public, max-age={later.get(path, 300 if path in DOCUMENTS else 30)}"
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
     no_store = path in OPERATIONAL and path not in DOCUMENTS

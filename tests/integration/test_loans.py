@@ -11,8 +11,8 @@ from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.history.catalogue import LOANS
 from analytics_service.history.rows import read_latest
+from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import multiples
-from analytics_service.market.loans import Event, EventKind
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import completed, read_heads
 from analytics_service.store.loans import TOTAL, Loans, read_loans
@@ -28,17 +28,17 @@ EPOCH = datetime.fromtimestamp(0, NOON.tzinfo)
 MARKETS = [market("token;a", apr="0.1"), market("token;b", apr="0.1"), market("token;lend")]
 
 
-def event(id_: str, minutes: float, usd: str, asset_id: str = "token;a", kind: EventKind = EventKind.BORROW) -> Event:
+def event(id_: str, minutes: float, usd: str, asset_id: str = "token;a", action: Action = Action.BORROW) -> Event:
     """An event some minutes after noon."""
-    return Event(id_, kind, asset_id, "0xabc", NOON + minutes * MINUTE, HUGE, Decimal(usd))
+    return Event(id_, action, asset_id, "0xabc", NOON + minutes * MINUTE, HUGE, Decimal(usd))
 
 
 EVENTS = [
     event("first", -90_000, "1000000000.000000000000000001"),
     event("second", 0, "10"),
     event("third", 0.5, "100", "token;b"),
-    event("flash", 0.75, "7", kind=EventKind.FLASH_LOAN),
-    event("repaid", 0.8, "5000", kind=EventKind.REPAY),
+    event("flash", 0.75, "7", action=Action.BORROW_FLASH_LOAN),
+    event("repaid", 0.8, "5000", action=Action.RETURN),
     event("fourth", 1.5, "0.000000000000000001"),
 ]
 # Worked out by hand: the sums of the events above at noon, one minute and two minutes later.
@@ -101,13 +101,13 @@ def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw:
     for second in taken:
         until = [each for each in events if each.at.timestamp() <= second]
         found = read_loans(store, second)
-        assert found.total == sum((each.usd for each in until), Decimal(0))
+        assert found.total == sum((each.usd or 0 for each in until), Decimal(0))
         for asset in assets:
-            mine = sum((each.usd for each in until if each.asset_id == asset), Decimal(0))
+            mine = sum((each.usd or 0 for each in until if each.asset_id == asset), Decimal(0))
             assert found.by_asset.get(asset, Decimal(0)) == mine
 
 
-@pytest.mark.parametrize("table", ["event", "loans_originated", "flash_loan_volume", "snapshot"])
+@pytest.mark.parametrize("table", ["event", "account_event", "loans_originated", "flash_loan_volume", "snapshot"])
 def test_nothing_counts_twice_after_a_run_that_died(table: str, store: Store, settings: Settings) -> None:
     source = HandMade(events_=EVENTS)
     run(source, store, 0)

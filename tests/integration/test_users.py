@@ -16,6 +16,7 @@ from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, UNH
 from analytics_service.sources.simulated.terms import ID_OF
 from analytics_service.state.heads import Heads, Known
 from analytics_service.state.view import View
+from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
 from tests.doubles import FreshHeads
 from tests.integration.conftest import Simulated
@@ -244,7 +245,7 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulat
 
     def body(families: set[str]) -> bytes:
         known = Known({family: head for family, head in heads.items() if family in families})
-        view = View(simulated.store, known, KeptPositions(simulated.store))
+        view = View(simulated.store, known, KeptPositions(simulated.store), InterestPaid(simulated.store))
         return resource.body(view, given | dict.fromkeys(FLAGS, True))
 
     # Assets are described with the prices.

@@ -11,6 +11,7 @@ import pytest
 
 from analytics_service.present.analytics import MARKET_STATE
 from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET
+from analytics_service.present.events import ACCOUNT_EVENT
 from analytics_service.present.markets import (
     COLLATERAL_LOOKUP,
     DEBT_LOOKUP,
@@ -60,6 +61,7 @@ ROOTS = (
     ASSET_COLLATERAL,
     ASSET_DEBT,
     MERGED_ASSET,
+    ACCOUNT_EVENT,
 )
 SCHEMAS: dict[str, Any] = components(ROOTS)
 
@@ -265,8 +267,19 @@ CONTRACT = {
     ),
     "LinearUnlockSchedule": Object("kind duration:number ends_at", text="duration ends_at"),
     "LumpSumUnlockSchedule": Object("kind", text=""),
+    "AccountEvent": Object(
+        "event_uuid event_time action asset:AssetInfo amount? account_address account_index:number? contract_address "
+        "destination_address? tx_hash historic_price? historic_value?",
+        text="action amount event_time historic_price historic_value",
+        value="amount price",
+    ),
     "UnlockAdmin": Object("address issued_reclaim:boolean"),
 }
+ACTIONS = (
+    "borrow_flash_loan return_flash_loan create_token_unlock reclaim_token_unlock liquidate borrow return lend redeem "
+    "deposit_collateral withdraw_collateral claim_war_chest bond unbond claim_unbonded claim_token_unlock "
+    "claim_rewards cascade send"
+)
 ALTERNATIVES = {
     "AssetClassification": {"RegularAsset", "ProtocolReceiptToken", "LiquidStakingToken"},
     "MarketOverview": {"NewerMarketOverview", "OlderMarketOverview"},
@@ -361,6 +374,7 @@ def test_alternatives(name: str) -> None:
         ("LumpSumUnlockSchedule", "kind", ["lump_sum"]),
         ("KnownWalletValues", "kind", ["known"]),
         ("UnknownWalletValues", "kind", ["unknown"]),
+        ("AccountEvent", "action", ACTIONS.split()),
     ],
 )
 def test_named_values(name: str, field: str, words: list[str]) -> None:

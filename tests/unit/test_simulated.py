@@ -36,8 +36,8 @@ def of_kind(kind: AssetKind) -> list[Asset]:
 @given(seeds, instants)
 def test_the_same_seed_and_instant_give_the_same_snapshot_whatever_was_asked_before(seed: str, at: datetime) -> None:
     first = SimulatedSource(seed).prices(at)
-    noise._draw.cache_clear()
-    noise._phase.cache_clear()
+    noise.octave.cache_clear()
+    noise._octaves.cache_clear()
     SimulatedSource(seed).prices(at + timedelta(days=1))
     assert SimulatedSource(seed).prices(at) == first
     assert SimulatedSource(seed).assets(at) == ASSETS

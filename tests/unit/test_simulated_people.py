@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from hashlib import blake2b
+from hashlib import blake2b, sha1
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics_service.market.addresses import parse_address
+from analytics_service.market.events import OF_ACCOUNTS, Action, Event, Leg
 from analytics_service.market.health import Health, account_health
-from analytics_service.market.loans import Event, EventKind
 from analytics_service.market.positions import Account, Position
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
 from analytics_service.market.shares import collateral_claims, debt_claims
@@ -31,6 +31,7 @@ from analytics_service.sources.simulated.source import SimulatedSource
 
 LAUNCH = datetime(2025, 1, 1, tzinfo=UTC)
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 SOURCE = SimulatedSource("1")
 ASSETS = {asset.id: asset for asset in SOURCE.assets(NOON)}
@@ -168,18 +169,18 @@ def events(seed: str, after: datetime, until: datetime) -> Sequence[Event]:
 def test_the_first_event_is_a_loan_at_launch() -> None:
     assert events("1", datetime(1970, 1, 1, tzinfo=UTC), LAUNCH - timedelta(microseconds=1)) == []
     first = events("1", datetime(1970, 1, 1, tzinfo=UTC), LAUNCH)[0]
-    assert (first.kind, first.at, first.address) == (EventKind.BORROW, LAUNCH, RICH_ADDRESS)
+    assert (first.action, first.at, first.address) == (Action.BORROW, LAUNCH, RICH_ADDRESS)
 
 
 def test_flash_loans_begin_after_the_first_hours_and_count_in_the_range_that_ends_with_them() -> None:
-    flash = [one.at for one in events("1", LAUNCH, LAUNCH + 2 * DAY) if one.kind is EventKind.FLASH_LOAN]
+    flash = [one.at for one in events("1", LAUNCH, LAUNCH + 2 * DAY) if one.action is Action.BORROW_FLASH_LOAN]
     assert flash
     for seed in "123456":
         early = events(seed, LAUNCH - DAY, LAUNCH + DAY / 4 - timedelta(seconds=1))
-        assert EventKind.FLASH_LOAN not in {one.kind for one in early}
+        assert Action.BORROW_FLASH_LOAN not in {one.action for one in early}
     second = timedelta(seconds=1)
-    assert EventKind.FLASH_LOAN in {one.kind for one in events("1", flash[0] - second, flash[0])}
-    assert EventKind.FLASH_LOAN not in {one.kind for one in events("1", flash[0], flash[0] + second)}
+    assert Action.BORROW_FLASH_LOAN in {one.action for one in events("1", flash[0] - second, flash[0])}
+    assert Action.BORROW_FLASH_LOAN not in {one.action for one in events("1", flash[0], flash[0] + second)}
 
 
 @few
@@ -199,11 +200,19 @@ def test_events_of_two_ranges_are_those_of_the_whole(seed: str, after: datetime,
 def test_events_are_worth_their_amount_at_the_price_of_their_time(seed: str, at: datetime) -> None:
     """So the cumulative value of loans never falls."""
     for event in events(seed, at, at + DAY)[:20]:
-        price = {one.asset_id: one.usd for one in SimulatedSource(seed).prices(event.at)}[event.asset_id]
-        exact = Fraction(event.amount) * Fraction(price) / 10 ** ASSETS[event.asset_id].decimals_denom
-        assert event.amount > 0
-        assert event.usd >= 0
-        assert Fraction(event.usd) == Fraction(round(exact * 10**18), 10**18)
+        quoted = {one.asset_id: one.usd for one in SimulatedSource(seed).prices(event.at)}
+        markets = SimulatedSource(seed).markets(event.at)
+        price = with_receipt_prices(quoted, ASSETS, markets)[event.asset_id]
+        assert event.price is not None
+        # The redemption ratio of a market is that of amounts that were rounded down.
+        assert abs(event.price - price) <= price * Decimal("1e-6")
+        if event.asset_id in quoted:
+            assert event.price == price
+        if event.amount is not None and event.usd is not None:
+            exact = Fraction(event.amount) * Fraction(event.price) / 10 ** ASSETS[event.asset_id].decimals_denom
+            assert event.amount > 0
+            assert Fraction(event.usd) == Fraction(round(exact * 10**18), 10**18)
+        assert (event.amount is None) == (event.usd is None)
 
 
 @few
@@ -211,9 +220,9 @@ def test_events_are_worth_their_amount_at_the_price_of_their_time(seed: str, at:
 def test_debts_change_only_by_events(seed: str, at: datetime) -> None:
     later = at + timedelta(hours=12)
     before, after = positions(seed, at), positions(seed, later)
-    debts = {EventKind.BORROW, EventKind.REPAY, EventKind.LIQUIDATION}
-    for kinds, part in ((debts, _debts), ({EventKind.LEND, EventKind.REDEEM}, _lent)):
-        acted = {event.address for event in events(seed, at, later) if event.kind in kinds}
+    debts = {Action.BORROW, Action.RETURN, Action.LIQUIDATE}
+    for kinds, part in ((debts, _debts), ({Action.LEND, Action.REDEEM}, _lent)):
+        acted = {event.address for event in events(seed, at, later) if event.action in kinds}
         assert acted == {
             address for address in before if address != DESK_ADDRESS and part(before[address]) != part(after[address])
         }
@@ -237,24 +246,144 @@ def test_a_user_borrows_what_the_debt_grows_by() -> None:
     [event] = [
         one
         for one in events("1", trade - timedelta(seconds=1), trade)
-        if one.asset_id == IDS["BTC"] and one.address == RICH_ADDRESS
+        if one.asset_id == IDS["BTC"] and one.address == RICH_ADDRESS and one.action in (Action.BORROW, Action.RETURN)
     ]
     debt = {market.asset_id: market for market in SOURCE.markets(trade)}[IDS["BTC"]].debt
     assert debt
     expected = Fraction(abs(shares[1] - shares[0]) * debt.balance, debt.shares)
     assert abs(event.amount - expected) <= 1
-    assert (event.kind is EventKind.BORROW) == (shares[1] > shares[0])
+    assert (event.action is Action.BORROW) == (shares[1] > shares[0])
 
 
-def test_a_month_sees_events_of_every_kind() -> None:
-    seen = Counter(event.kind for event in events("1", NOON, NOON + 30 * DAY))
-    assert set(seen) == set(EventKind)
-    assert seen[EventKind.BORROW] > 300
+def test_the_rich_address_does_everything_in_two_years() -> None:
+    """But the arrangement that is reclaimed is another's."""
+    seen = Counter(event.action for event in events("1", EPOCH, LAUNCH + 730 * DAY) if event.address == RICH_ADDRESS)
+    assert set(seen) == set(Action) - {Action.RECLAIM_TOKEN_UNLOCK}
+
+
+def test_a_month_sees_events_of_all_users() -> None:
+    month = events("1", NOON, NOON + 30 * DAY)
+    seen = Counter(event.action for event in month)
+    rare = {Action.CREATE_TOKEN_UNLOCK, Action.RECLAIM_TOKEN_UNLOCK}
+    assert set(seen) == set(Action) - rare
+    assert seen[Action.BORROW] > 300
+    assert len({event.address for event in month}) > 300
+
+
+def test_the_first_month_creates_and_reclaims_arrangements() -> None:
+    seen = Counter(event.action for event in events("1", EPOCH, LAUNCH + 40 * DAY))
+    assert (seen[Action.CREATE_TOKEN_UNLOCK], seen[Action.RECLAIM_TOKEN_UNLOCK]) == (12, 1)
+
+
+def test_events_carry_what_their_action_has() -> None:
+    for event in events("1", NOON, NOON + 30 * DAY):
+        assert (event.account_index is not None) == (event.action in OF_ACCOUNTS)
+        assert (event.destination is not None) == (event.action is Action.SEND)
+        assert event.destination != event.address
+        assert (event.leg is not None) == (event.action is Action.LIQUIDATE)
+        assert (event.amount is None) == (event.action is Action.CASCADE)
+        assert event.price is not None
+        assert (parse_address(event.contract), len(event.tx_hash)) == (event.contract, 64)
+
+
+def test_the_legs_of_a_liquidation_share_a_transaction_and_nothing_else_does_but_flash_loans() -> None:
+    """Whoever liquidates takes at most 110 % of the debt, by the prices of the day's start."""
+    by_hash: dict[str, list[Event]] = {}
+    for event in events("1", NOON, NOON + 90 * DAY):
+        by_hash.setdefault(event.tx_hash, []).append(event)
+    pairs = [made for made in by_hash.values() if len(made) > 1]
+    assert {len(made) for made in pairs} == {2}
+    liquidations = [made for made in pairs if made[0].action is Action.LIQUIDATE]
+    assert liquidations
+    for made in liquidations:
+        legs = {one.leg: one for one in made}
+        debt, collateral = legs[Leg.DEBT], legs[Leg.COLLATERAL]
+        assert (debt.at, debt.account_index) == (collateral.at, collateral.account_index)
+        assert 0 < worth(collateral) < worth(debt) * Decimal("1.4")
+    assert {one.action for made in pairs for one in made if made not in liquidations} == {
+        Action.BORROW_FLASH_LOAN,
+        Action.RETURN_FLASH_LOAN,
+    }
+
+
+def worth(event: Event) -> Decimal:
+    assert event.usd is not None
+    return event.usd
+
+
+@few
+@given(seeds, instants)
+def test_collaterals_and_stakes_are_what_events_add_up_to(seed: str, at: datetime) -> None:
+    """From the launch on."""
+    held: Counter[tuple[str, int, str]] = Counter()
+    staked: Counter[str] = Counter()
+    signs = {
+        Action.DEPOSIT_COLLATERAL: 1,
+        Action.WITHDRAW_COLLATERAL: -1,
+        Action.LIQUIDATE: -1,
+        Action.BOND: 1,
+        Action.UNBOND: -1,
+    }
+    for event in events(seed, EPOCH, min(at, LAUNCH + 200 * DAY)):
+        if event.action not in signs or event.leg is Leg.DEBT:
+            continue
+        assert event.amount is not None and event.account_index is not None
+        change = signs[event.action] * event.amount
+        if event.action in (Action.BOND, Action.UNBOND):
+            staked[event.address] += change
+        else:
+            held[event.address, event.account_index, event.asset_id] += change
+    everyone = positions(seed, min(at, LAUNCH + 200 * DAY))
+    assert {key: amount for key, amount in held.items() if amount} == {
+        (one.address, account.index, collateral.asset_id): collateral.shares
+        for one in everyone.values()
+        for account in one.accounts
+        for collateral in account.collaterals
+        if collateral.shares
+    }
+    assert staked == {one.address: total for one in everyone.values() if (total := sum(s.amount for s in one.stakes))}
+
+
+def test_what_an_arrangement_says_is_claimed_was_claimed_by_events() -> None:
+    claimed: Counter[str] = Counter()
+    for event in events("1", EPOCH, NOON + 200 * DAY):
+        if event.action is Action.CLAIM_TOKEN_UNLOCK:
+            claimed[event.address] += event.amount or 0
+    agreed: Counter[str] = Counter()
+    for one in SOURCE.arrangements(NOON + 200 * DAY):
+        agreed[one.address] += one.claimed
+    assert claimed == +agreed
+
+
+def test_unbonded_tokens_are_claimed_at_the_next_trade() -> None:
+    claims = [one for one in events("1", NOON, NOON + 10 * DAY) if one.action is Action.CLAIM_UNBONDED]
+    assert claims
+    for claim in claims:
+        before = positions("1", claim.at - timedelta(seconds=1))[claim.address]
+        assert (before.unbondings, before.claimable_unbonding) == ((), claim.amount)
+
+
+def test_an_event_has_one_uuid_in_every_range_and_another_with_another_seed() -> None:
+    whole = {one.id: one.uuid for one in events("1", NOON, NOON + DAY)}
+    part = {one.id: one.uuid for one in events("1", NOON + DAY / 2, NOON + DAY)}
+    other = {one.uuid for one in events("7", NOON, NOON + DAY)}
+    assert part and part.items() <= whole.items()
+    assert len(set(whole.values())) == len(whole)
+    assert not other & set(whole.values())
+
+
+def test_the_uuid_of_an_event_never_changes() -> None:
+    """Computed by hand: SHA-1 of the namespace 0a66ad88-cab3-5b27-816f-43b9bd2f33d9 and "TX;1"."""
+    event = Event("1", Action.SEND, "native;uorb", RICH_ADDRESS, NOON, 1, tx_hash="TX")
+    namespace = bytes.fromhex("0a66ad88cab35b27816f43b9bd2f33d9")
+    digest = bytearray(sha1(namespace + b"TX;1", usedforsecurity=False).digest()[:16])
+    digest[6], digest[8] = digest[6] & 0x0F | 0x50, digest[8] & 0x3F | 0x80
+    assert event.uuid.replace("-", "") == digest.hex()
 
 
 def test_nobody_borrows_tidewater_once_it_is_halted() -> None:
     halt = datetime(2025, 2, 15, tzinfo=UTC)
-    ordinary = [one for one in events("1", halt, halt + 20 * DAY) if one.kind is EventKind.BORROW]
+    ordinary = [one for one in events("1", halt, halt + 20 * DAY) if one.action is Action.BORROW]
     assert ordinary
     assert IDS["TIDE"] not in {one.asset_id for one in ordinary}
 

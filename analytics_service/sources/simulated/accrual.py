@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
 from analytics_service.market.rates import SECONDS_PER_YEAR
 from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH, MINUTE
-from analytics_service.sources.simulated.noise import UNIT, ease
+from analytics_service.sources.simulated.noise import UNIT, ease, octave
 from analytics_service.sources.simulated.terms import TERMS, Curve
 
 # Periods (seconds) and swings of the waves that add up to utilization; the swings sum to 0.285.
@@ -22,13 +22,23 @@ _ERA = 64
 _CONTEXT = Context(prec=40)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Accrued:
-    """What one share of debt owes and one receipt token redeems, and utilization summed over the seconds; in `UNIT`."""
+    """Borrow rate, lend rate and utilization, each summed over the seconds up to an instant, in `UNIT`."""
 
-    debt_index: int
-    lend_index: int
+    borrowed: int
+    lent: int
     utilization: int
+
+    @cached_property
+    def debt_index(self) -> int:
+        """What one share of debt owes, in `UNIT`."""
+        return _grown(self.borrowed)
+
+    @cached_property
+    def lend_index(self) -> int:
+        """What one receipt token redeems, in `UNIT`."""
+        return _grown(self.lent)
 
 
 def distributed_at(second: int) -> int:
@@ -40,7 +50,7 @@ def utilization(seed: str, asset_id: str, second: int) -> int:
     """The part of the lent principal that is borrowed, in `UNIT`; from 0.26 to 0.95."""
     curve = _curve(asset_id)
     key = f"{seed}|{asset_id}|utilization"
-    return curve.centre + sum(swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in _WAVES)
+    return curve.centre + sum(swing * ease(octave(key, period), second) // UNIT for period, swing in _WAVES)
 
 
 def borrow_rate(asset_id: str, used: int) -> int:
@@ -66,7 +76,7 @@ def accrued(seed: str, asset_id: str, second: int) -> Accrued:
     borrow, lend, used = (
         before + (after - before) * within // DAY for before, after in zip(sums[day], sums[day + 1], strict=True)
     )
-    return Accrued(_grown(borrow), _grown(lend), used)
+    return Accrued(borrow, lend, used)
 
 
 @lru_cache(maxsize=2_000)

@@ -64,6 +64,12 @@ def units(seed: str, asset_id: str, cents: int, second: int) -> int:
     return cents * standard_unit * UNIT // (_day_price(seed, asset_id, second - second % DAY) * 100)
 
 
+def cents(seed: str, asset_id: str, amount: int, second: int) -> int:
+    """US cents that an amount in denom units is worth at the price at the start of the day, rounded down."""
+    standard_unit: int = 10 ** _LISTINGS[asset_id].asset.decimals_denom
+    return amount * _day_price(seed, asset_id, second - second % DAY) * 100 // (standard_unit * UNIT)
+
+
 @lru_cache(maxsize=20_000)
 def _day_price(seed: str, asset_id: str, second: int) -> int:
     return int(prices.usd(seed, _LISTINGS[asset_id], second).scaleb(18))

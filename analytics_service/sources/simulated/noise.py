@@ -1,42 +1,62 @@
 """Noise that moves like a market: a pure function of a key and a second, in whole numbers only."""
 
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from hashlib import blake2b
 
 # Fixed-point numbers: this many are 1.
 UNIT = 10**18
+_SQUARE = UNIT**2
 # Seconds between independent values of each octave: 2 minutes, 8 minutes, ... up to 364 days.
 PERIODS = tuple(120 * 4**octave for octave in range(10))
 
 
+# Draws of the octaves from this period on are kept: many instants share them.
+_KEPT_FROM = 7_680
+
+
 def wander(key: str, second: int, swings: tuple[int, ...]) -> int:
     """The sum of the octaves, each scaled by its swing (one for each of PERIODS); from -sum(swings) to sum(swings)."""
-    return sum(
-        swing * ease(f"{key}|{period}", second, period) // UNIT for period, swing in zip(PERIODS, swings, strict=True)
-    )
+    return sum(swing * ease(octave, second) // UNIT for octave, swing in zip(_octaves(key), swings, strict=True))
 
 
-def ease(key: str, second: int, period: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Octave:
+    """Noise with an independent value every `period` seconds, drawn by `draw` from its number."""
+
+    period: int
+    phase: int
+    draw: Callable[[int], int]
+
+
+@lru_cache(maxsize=1_000)
+def octave(key: str, period: int) -> Octave:
+    """The octave of a key and a period. If all had the same phase, all assets would be flat at the same instants."""
+    name = f"{key}|{period}"
+    draw = partial(_draw, name)
+    return Octave(period, _hash(name) % period, lru_cache(maxsize=10_000)(draw) if period >= _KEPT_FROM else draw)
+
+
+def ease(one: Octave, second: int) -> int:
     """One octave, -UNIT to UNIT: an independent value every `period` seconds, eased from one to the next.
 
     Its slope is at most 3 UNIT per period.
     """
-    # If all had the same phase, the octaves of all assets would be flat at the same instants.
-    index, within = divmod(second + _phase(key, period), period)
-    before, after = _draw(key, index), _draw(key, index + 1)
-    x = within * UNIT // period
-    return before + (after - before) * (x * x * (3 * UNIT - 2 * x) // UNIT**2) // UNIT
+    index, within = divmod(second + one.phase, one.period)
+    before, after = one.draw(index), one.draw(index + 1)
+    x = within * UNIT // one.period
+    return before + (after - before) * (x * x * (3 * UNIT - 2 * x) // _SQUARE) // UNIT
 
 
-@lru_cache(maxsize=100_000)
-def _draw(key: str, index: int) -> int:
+@lru_cache(maxsize=100)
+def _octaves(key: str) -> tuple[Octave, ...]:
+    return tuple(octave(key, period) for period in PERIODS)
+
+
+def _draw(name: str, index: int) -> int:
     """A value drawn from [-UNIT, UNIT) by hashing."""
-    return (_hash(f"{key}|{index}") * 2 * UNIT >> 64) - UNIT
-
-
-@lru_cache(maxsize=10_000)
-def _phase(key: str, period: int) -> int:
-    return _hash(key) % period
+    return (_hash(f"{name}|{index}") * 2 * UNIT >> 64) - UNIT
 
 
 def _hash(text: str) -> int:

@@ -81,6 +81,7 @@ def contract_address(name: str) -> str:
     return bech32_address(_PREFIX, sha256(name.encode()).digest())
 
 
+@lru_cache(maxsize=4_000)
 def user_address(number: int) -> str:
     """The address of a user."""
     digest = sha256(f"user {number}".encode()).digest()[:20]

@@ -4,14 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import unix_second
-from analytics_service.market.loans import Event
+from analytics_service.market.events import Event
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.simulated import events, markets, prices, swaps, terms, token, universe
+from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.people import EMPTY_ADDRESS, RICH_ADDRESS
 
 _DEFAULT_SEED = "1"
@@ -37,6 +38,11 @@ class SimulatedSource(Source):
     def history(self) -> timedelta:
         """Three months: prices, rates and loans of the past are cheap to compute."""
         return timedelta(days=90)
+
+    @property
+    def since(self) -> datetime:
+        """The launch, at which the first event happens."""
+        return instant(LAUNCH)
 
     @property
     def samples(self) -> Mapping[Sample, str]:

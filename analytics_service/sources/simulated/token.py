@@ -2,19 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
-from analytics_service.market.instants import instant
+from analytics_service.market.events import Action
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.positions import Position
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.market.unlocks import unlock_amounts, unlocked_at
 from analytics_service.sources.simulated import emission
+from analytics_service.sources.simulated.acts import Act
 from analytics_service.sources.simulated.census import census
-from analytics_service.sources.simulated.clock import DAY, LAUNCH
+from analytics_service.sources.simulated.clock import DAY, LAUNCH, MINUTE
 from analytics_service.sources.simulated.markets import positions
 from analytics_service.sources.simulated.people import contract_address, user_address
 from analytics_service.sources.simulated.terms import CONFIG
 
 _ADMIN = contract_address("unlock admin")
+_UNLOCKS = contract_address("unlocks")
 _TOKEN = 10**6
 
 
@@ -97,6 +101,28 @@ def arrangements(seed: str, second: int) -> list[Arrangement]:
     return result
 
 
+def unlock_acts(until: int) -> Iterator[Act]:
+    """Creation, claims and reclamation of every agreement up to a second."""
+    for number, agreement in enumerate(_AGREEMENTS):
+        agreed = _arrangement(agreement, 0, None, until)
+        act = partial(_act, f"unlock-{number}", agreed.address)
+        yield act("created", Action.CREATE_TOKEN_UNLOCK, LAUNCH + MINUTE, agreed.amount)
+        claimed = 0
+        for count, second in enumerate(_claims(agreement, until)):
+            unlocked = unlocked_at(agreed, instant(second))
+            if unlocked > claimed:
+                yield act(f"claim-{count}", Action.CLAIM_TOKEN_UNLOCK, second, unlocked - claimed)
+            claimed = unlocked
+        if agreed.reclaimed_at:
+            locked = agreed.amount - unlocked_at(agreed, agreed.reclaimed_at)
+            yield act("reclaimed", Action.RECLAIM_TOKEN_UNLOCK, unix_second(agreed.reclaimed_at), locked)
+
+
+def _act(unlock: str, address: str, item: str, action: Action, second: int, amount: int) -> Act:
+    act_id = f"{unlock}-{item}"
+    return Act(act_id, action, CONFIG.ptoken, address, second, amount, _UNLOCKS, act_id)
+
+
 def _arrangement(agreement: Agreement, index: int, member: Position | None, second: int) -> Arrangement:
     begins = LAUNCH + agreement.begins * DAY
     reclaimed = None if agreement.reclaimed is None else LAUNCH + agreement.reclaimed * DAY
@@ -116,11 +142,21 @@ def _arrangement(agreement: Agreement, index: int, member: Position | None, seco
         staked=sum(stake.amount for stake in member.stakes) if member else 0,
         held=sum(one.amount for one in member.wallet if one.asset_id == CONFIG.ptoken) if member else 0,
     )
-    return _claimed(bare, agreement, begins, second)
+    return _claimed(bare, agreement, second)
 
 
-def _claimed(bare: Arrangement, agreement: Agreement, begins: int, second: int) -> Arrangement:
-    """The arrangement after its last claim. Claims end once nothing is left to claim."""
+def _claimed(bare: Arrangement, agreement: Agreement, second: int) -> Arrangement:
+    """The arrangement after its last claim."""
+    claims = _claims(agreement, second)
+    if not claims:
+        return bare
+    claimed_at = instant(claims[-1])
+    return replace(bare, claimed=unlocked_at(bare, claimed_at), last_claimed_at=claimed_at)
+
+
+def _claims(agreement: Agreement, second: int) -> range:
+    """The seconds of all claims up to a second. Claims end once nothing is left to claim."""
+    begins = LAUNCH + agreement.begins * DAY
     ends = [agreement.expires, agreement.reclaimed]
     if agreement.days:
         # The first claim after all of it has unlocked is the last.
@@ -129,11 +165,7 @@ def _claimed(bare: Arrangement, agreement: Agreement, begins: int, second: int) 
         ends.append(agreement.begins + agreement.claims + 1)
     last = min([second, *(LAUNCH + day * DAY - 1 for day in ends if day is not None)])
     every = agreement.claims * DAY
-    claims = (last - begins) // every if every else 0
-    if claims < 1:
-        return bare
-    claimed_at = instant(begins + claims * every)
-    return replace(bare, claimed=unlocked_at(bare, claimed_at), last_claimed_at=claimed_at)
+    return range(begins + every, last + 1, every) if every else range(0)
 
 
 def _kept(seed: str, second: int) -> Iterator[int]:

@@ -1,0 +1,105 @@
+"""Events: what addresses did. Loans originated, and the histories of addresses, are made from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from uuid import UUID, uuid5
+
+# Identities of events are names in this namespace, so an event has the same uuid wherever it is read.
+_NAMESPACE = UUID("0a66ad88-cab3-5b27-816f-43b9bd2f33d9")
+
+
+class Action(StrEnum):
+    """What an address did."""
+
+    BORROW_FLASH_LOAN = "borrow_flash_loan"
+    RETURN_FLASH_LOAN = "return_flash_loan"
+    CREATE_TOKEN_UNLOCK = "create_token_unlock"
+    RECLAIM_TOKEN_UNLOCK = "reclaim_token_unlock"
+    LIQUIDATE = "liquidate"
+    BORROW = "borrow"
+    RETURN = "return"
+    LEND = "lend"
+    REDEEM = "redeem"
+    DEPOSIT_COLLATERAL = "deposit_collateral"
+    WITHDRAW_COLLATERAL = "withdraw_collateral"
+    CLAIM_WAR_CHEST = "claim_war_chest"
+    BOND = "bond"
+    UNBOND = "unbond"
+    CLAIM_UNBONDED = "claim_unbonded"
+    CLAIM_TOKEN_UNLOCK = "claim_token_unlock"
+    CLAIM_REWARDS = "claim_rewards"
+    CASCADE = "cascade"
+    SEND = "send"
+
+
+# Actions that concern one of the address's borrow accounts.
+OF_ACCOUNTS = frozenset(
+    {
+        Action.BORROW,
+        Action.RETURN,
+        Action.DEPOSIT_COLLATERAL,
+        Action.WITHDRAW_COLLATERAL,
+        Action.LIQUIDATE,
+        Action.BOND,
+        Action.UNBOND,
+    }
+)
+
+
+class Leg(StrEnum):
+    """The two legs of a liquidation: the debt that was repaid, and the collateral that was taken."""
+
+    DEBT = "debt"
+    COLLATERAL = "collateral"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of an address.
+
+    `id` is never reused within a source. `amount` is in denom units; None for an action that moves nothing. `price`
+    and `usd` are the price of the asset and the value of the amount at the time of the event, if they are known.
+    `account_index` is set for the actions of OF_ACCOUNTS, `destination` for send, `leg` for liquidate, whose two legs
+    have the same `tx_hash`.
+    """
+
+    id: str
+    action: Action
+    asset_id: str
+    address: str
+    at: datetime
+    amount: int | None
+    usd: Decimal | None = None
+    price: Decimal | None = None
+    account_index: int | None = None
+    contract: str = ""
+    destination: str | None = None
+    tx_hash: str = ""
+    leg: Leg | None = None
+
+    @property
+    def uuid(self) -> str:
+        """A version 5 UUID of the event's identity: the same whenever, and wherever, the event is read."""
+        return str(uuid5(_NAMESPACE, f"{self.tx_hash};{self.id}"))
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Some consecutive events of an address; `count` is the number of all its events, whatever their action."""
+
+    events: Sequence[Event]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """Which events of an address a page has: `limit` of them after the event `previous`, in descending order of time
+    and uuid, or in `ascending` order; only those of an `action` if one is given."""
+
+    limit: int
+    previous: str | None = None
+    ascending: bool = False
+    action: Action | None = None

@@ -1,0 +1,172 @@
+"""What users of the simulated protocol do in a trade: all by which a position differs from the one before."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from analytics_service.market.events import Action, Leg
+from analytics_service.market.positions import Account, Position
+from analytics_service.sources.simulated.accrual import accrued
+from analytics_service.sources.simulated.draws import Draws
+from analytics_service.sources.simulated.holdings import cents, position, traded_at, units
+from analytics_service.sources.simulated.noise import UNIT
+from analytics_service.sources.simulated.people import USERS, Profile, contract_address, profile, user_address
+from analytics_service.sources.simulated.terms import CONFIG
+from analytics_service.sources.simulated.universe import LISTINGS
+
+_QUOTED = frozenset(listing.asset.id for listing in LISTINGS)
+MARKETS = contract_address("markets")
+_STAKING = contract_address("staking")
+_BANK = contract_address("bank")
+# One in this many reductions of debt is a liquidation, if a collateral of the account is reduced at the same time.
+_LIQUIDATED_EVERY = 12
+# Whoever liquidates takes collateral for this many percent of the debt.
+_TAKEN_PERCENT = 110
+# One in this many reductions of a wallet's balance is sent to another user; the others are no events.
+_SENT_EVERY = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An event without its price. Acts of one `transaction` share a hash."""
+
+    id: str
+    action: Action
+    asset_id: str
+    address: str
+    second: int
+    amount: int | None
+    contract: str
+    transaction: str
+    account_index: int | None = None
+    destination: str | None = None
+    leg: Leg | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Trade:
+    """A user's trade, and the positions before and after it. There is none before the first."""
+
+    seed: str
+    number: int
+    made: int
+    user: Profile
+    second: int
+    now: Position
+    before: Position | None
+
+    def act(
+        self, item: str, action: Action, asset_id: str, amount: int | None, contract: str = MARKETS, **more: Any
+    ) -> Act:
+        """An act of the user in this trade, in a transaction of its own unless `more` names another."""
+        act_id = f"{self.number}-{self.made}-{item}"
+        more = {"transaction": act_id, **more}
+        return Act(act_id, action, asset_id, self.user.address, self.second, amount, contract, **more)
+
+
+def trade_acts(seed: str, number: int, made: int) -> Iterator[Act]:
+    """All acts of a user's trade."""
+    user = profile(seed, number)
+    before = position(seed, number, made - 1) if made else None
+    trade = _Trade(seed, number, made, user, traded_at(user, made), position(seed, number, made), before)
+    yield from _borrowing(trade)
+    yield from _lending(trade)
+    yield from _staking(trade)
+    yield from _sending(trade)
+
+
+def _borrowing(trade: _Trade) -> Iterator[Act]:
+    """Changes of debts and collaterals, account by account."""
+    draws = Draws(f"{trade.seed}|event|{trade.number}|{trade.made}")
+    item = 0
+    for place, account in enumerate(trade.now.accounts):
+        old = trade.before.accounts[place] if trade.before else Account(account.index)
+        collaterals = _changes(account, old)
+        for which, debt in enumerate(account.debts):
+            change = debt.shares - (old.debts[which].shares if old.debts else 0)
+            forced = draws.below(_LIQUIDATED_EVERY) == 0
+            amount = abs(change) * accrued(trade.seed, debt.asset_id, trade.second).debt_index // UNIT
+            index: dict[str, Any] = {"account_index": account.index}
+            taken = _taken(trade, collaterals, debt.asset_id, amount) if forced and change < 0 else None
+            if amount and taken:
+                yield trade.act(f"{item}", Action.LIQUIDATE, debt.asset_id, amount, leg=Leg.DEBT, **index)
+                asset_id, units_taken = taken
+                collaterals[asset_id] += units_taken
+                index |= {"leg": Leg.COLLATERAL, "transaction": f"{trade.number}-{trade.made}-{item}"}
+                yield trade.act(f"{item}-taken", Action.LIQUIDATE, asset_id, units_taken, **index)
+            elif amount:
+                yield trade.act(
+                    f"{item}", Action.BORROW if change > 0 else Action.RETURN, debt.asset_id, amount, **index
+                )
+            item += 1
+        for which, (asset_id, change) in enumerate(collaterals.items()):
+            action = Action.DEPOSIT_COLLATERAL if change > 0 else Action.WITHDRAW_COLLATERAL
+            if change:
+                yield trade.act(f"c{place}-{which}", action, asset_id, abs(change), account_index=account.index)
+
+
+def _changes(now: Account, old: Account) -> dict[str, int]:
+    """Changes of collaterals by asset id."""
+    changes = {held.asset_id: held.shares for held in now.collaterals}
+    for held in old.collaterals:
+        changes[held.asset_id] = changes.get(held.asset_id, 0) - held.shares
+    return changes
+
+
+def _taken(trade: _Trade, collaterals: Mapping[str, int], debt_id: str, owed: int) -> tuple[str, int] | None:
+    """Which collateral a liquidation takes, and how much: no more than the account loses, None if it loses none."""
+    for asset_id, change in collaterals.items():
+        if change < 0 and asset_id in _QUOTED:
+            worth = cents(trade.seed, debt_id, owed, trade.second) * _TAKEN_PERCENT // 100
+            amount = min(-change, units(trade.seed, asset_id, worth, trade.second))
+            return (asset_id, amount) if amount else None
+    return None
+
+
+def _lending(trade: _Trade) -> Iterator[Act]:
+    """Changes of deposits, in the lent asset."""
+    item = sum(len(account.debts) for account in trade.now.accounts)
+    for which, lent in enumerate(trade.now.lends):
+        old = trade.before.lends[which] if trade.before else None
+        had = old.held + old.collateralized if old else 0
+        change = lent.held + lent.collateralized - had
+        amount = abs(change) * accrued(trade.seed, lent.asset_id, trade.second).lend_index // UNIT
+        if amount:
+            yield trade.act(f"{item + which}", Action.LEND if change > 0 else Action.REDEEM, lent.asset_id, amount)
+
+
+def _staking(trade: _Trade) -> Iterator[Act]:
+    """Claims of what has become claimable since the trade before, bonds and unbonds, and postponed cascades."""
+    before = trade.before
+
+    def act(item: str, action: Action, amount: int | None, index: int | None = None) -> Act:
+        return trade.act(item, action, CONFIG.ptoken, amount, _STAKING, account_index=index)
+
+    if before and (unbonded := sum(one.amount for one in before.unbondings)):
+        yield act("claim-unbonded", Action.CLAIM_UNBONDED, unbonded)
+    if before and before.claimable_rewards:
+        yield act("claim-rewards", Action.CLAIM_REWARDS, before.claimable_rewards)
+    # What is being unbonded came from the first stake.
+    left = sum(one.amount for one in trade.now.unbondings)
+    for which, one in enumerate(trade.now.unbondings):
+        yield act(f"u{which}", Action.UNBOND, one.amount, trade.now.stakes[0].account_index)
+    for which, stake in enumerate(trade.now.stakes):
+        change = stake.amount - (before.stakes[which].amount if before else 0) + (0 if which else left)
+        if change:
+            action = Action.BOND if change > 0 else Action.UNBOND
+            yield act(f"s{which}", action, abs(change), stake.account_index)
+        if stake.cascade:
+            yield act(f"m{which}", Action.CASCADE, None)
+
+
+def _sending(trade: _Trade) -> Iterator[Act]:
+    """Some of what the wallet has less of."""
+    if trade.before is None:
+        return
+    draws = Draws(f"{trade.seed}|send|{trade.number}|{trade.made}")
+    # Receipt tokens and unknown assets follow the assets of the profile.
+    for which, (old, new) in enumerate(zip(trade.before.wallet, trade.now.wallet, strict=False)):
+        if which < len(trade.user.wallet) and old.amount > new.amount and not draws.below(_SENT_EVERY):
+            other = (trade.number + 1 + draws.below(USERS - 1)) % USERS
+            amount, to = old.amount - new.amount, user_address(other)
+            yield trade.act(f"w{which}", Action.SEND, new.asset_id, amount, _BANK, destination=to)

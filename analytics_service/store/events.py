@@ -1,0 +1,102 @@
+"""Histories of addresses in the store: every event by address, time and uuid."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from analytics_service.errors import EntityNotFound
+from analytics_service.market.events import Action, Event, EventPage, Leg, PageQuery
+from analytics_service.store.columns import (
+    AMOUNT,
+    INDEX,
+    RATIO,
+    TEXT,
+    TIME,
+    Column,
+    Columns,
+    decoded,
+    encoded_records,
+    select_list,
+)
+from analytics_service.store.connection import Store
+
+ACCOUNT_EVENTS = "account_event"
+_EVENT: Columns = {
+    "id": TEXT,
+    "action": Column(pl.String, str, Action),
+    "asset_id": TEXT,
+    "address": Column(pl.String, str.lower),
+    "at": TIME,
+    "amount": AMOUNT,
+    "usd": RATIO,
+    "price": RATIO,
+    "account_index": INDEX,
+    "contract": TEXT,
+    "destination": TEXT,
+    "tx_hash": TEXT,
+    "leg": Column(pl.String, str, lambda leg: Leg(leg) if leg else None),
+}
+_WRITTEN: Columns = {**_EVENT, "uuid": TEXT}
+# Conditions on the events that come after another one. The first part of each lets ClickHouse skip by the sort key.
+_AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
+_BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
+# Addresses whose events are counted at a time: a parameter may be 128 KiB long, an address 90 characters.
+_CHUNK = 1_000
+
+
+def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
+    """Events as a batch to insert, without `number` and `version`."""
+    return encoded_records(events, _WRITTEN).with_columns(pl.col("leg").fill_null(""))
+
+
+def numbered(store: Store, rows: pl.DataFrame, known: int) -> pl.DataFrame:
+    """The rows with the number of each event of its address; those stored up to unix second `known` come before."""
+    addresses = rows["address"].unique().sort().to_list() if known else []
+    chunks = [addresses[start : start + _CHUNK] for start in range(0, len(addresses), _CHUNK)]
+    counts = [store.frame("account_event_counts", addresses=chunk, until=known) for chunk in chunks]
+    nothing = pl.DataFrame(schema={"address": pl.String, "count": pl.UInt64})
+    ordinal = pl.struct("at", "uuid").rank("ordinal").over("address").cast(pl.UInt64)
+    return (
+        rows.join(pl.concat([nothing, *counts]), on="address", how="left", maintain_order="left")
+        .with_columns(number=ordinal + pl.col("count").fill_null(0))
+        .drop("count")
+    )
+
+
+def has_account_events(store: Store, until: int) -> bool:
+    """Whether a completed run wrote events up to a unix second. If one did, all events up to there are stored."""
+    return store.frame("account_events_known", until=until).height > 0
+
+
+def read_account_events(store: Store, address: str, until: int, query: PageQuery) -> EventPage:
+    """A page of the events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.6).
+
+    EntityNotFound if the event that it comes after is not one of them. The cost is that of the page.
+    """
+    key = _key_of(store, address, until, query.previous) if query.previous else {}
+    after = _AFTER if query.ascending else _BEFORE
+    places = {
+        "columns": select_list(_EVENT),
+        "order": "ASC" if query.ascending else "DESC",
+        "after": after if key else "true",
+    }
+    rows = store.frame(
+        "account_event_page",
+        places,
+        address=address,
+        until=until,
+        action=query.action or "",
+        limit=query.limit,
+        **key,
+    )
+    events = [Event(**decoded(row, _EVENT)) for row in rows.iter_rows(named=True)]
+    count = store.frame("account_event_count", address=address, until=until)["count"]
+    return EventPage(events, sum(count))
+
+
+def _key_of(store: Store, address: str, until: int, uuid: str) -> dict[str, object]:
+    """Where an event is in the order of the address's events."""
+    found = store.frame("account_event_place", address=address, until=until, uuid=uuid)
+    if not found.height:
+        raise EntityNotFound(f"prev_event_uuid: {uuid} names no event of this address.")
+    return {"at": found["at"].item(), "uuid": uuid}

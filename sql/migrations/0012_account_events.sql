@@ -1,0 +1,28 @@
+-- Histories of addresses (ledger family loans). Nothing is copied from table event, which lacks most of the columns and
+-- actions: the next snapshot of loans asks its source for all events again.
+-- Not partitioned by time: a page of one address must not visit every month.
+
+CREATE TABLE IF NOT EXISTS account_event
+(
+    address String CODEC(ZSTD(1)) COMMENT 'Address that acted, or that was liquidated, in lower case',
+    at DateTime('UTC') CODEC(Delta, ZSTD(1)) COMMENT 'Instant of the event, rounded up to whole seconds',
+    uuid String CODEC(ZSTD(1)) COMMENT 'Version 5 UUID of the identity of the event',
+    number UInt64 CODEC(Delta, ZSTD(1)) COMMENT 'Number of the event among those of its address, from 1, in the order of at and uuid',
+    id String CODEC(ZSTD(1)) COMMENT 'Id of the event at its source',
+    action LowCardinality(String) COMMENT 'What the address did, such as borrow, deposit_collateral or send',
+    leg LowCardinality(String) COMMENT 'Of a liquidation: debt (the debt repaid) or collateral (the collateral taken); else empty',
+    asset_id LowCardinality(String) COMMENT 'Asset id',
+    amount Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Amount in denom units of the asset; null for an action that moves nothing',
+    price Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'USD per standard unit of the asset at the time of the event; null where unknown',
+    usd Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'USD value of the amount at the time of the event; null where unknown',
+    account_index Nullable(UInt32) CODEC(ZSTD(1)) COMMENT 'Index of the borrow account of a borrow, return, deposit_collateral, withdraw_collateral, liquidate, bond or unbond; else null',
+    contract LowCardinality(String) COMMENT 'Address of the contract that carried the action out',
+    destination Nullable(String) CODEC(ZSTD(1)) COMMENT 'Address that a send went to; else null',
+    tx_hash String CODEC(ZSTD(1)) COMMENT 'Hash of the transaction; both legs of a liquidation have the same',
+    version UInt64 CODEC(Delta, ZSTD(1)) COMMENT 'Unix milliseconds of the run that wrote the row; of several rows for one event, the greatest version wins',
+    INDEX uuid_bloom uuid TYPE bloom_filter(0.001) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (address, at, uuid)
+SETTINGS index_granularity = 256
+COMMENT 'Every event of every address up to the newest snapshot of loans, one row each; query with FINAL, because a repeated run writes its events again';

@@ -1,0 +1,8 @@
+-- When was an event of an address? The index on uuid leaves few rows to read.
+SELECT at
+FROM account_event
+WHERE address = {address:String}
+  AND at <= toDateTime({until:UInt32}, 'UTC')
+  AND uuid = {uuid:String}
+LIMIT 1
+SETTINGS max_threads = 1, max_block_size = 1024

@@ -1,0 +1,280 @@
+"""The history of an address: its events, page by page, up to the newest complete snapshot."""
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.sources.simulated import RICH_ADDRESS
+from analytics_service.store.connection import Store
+from analytics_service.store.loans import read_loans
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.clickhouse import client as clickhouse_client
+from tests.doubles import FreshHeads, dying
+from tests.integration.conftest import Simulated
+from tests.integration.handmade import HUGE, NOON, HandMade
+
+ALICE, BOB, CONTRACT = "0x" + "a" * 40, "0x" + "b" * 40, "0x" + "c" * 40
+MINUTE = timedelta(minutes=1)
+SECOND = int(NOON.timestamp())
+LEND = "token;lend"
+Client = falcon.testing.TestClient
+
+
+def event(id_: str, minutes: float, action: Action = Action.LEND, address: str = ALICE, **more: Any) -> Event:
+    """An event some minutes after noon, of one LEND at two dollars unless told otherwise."""
+    known = {"amount": 10**6, "usd": Decimal(2), "price": Decimal(2), "contract": CONTRACT, "tx_hash": f"TX{id_}"}
+    return Event(id_, action, LEND, address, NOON + minutes * MINUTE, **{**known, **more})
+
+
+def run(source: HandMade, store: Store, minutes: int) -> None:
+    """Take the snapshot of loans some minutes after noon."""
+    run_once(JOBS["loans"], source, store, NOON + minutes * MINUTE)
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> Iterator[Client]:
+    """The service with prices and markets of noon; LEND costs two dollars."""
+    for name in ("prices", "markets"):
+        run_once(JOBS[name], HandMade(), store, NOON)
+    yield falcon.testing.TestClient(create_app(settings, store, lambda: NOON + 10 * MINUTE, FreshHeads(store)))
+
+
+def ask(client: Client, address: str = ALICE, status: int = 200, **query: str) -> dict[str, Any]:
+    answer = client.simulate_get(f"/api/v1/users/{address}/tx-history", params=query)
+    assert answer.status_code == status, answer.text
+    body: dict[str, Any] = answer.json
+    return body
+
+
+def uuids(body: dict[str, Any]) -> list[str]:
+    return [one["event_uuid"] for one in body["data"]]
+
+
+def newest_first(events: Sequence[Event]) -> list[str]:
+    """Their uuids, by time and then uuid, descending."""
+    return [one.uuid for one in sorted(events, key=lambda one: (one.at, one.uuid), reverse=True)]
+
+
+def test_an_event_shows_all_that_it_carries(store: Store, client: Client) -> None:
+    """Ten LEND were worth a dollar each; they are worth two now."""
+    old = event("1", -5, Action.BORROW, amount=10**7, usd=Decimal(10), price=Decimal(1), account_index=3)
+    run(HandMade(events_=[old]), store, 0)
+    body = ask(client, with_text="true", with_value="true")
+    [shown] = body["data"]
+    assert body["count"] == 1
+    assert shown.pop("asset")["asset"] == {"id": LEND, "group": "token", "group_key": "lend"}
+    assert UUID(shown["event_uuid"]).version == 5
+    assert shown == {
+        "event_uuid": old.uuid,
+        "event_time": "2025-03-01T11:55:00Z",
+        "action": "borrow",
+        "amount": "10000000",
+        "account_address": ALICE,
+        "account_index": 3,
+        "contract_address": CONTRACT,
+        "destination_address": None,
+        "tx_hash": "TX1",
+        "historic_price": "1",
+        "historic_value": "10",
+        "extra": {
+            "text": {
+                "event_time": "2025-03-01 11:55:00 UTC",
+                "action": "Borrow",
+                "amount": "10.00 LEND",
+                "historic_price": "$1.00",
+                "historic_value": "$10.00",
+            },
+            "value": {
+                "amount": "20",
+                "price": "2",
+                "extra": {"text": {"amount": "$20.00", "price": "$2.00"}},
+            },
+        },
+    }
+
+
+def test_what_an_event_lacks_is_null(store: Store, client: Client) -> None:
+    bare = event("1", 0, Action.CASCADE, amount=None, usd=None, price=None)
+    run(HandMade(events_=[bare]), store, 0)
+    [plain], [shown] = ask(client)["data"], ask(client, with_text="true", with_value="true")["data"]
+    assert plain["extra"] == {"text": None, "value": None}
+    nulls = ("amount", "account_index", "destination_address", "historic_price", "historic_value")
+    assert [plain[name] for name in nulls] == [None] * 5
+    texts = shown["extra"]["text"]
+    assert [texts[name] for name in ("amount", "historic_price", "historic_value")] == ["N/A"] * 3
+    assert shown["extra"]["value"] == {
+        "amount": None,
+        "price": "2",
+        "extra": {"text": {"amount": "N/A", "price": "$2.00"}},
+    }
+
+
+def test_both_legs_of_a_liquidation_are_shown_with_one_hash(settings: Settings, store: Store, client: Client) -> None:
+    """Among lending events it counts once, as the debt repaid."""
+    legs = [event(leg, 0, Action.LIQUIDATE, tx_hash="TX", leg=leg, account_index=0) for leg in Leg]
+    run(HandMade(events_=legs), store, 0)
+    assert [(one["action"], one["tx_hash"]) for one in ask(client)["data"]] == [("liquidate", "TX")] * 2
+    with clickhouse_client(settings) as own:
+        assert own.query("SELECT kind FROM event").result_rows == [("liquidation",)]
+
+
+def test_amounts_beyond_128_bits_come_back_exactly(store: Store, client: Client) -> None:
+    run(HandMade(events_=[event("1", 0, Action.SEND, amount=HUGE, destination=BOB)]), store, 0)
+    [shown] = ask(client)["data"]
+    assert (shown["amount"], shown["destination_address"]) == (str(HUGE), BOB)
+
+
+def test_an_asset_that_is_not_registered_is_shown_by_its_id(store: Store, client: Client) -> None:
+    run(HandMade(events_=[replace(event("1", 0), asset_id="native;unew")]), store, 0)
+    [shown] = ask(client, with_text="true")["data"]
+    assert shown["asset"]["metadata"]["symbol"] == "unew"
+    assert shown["extra"]["text"]["amount"] == "1,000,000 unew"
+
+
+def test_an_address_without_events_has_an_empty_history(store: Store, client: Client) -> None:
+    run(HandMade(), store, 0)
+    assert (ask(client)["data"], ask(client)["count"]) == ([], 0)
+
+
+def test_events_are_in_the_order_of_time_and_uuid(store: Store, client: Client) -> None:
+    events = [event(f"{n}", -(n // 5)) for n in range(30)] + [event("bob", 0, address=BOB)]
+    own = newest_first(events[:-1])
+    run(HandMade(events_=events), store, 0)
+    assert uuids(ask(client)) == own[:20]
+    assert uuids(ask(client, limit="1000")) == own
+    assert uuids(ask(client, limit="7", sort_order="asc")) == own[::-1][:7]
+    assert [ask(client, limit="7")["count"], ask(client, address=BOB)["count"]] == [30, 1]
+
+
+def test_an_address_may_be_asked_for_in_either_case(store: Store, client: Client) -> None:
+    run(HandMade(events_=[event("1", 0, address="0x" + "A" * 40)]), store, 0)
+    assert ask(client)["count"] == ask(client, address="0x" + "A" * 40)["count"] == 1
+
+
+def test_a_page_of_one_action_counts_all_and_begins_after_any_event(store: Store, client: Client) -> None:
+    events = [event(f"{n}", -n, Action.BORROW if n % 2 else Action.RETURN) for n in range(9)]
+    run(HandMade(events_=events), store, 0)
+    body = ask(client, action="borrow", prev_event_uuid=events[2].uuid, limit="2")
+    assert uuids(body) == [events[3].uuid, events[5].uuid]
+    assert body["count"] == 9
+    assert uuids(ask(client, action="send")) == []
+
+
+def test_an_uuid_that_names_no_event_of_the_address_is_an_error(store: Store, client: Client) -> None:
+    mine, other, later = event("1", 0), event("2", 0, address=BOB), event("3", 1)
+    run(HandMade(events_=[mine, other, later]), store, 0)
+    for uuid in (other.uuid, later.uuid, "00000000-0000-5000-8000-000000000000"):
+        error = ask(client, status=404, prev_event_uuid=uuid)["error"]
+        assert (error["kind"], uuid in error["message"]) == ("entity_not_found", True)
+    for wrong in ("", "17", mine.uuid[:-1], mine.uuid.replace("-", "")):
+        error = ask(client, status=400, prev_event_uuid=wrong)["error"]
+        assert (error["kind"], "prev_event_uuid" in error["message"]) == ("query_parameter_invalid", True)
+    assert uuids(ask(client, prev_event_uuid=mine.uuid.upper())) == []
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "action=steal", "sort_order=up", "prev_event_uuid=x"])
+def test_a_malformed_parameter_is_named(query: str, client: Client) -> None:
+    answer = client.simulate_get(f"/api/v1/users/{ALICE}/tx-history", query_string=query)
+    assert answer.status_code == 400
+    assert query.partition("=")[0] in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("table", ["account_event", "loans_originated", "snapshot"])
+def test_events_of_a_run_that_died_are_not_shown(table: str, settings: Settings, store: Store, client: Client) -> None:
+    source = HandMade(events_=[event("1", 0), event("2", 1)])
+    run(source, store, 0)
+    with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
+        run(source, broken, 1)
+    assert (ask(client)["count"], uuids(ask(client))) == (1, [source.events_[0].uuid])
+    run(source, store, 2)
+    assert (ask(client)["count"], uuids(ask(client))) == (2, newest_first(source.events_))
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_pages_neither_skip_nor_repeat_while_events_arrive(
+    order: str, store: Store, client: Client, draw: random.Random
+) -> None:
+    """Random events of two addresses, many at one second, in random snapshots, read a page at a time in between."""
+    events = [event(f"{n}", draw.randrange(0, 40) / 4, address=draw.choice([ALICE, BOB])) for n in range(120)]
+    events.append(event("first", 0))
+    source, seen, minute = HandMade(events_=sorted(events, key=lambda one: one.at)), list[str](), 0
+    run(source, store, minute)
+    there = [one for one in events if one.address == ALICE and one.at <= NOON]
+    while True:
+        query = {"prev_event_uuid": seen[-1]} if seen else {}
+        body = ask(client, sort_order=order, limit=str(draw.randint(1, 6)), **query)
+        seen += uuids(body)
+        until = NOON + minute * MINUTE
+        assert body["count"] == len([one for one in events if one.address == ALICE and one.at <= until])
+        if minute == 10 and not body["data"]:
+            break
+        minute = min(minute + draw.randrange(3), 10)
+        run(source, store, minute)
+    mine = [one for one in events if one.address == ALICE]
+    # A descending reading shows what was there when it began; an ascending one meets what arrives, too.
+    assert seen == (newest_first(mine)[::-1] if order == "asc" else newest_first(there))
+
+
+def test_a_store_from_before_histories_gets_all_events_with_its_next_snapshot(
+    settings: Settings, store: Store, client: Client
+) -> None:
+    """As after the migration: loans are stored up to minute 1, but no event of an address."""
+    events = [event(f"{n}", n - 3, Action.BORROW) for n in range(6)]
+    source = HandMade(events_=events)
+    run(source, store, 0)
+    run(source, store, 1)
+    with clickhouse_client(settings) as own:
+        own.command("TRUNCATE TABLE account_event")
+    before = read_loans(store, SECOND + 60)
+    run(source, store, 2)
+    assert (ask(client)["count"], uuids(ask(client))) == (6, newest_first(events))
+    run(source, store, 3)
+    assert source.asked[-2:] == [(epoch(), NOON + 2 * MINUTE), (NOON + 2 * MINUTE, NOON + 3 * MINUTE)]
+    assert read_loans(store, SECOND + 60) == before
+    assert read_loans(store, SECOND + 120).total == before.total + 2 == Decimal(12)
+
+
+def epoch() -> datetime:
+    return datetime.fromtimestamp(0, NOON.tzinfo)
+
+
+def test_a_backfill_of_the_past_also_completes_histories(settings: Settings, store: Store, client: Client) -> None:
+    events = [event(f"{n}", n - 3, Action.BORROW) for n in range(6)]
+    source = HandMade(events_=events)
+    run(source, store, 2)
+    with clickhouse_client(settings) as own:
+        own.command("TRUNCATE TABLE account_event")
+    assert backfill(JOBS["loans"], source, store, [NOON - MINUTE, NOON]) == 2
+    assert (ask(client)["count"], uuids(ask(client))) == (6, newest_first(events))
+    assert read_loans(store, SECOND).total == Decimal(8)
+
+
+def test_a_source_without_events_gives_empty_histories(store: Store, client: Client) -> None:
+    run(HandMade(), store, 0)
+    run(HandMade(), store, 1)
+    assert ask(client)["count"] == 0
+
+
+def test_the_rich_address_has_a_history(simulated: Simulated) -> None:
+    store = simulated.store
+    client = falcon.testing.TestClient(
+        create_app(simulated.settings, store, lambda: datetime.fromtimestamp(simulated.noon, NOON.tzinfo))
+    )
+    body = ask(client, address=RICH_ADDRESS, limit="1000", with_text="true", with_value="true")
+    rows = simulated.rows(f"SELECT count() AS n FROM account_event FINAL WHERE address = '{RICH_ADDRESS}'")
+    assert body["count"] == len(body["data"]) == rows[0]["n"] > 200
+    assert {one["action"] for one in body["data"]} >= {"borrow", "lend", "bond", "deposit_collateral", "cascade"}
+    assert None not in {one["historic_price"] for one in body["data"]}

@@ -1,0 +1,64 @@
+"""How far back `up` fills in history when it starts."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from analytics_service.run.up import past_instants
+from analytics_service.sources.base import Source
+from analytics_service.sources.simulated.source import SimulatedSource
+from jobs.registry import JOBS
+
+NOW = datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+class Small(Source):
+    """Three hours of history; its beginning is given."""
+
+    def __init__(self, since: datetime | None, history: timedelta | None = 3 * HOUR) -> None:
+        self._since = since
+        self._history = history
+
+    @property
+    def spec(self) -> str:
+        return "small"
+
+    @property
+    def history(self) -> timedelta | None:
+        return self._history
+
+    @property
+    def since(self) -> datetime | None:
+        return self._since
+
+
+HOURS = [datetime(2026, 3, 1, hour, tzinfo=UTC) for hour in (10, 11, 12)]
+MIDNIGHTS = [datetime(2026, 2, 28, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)]
+
+
+def test_prices_have_each_hour_and_each_midnight_since_the_beginning() -> None:
+    assert past_instants(Small(datetime(2026, 2, 27, 6, tzinfo=UTC)), JOBS["prices"], NOW) == [*MIDNIGHTS, *HOURS]
+
+
+def test_a_midnight_within_the_hours_is_one_of_them() -> None:
+    source = Small(datetime(2026, 2, 28, tzinfo=UTC), history=13 * HOUR)
+    assert past_instants(source, JOBS["prices"], NOW)[:3] == [*MIDNIGHTS, MIDNIGHTS[1] + HOUR]
+
+
+@pytest.mark.parametrize("name", ["rates", "loans"])
+def test_other_jobs_have_the_hours_only(name: str) -> None:
+    assert past_instants(Small(MIDNIGHTS[0]), JOBS[name], NOW) == HOURS
+
+
+def test_there_is_no_past_without_history() -> None:
+    assert past_instants(Small(MIDNIGHTS[0]), JOBS["positions"], NOW) == []
+    assert past_instants(Small(MIDNIGHTS[0], history=None), JOBS["prices"], NOW) == []
+    assert past_instants(Small(None), JOBS["prices"], NOW) == HOURS
+
+
+def test_no_event_of_the_simulated_protocol_is_older_than_its_prices() -> None:
+    source = SimulatedSource("1")
+    first, *_ = past_instants(source, JOBS["prices"], NOW)
+    assert source.events(datetime(1970, 1, 1, tzinfo=UTC), first)[0].at == first
+    assert not source.events(datetime(1970, 1, 1, tzinfo=UTC), first - timedelta(seconds=1))
