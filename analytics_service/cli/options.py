@@ -19,7 +19,7 @@ def setting_option(name: str, metavar: str) -> Callable[[_Command], _Command]:
         name,
         type=value_type(lambda value: parse_setting(name, value)),
         metavar=metavar,
-        help=f"{row.help}  [default: {row.variable}, or {row.default}]",
+        help=f"{row.help}  [default: {row.variable}{f', or {row.default}' if row.default is not None else ''}]",
     )
 
 

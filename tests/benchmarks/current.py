@@ -9,6 +9,7 @@ from statistics import median, median_low
 from urllib.parse import urlencode
 
 from analytics_service.config import Settings
+from analytics_service.history.catalogue import HISTORIES
 from analytics_service.market.instants import multiples
 from analytics_service.market.positions import Position
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -69,9 +70,10 @@ def run(bench: Bench) -> Iterator[Figure]:
 
 def _fill(settings: Settings, at: datetime) -> None:
     source, hour = Residents(ACCOUNTS), timedelta(hours=1)
+    shown = {history.family for history in HISTORIES}
     with closing(Store(settings)) as store:
         for job in JOBS.values():
-            if job.history:
+            if job.family in shown:
                 backfill(job, source, store, multiples(at - _HOURS * hour, at - hour, hour))
             run_once(job, source, store, at)
 

@@ -43,6 +43,7 @@ from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Sh
 from analytics_service.present.status import ALIVE, READY, STATUS, Probe, SnapshotStatus, Status
 from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
+from analytics_service.store.ledger import Origin
 from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (
     ASSETS,
@@ -426,11 +427,13 @@ def test_a_probe_shows_its_status() -> None:
 
 def test_a_status_shows_the_store_and_each_snapshot() -> None:
     snapshots = (SnapshotStatus("prices", AT, 90, fresh=True), SnapshotStatus("markets", None, None, fresh=False))
-    assert rendered(STATUS, Status(AT, reachable=True, schema_current=True, snapshots=snapshots)) == {
+    origins = (Origin(""), Origin("simulated:1", simulated=True))
+    status = Status(AT, reachable=True, schema_current=True, snapshots=snapshots, origins=origins)
+    assert rendered(STATUS, status) == {
         "healthy": False,
         "faults": ["there is no snapshot of markets yet"],
         "at": "2025-03-15T00:00:00Z",
-        "simulated": False,
+        "simulated": True,
         "store": {"reachable": True, "schema_current": True},
         "snapshots": [
             {"family": "prices", "newest": "2025-03-15T00:00:00Z", "age_seconds": 90, "fresh": True},
@@ -439,14 +442,18 @@ def test_a_status_shows_the_store_and_each_snapshot() -> None:
     }
 
 
+FRESH, LATE = SnapshotStatus("prices", AT, 90, fresh=True), SnapshotStatus("rates", AT, 900, fresh=False)
+
+
 @pytest.mark.parametrize(
     ("status", "faults"),
     [
-        (Status(AT, reachable=True, schema_current=True), ["there is no history yet"]),
+        (Status(AT, reachable=True, schema_current=True, snapshots=(FRESH,)), []),
         (
-            Status(AT, reachable=True, schema_current=True, snapshots=(SnapshotStatus("prices", AT, 90, fresh=True),)),
-            [],
+            Status(AT, reachable=True, schema_current=True, snapshots=(FRESH, LATE)),
+            ["snapshots of rates are not fresh"],
         ),
+        (Status(AT, reachable=True, schema_current=True), ["there is no history yet"]),
         (Status(AT, reachable=True, schema_current=False), ["the schema is not current"]),
         (Status(AT, reachable=False, schema_current=False), ["the store cannot be reached"]),
     ],

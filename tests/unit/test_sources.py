@@ -63,6 +63,7 @@ def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
 def test_the_simulated_source_has_cheap_history_and_samples() -> None:
     source = open_source("simulated")
     assert source is not None
+    assert source.simulated
     assert source.history == timedelta(days=90)
     assert source.samples == {
         Sample.RICH_ACCOUNT: RICH_ADDRESS,
@@ -74,11 +75,12 @@ def test_the_simulated_source_has_cheap_history_and_samples() -> None:
 
 @pytest.mark.usefixtures("_chain")
 def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
-    """Unless it says otherwise, it has no cheap history and no samples, and there is nothing to close."""
+    """Unless it says otherwise, it is real, has no cheap history and no samples, and there is nothing to close."""
     source = open_source("chain:http://node:1317")
     assert source is not None
     with closing(source):
         assert (source.spec, source.history, source.samples) == ("chain:http://node:1317", None, {})
+        assert not source.simulated
 
 
 @pytest.mark.usefixtures("_chain")
