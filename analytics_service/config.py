@@ -160,7 +160,7 @@ class Settings:
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
     rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
     markets_every: int = _setting(60, _interval, "Seconds between snapshots of markets and their rules.")
-    loans_every: int = _setting(300, _interval, "Seconds between snapshots of loans originated.")
+    loans_every: int = _setting(300, _interval, "Seconds between snapshots of events and loans.")
     ptoken_every: int = _setting(300, _interval, "Seconds between snapshots of the protocol token.")
     positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
     routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")

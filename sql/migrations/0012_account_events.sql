@@ -1,6 +1,7 @@
 -- Histories of addresses (ledger family loans). Nothing is copied from table event, which lacks most of the columns and
 -- actions: the next snapshot of loans asks its source for all events again.
--- Not partitioned by time: a page of one address must not visit every month.
+-- Not partitioned by time: a page of one address must not visit every month. The index keeps at and uuid where nearly
+-- every mark begins another address, too: an address with many events needs them.
 
 CREATE TABLE IF NOT EXISTS account_event
 (
@@ -24,5 +25,5 @@ CREATE TABLE IF NOT EXISTS account_event
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (address, at, uuid)
-SETTINGS index_granularity = 256
+SETTINGS index_granularity = 256, primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1
 COMMENT 'Every event of every address up to the newest snapshot of loans, one row each; query with FINAL, because a repeated run writes its events again';

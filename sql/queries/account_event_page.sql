@@ -9,4 +9,4 @@ WHERE address = {address:String}
 ORDER BY address {order}, at {order}, uuid {order}, version DESC
 LIMIT 1 BY at, uuid
 LIMIT {limit:UInt32}
-SETTINGS max_threads = 1, max_block_size = 1024, optimize_read_in_order = 1
+SETTINGS max_threads = 1, max_block_size = 256, optimize_read_in_order = 1

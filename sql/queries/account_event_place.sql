@@ -5,4 +5,4 @@ WHERE address = {address:String}
   AND at <= toDateTime({until:UInt32}, 'UTC')
   AND uuid = {uuid:String}
 LIMIT 1
-SETTINGS max_threads = 1, max_block_size = 1024
+SETTINGS max_threads = 1, max_block_size = 256

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
-from tests.benchmarks import current, first_page, growth, ingest, pages, positions, storage, ticks
+from tests.benchmarks import current, events, first_page, growth, ingest, pages, positions, storage, ticks
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure, NotMeasured
 
@@ -40,6 +40,7 @@ PARTS = {
     "ticks": Part("Snapshots of 1,000 prices and of 100,000 accounts", ticks.run),
     "storage": Part("Bytes of stored prices, beside VictoriaMetrics', and by codec", storage.run),
     "positions": Part("A million positions: snapshots, and what a lookup reads", positions.run),
+    "events": Part("Ten million events: what a page of an address's history reads", events.run),
 }
 
 

@@ -10,15 +10,13 @@ UNIT = 10**18
 _SQUARE = UNIT**2
 # Seconds between independent values of each octave: 2 minutes, 8 minutes, ... up to 364 days.
 PERIODS = tuple(120 * 4**octave for octave in range(10))
-
-
 # Draws of the octaves from this period on are kept: many instants share them.
 _KEPT_FROM = 7_680
 
 
 def wander(key: str, second: int, swings: tuple[int, ...]) -> int:
     """The sum of the octaves, each scaled by its swing (one for each of PERIODS); from -sum(swings) to sum(swings)."""
-    return sum(swing * ease(octave, second) // UNIT for octave, swing in zip(_octaves(key), swings, strict=True))
+    return sum(swing * ease(one, second) // UNIT for one, swing in zip(_octaves(key), swings, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
