@@ -69,7 +69,7 @@ def has_account_events(store: Store, until: int) -> bool:
 
 
 def read_account_events(store: Store, address: str, until: int, query: PageQuery) -> EventPage:
-    """A page of the events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.6).
+    """A page of the events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.7).
 
     EntityNotFound if the event that it comes after is not one of them. The cost is that of the page.
     """
