@@ -136,9 +136,11 @@ class Heads:
         return True
 
     def _first(self) -> Known:
-        """The outcome of the first look."""
+        """The outcome of the first look; of a further one, if all so far have failed."""
         if self._every is None:
             self.look()
+        elif self._looks:
+            self.wait()
         else:
             with self._changed:
                 if self._thread is None:

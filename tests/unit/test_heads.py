@@ -10,6 +10,7 @@ from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
 from analytics_service.store.ledger import Head, require_unchanged
 from tests.doubles import NOON, LedgerStore
+from tests.processes import until
 
 
 class Time:
@@ -92,6 +93,24 @@ def test_the_first_question_fails_at_once_when_the_store_is_away(heads: Heads, s
         heads.known()
     store.away = False
     assert heads.known().head("prices").version == 1
+
+
+def test_a_question_after_a_failed_look_has_another_look_taken(store: LedgerStore) -> None:
+    """The thread itself would look again in an hour."""
+    heads = Heads(store, every=3600)
+    store.away = True
+    with pytest.raises(StoreUnavailable, match="away"):
+        heads.known()
+    store.away = False
+    until(lambda: knows(heads))
+
+
+def knows(heads: Heads) -> bool:
+    """Whether heads are known."""
+    try:
+        return bool(heads.known().heads)
+    except StoreUnavailable:
+        return False
 
 
 def test_a_missing_schema_is_told_as_such() -> None:
