@@ -3,10 +3,12 @@
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 
 from analytics_service.cli.context import command_line, load_settings
+from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.report import report
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.store import migrations
@@ -15,7 +17,8 @@ from analytics_service.store.connection import Store
 
 
 @click.command()
-def migrate() -> None:
+@data_dir_option
+def migrate(**overrides: Any) -> None:
     """Bring the schema of the database up to date.
 
     Applies the numbered scripts that the database has not seen; running it again changes nothing. Names asset ids that
@@ -24,7 +27,7 @@ def migrate() -> None:
     \b
         ANALYTICS_CLICKHOUSE_URL=http://clickhouse:8123 analytics-service migrate
     """
-    with clickhouse(load_settings(), command_line()) as reached, closing(Store(reached)) as store:
+    with clickhouse(load_settings(**overrides), command_line()) as reached, closing(Store(reached)) as store:
         applied = migrations.migrate(store)
         doubled = ids_in_several_cases(store)
     for migration in applied:
@@ -39,7 +42,8 @@ def migrate() -> None:
 
 
 @click.command()
-def status() -> None:
+@data_dir_option
+def status(**overrides: Any) -> None:
     """Say where ClickHouse is, whether its schema is up to date, and how old the newest data is.
 
     Exit code 1 when ClickHouse does not answer or migrations are pending. Example:
@@ -47,7 +51,7 @@ def status() -> None:
     \b
         analytics-service status
     """
-    lines, healthy = report(load_settings(), datetime.now(UTC))
+    lines, healthy = report(load_settings(**overrides), datetime.now(UTC))
     click.echo("\n".join(lines))
     if not healthy:
         sys.exit(1)

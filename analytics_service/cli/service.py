@@ -31,6 +31,7 @@ def up(**overrides: Any) -> None:
 
 @click.command()
 @bind_option
+@data_dir_option
 @workers_option
 def serve(**overrides: Any) -> None:
     """Run the HTTP service only, under gunicorn, until SIGTERM.
