@@ -4,10 +4,10 @@ import re
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import Any
 
 import falcon
+from xxhash import xxh3_128_digest
 
 from analytics_service.http.coding import Coding
 
@@ -84,8 +84,12 @@ def lists_tag(if_none_match: str | None, etag: str) -> bool:
 
 
 def tag_of(body: bytes) -> str:
-    """A digest of a body: the same bytes have the same tag in every process and after every snapshot."""
-    return urlsafe_b64encode(blake2b(body, digest_size=15).digest()).decode()
+    """A digest of a body: the same bytes have the same tag in every process and after every snapshot.
+
+    No caller gains from two bodies with one tag, so the digest need not be a cryptographic one. That would take as long
+    as encoding a page of history.
+    """
+    return urlsafe_b64encode(xxh3_128_digest(body)).decode().rstrip("=")
 
 
 def _http_date(second: int) -> str:
