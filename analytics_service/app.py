@@ -12,7 +12,7 @@ from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
-from analytics_service.http.middleware import CrossOrigin, Negotiation
+from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.openapi import document
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
@@ -64,7 +64,7 @@ def create_app(
     described = document(routes)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, heads))]
 
-    app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation()])
+    app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     errors.install(app)
     for path, resource in routes:

@@ -16,6 +16,7 @@ from analytics_service.errors import (
 )
 from analytics_service.http.answer import NO_STORE
 from analytics_service.http.envelope import failure
+from analytics_service.http.headers import EXPOSED, PROTECTIVE
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +80,9 @@ def malformed(kind: str, *, any_origin: bool) -> bytes:
     body = failure(status, kind, CASES[kind].scope, _MESSAGES[kind])
     head = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {falcon.MEDIA_JSON}"]
     head += [f"Content-Length: {len(body)}", f"Cache-Control: {NO_STORE}", "Connection: close"]
-    head += ["Access-Control-Allow-Origin: *"] if any_origin else []
+    head += [f"{name}: {value}" for name, value in PROTECTIVE.items()]
+    if any_origin:
+        head += ["Access-Control-Allow-Origin: *", f"Access-Control-Expose-Headers: {', '.join(EXPOSED)}"]
     return "\r\n".join([*head, "", ""]).encode() + body
 
 

@@ -1,19 +1,16 @@
 """Middleware for every request: methods, media types and cross-origin access."""
 
 import re
+from http import HTTPStatus
 from typing import Any
 
 import falcon
 from falcon.util.mediatypes import quality
 
 from analytics_service.http.errors import RequestError
+from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.resource import ALLOWED, Resource
 
-# Headers that pages of other origins may read.
-_EXPOSED = (
-    *("Allow", "As-Of", "ETag", "Last-Modified", "Link", "Retry-After", "X-Request-ID"),
-    *("RateLimit", "RateLimit-Policy"),
-)
 # The path in what follows the method: after a scheme and host, if those are given, and before the query.
 _PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
 
@@ -66,7 +63,7 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
 
     def __init__(self, origins: str) -> None:
         allowed = "*" if origins == "*" else [origin.strip() for origin in origins.split(",")]
-        super().__init__(allow_origins=allowed, expose_headers=list(_EXPOSED))
+        super().__init__(allow_origins=allowed, expose_headers=list(EXPOSED))
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
@@ -81,3 +78,17 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
             resp.set_header("Access-Control-Expose-Headers", str(self.expose_headers))
         else:
             resp.append_header("Vary", "Origin")
+
+
+class Protection:
+    """Gives every response the headers that protect those who open it in a browser."""
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        """A response's own header of that name takes precedence. With a 304 those of the 200 stay as they were."""
+        if resp.status_code == HTTPStatus.NOT_MODIFIED:
+            return
+        for name, value in PROTECTIVE.items():
+            if resp.get_header(name) is None:
+                resp.set_header(name, value)

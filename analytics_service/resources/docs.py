@@ -25,7 +25,7 @@ class Docs(Fixed):
     media = falcon.MEDIA_HTML
 
     def __init__(self, document: Object, heads: Heads) -> None:
-        policy = ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+        policy = ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
         headers = (("Content-Type", self.media), policy)
         plain = page(document)
         super().__init__(plain.encode(), headers)

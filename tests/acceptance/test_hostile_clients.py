@@ -123,6 +123,7 @@ def test_a_request_that_cannot_be_read_gets_an_envelope_and_the_end(
         head, _, body = everything_sent_to(client).partition(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
     assert lines[0].startswith(f"http/1.1 {status} ".encode())
+    assert {b"x-content-type-options: nosniff", b"referrer-policy: no-referrer"} <= {*lines}
     assert {b"connection: close", b"access-control-allow-origin: *", b"content-type: application/json"} <= {*lines}
     answer = json.loads(body)
     assert (answer["data"], answer["status"]) == (None, status)

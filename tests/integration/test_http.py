@@ -644,6 +644,18 @@ def test_the_newer_shape_of_borrowing_is_that_of_the_overview(protocol: Client, 
     assert older == protocol.simulate_get("/api/v1/markets/borrow", query_string=query).json["data"] != newer
 
 
+@pytest.mark.parametrize("path", [*ROUTES, "/nothing", "/api/v1/assets?x=1"])
+def test_browsers_are_told_to_load_and_frame_nothing(protocol: Client, path: str) -> None:
+    route, _, query = path.partition("?")
+    headers = protocol.simulate_get(route, query_string=ROUTES.get(route, "") or query).headers
+    assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+    policy = headers["content-security-policy"].split("; ")
+    assert {"default-src 'none'", "frame-ancestors 'none'"} <= {*policy}
+    assert {*policy} - {"default-src 'none'", "frame-ancestors 'none'"} == (
+        {"style-src 'unsafe-inline'"} if path == "/docs" else set()
+    )
+
+
 def test_a_closed_page_is_revalidated_after_any_number_of_snapshots(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON - 7200, Decimal(1)), (NOON, Decimal(2))]})
     client = client_of(settings, store, NOON + 3600)
