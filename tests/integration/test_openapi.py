@@ -165,7 +165,8 @@ def test_errors_match_their_schema(
 def test_the_page_shows_every_path(client: Client, document: dict[str, Any]) -> None:
     page = client.simulate_get("/docs", headers={"Accept": "text/html"})
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-    assert page.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
+    policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    assert page.headers["content-security-policy"] == policy
     assert all(f"<code>{path}</code>" in page.text for path in document["paths"])
 
 
