@@ -66,8 +66,3 @@ LOANS = History(
     ),
 )
 HISTORIES = (PRICES, LEND_RATES, BORROW_RATES, LOANS)
-
-
-def histories_of(family: str) -> tuple[History, ...]:
-    """The histories of a ledger family."""
-    return tuple(history for history in HISTORIES if history.family == family)

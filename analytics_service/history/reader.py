@@ -115,8 +115,7 @@ class HistoryReader:
         buckets = Buckets([begin, begin + HOUR], second + 1)
         lookup = look_up(buckets.begins, buckets.until, state.hours)
         if self._memory.limit and lookup is not None:
-            latest = self._observations(state, lookup, buckets.until)
-            blocks = [self._block(state, run) for run in lookup.runs]
+            blocks, latest = self._in_memory(state, lookup, buckets.until)
             if latest is not None and None not in blocks:
                 return last_observed(lookup, blocks, latest, buckets.until)
         found = read_values(self._store, self.history, state.series, buckets, whole=True)["observed_at"]
@@ -129,8 +128,7 @@ class HistoryReader:
         lookup = look_up(buckets.begins, buckets.until, state.hours)
         if lookup is None:
             return None
-        blocks = [self._block(state, run) for run in lookup.runs]
-        latest = self._observations(state, lookup, buckets.until)
+        blocks, latest = self._in_memory(state, lookup, buckets.until)
         if latest is not None and None not in blocks:
             return joined(lookup, blocks, latest, ids, buckets)
         missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
@@ -138,6 +136,10 @@ class HistoryReader:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
         self._request([state.key(slot) for slot in missing], urgent=True)
         return None
+
+    def _in_memory(self, state: State, lookup: Lookup, until: int) -> tuple[list[Block | None], Observations | None]:
+        """What a lookup needs: the block of each of its runs, and single observations; None for what is not there."""
+        return [self._block(state, run) for run in lookup.runs], self._observations(state, lookup, until)
 
     def _block(self, state: State, run: Run) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""

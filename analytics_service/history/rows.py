@@ -39,10 +39,6 @@ class Buckets:
         return max(len(self.begins) - 1, 0)
 
 
-# A series without any observation.
-NEVER_SEEN = SeriesInfo(first_month=1 << 40, last_observed_at=0, last_value="")
-
-
 def read_series(store: Store, history: History, until: int) -> dict[str, SeriesInfo]:
     """The series with an observation at or before a second, by asset id in the order of ids."""
     rows = store.frame("history_series", until=until, **history.identifiers)

@@ -131,16 +131,10 @@ class MarketSupply(Current):
         return view.supply
 
 
-class Tvl(Current):
+class Tvl(MarketSupply):
     """The total value locked, and the collateral and deposits that it consists of."""
 
-    families = ("prices", "markets")
-    query = (params.WITH_TEXT,)
     shape = OLDER_TVL
-
-    def record(self, view: View, given: Mapping[str, Any]) -> Supply:
-        """The sums over all markets."""
-        return view.supply
 
 
 def _market(view: View, asset_id: str) -> Market:
