@@ -28,6 +28,9 @@ _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
 _REFUSED_USER = frozenset({192, 193, 194, 516})
 # UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
 _NO_SCHEMA = frozenset({47, 60, 81})
+# The last bytes of an Arrow stream. Polars takes one that lacks them for a shorter one, and an empty body may arrive
+# from a server that dies as it answers.
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _CLIENT_MARGIN = 5
 # Connections for jobs and for background loaders, in addition to one for each request thread.
 _BESIDE_REQUESTS = 6
@@ -61,6 +64,8 @@ class Store:
                     "log_comment": query,
                 },
             )
+        if not body.endswith(_END_OF_STREAM):
+            raise StoreUnavailable(f"ClickHouse broke off its answer (query {query}).")
         return pl.read_ipc_stream(body)
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
