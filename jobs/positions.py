@@ -1,9 +1,8 @@
 """Accounts, stakes and wallets of all addresses: only items that changed since the stored state are written.
 
 Changes are found by comparing with the store, never with memory: a digest for each address identifies the state of it
-that was written last. Digests are written before items, and hold only once their run is complete; of addresses without
-such a digest all items are compared. So the next run repairs what a crashed run left behind, and readers see none of
-it.
+that was written last. A digest holds only if its run is complete; earlier versions left others behind. Of addresses without
+such a digest all items are compared.
 """
 
 import polars as pl

@@ -12,6 +12,7 @@ from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin, completed, new_version, read_heads
 from analytics_service.store.retries import Retries
+from analytics_service.store.rewrite import complete_appends
 from jobs.registry import JOBS, Job
 from jobs.snapshot import Batch, Taking, commit
 
@@ -78,6 +79,7 @@ def require_history(job: Job) -> None:
 
 def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str) -> int:
     """Collect and commit those of the instants, oldest first, that are not complete, and return how many."""
+    complete_appends(store, job.family)
     done = completed(store, job.family, unix_second(instants[0]), unix_second(instants[-1]))
     missing = [at for at in instants if unix_second(at) not in done]
     if missing:

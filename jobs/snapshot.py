@@ -11,12 +11,11 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.instants import shown, unix_second
 from analytics_service.market.markets import Market
 from analytics_service.sources.base import Source
-from analytics_service.store.admission import claim
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Origin, Run, complete, completed_before, read_heads
-from analytics_service.store.rewrite import appends, publish, staging
+from analytics_service.store.ledger import Head, Origin, Run, completed_before, read_heads
+from analytics_service.store.rewrite import publish, staging
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,33 +83,20 @@ class Taking:
 
 
 def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, version: int) -> None:
-    """Write snapshots of one job, oldest first, all with the same tables, with one insert for each table.
+    """Write snapshots of one job, oldest first, all with the same tables, as one run.
 
-    The ledger comes last, so a commit that dies half-way shows nothing; repeating it writes the same again. Snapshots
-    of a past that readers already see are staged, and put in place at once (rule 8.1). SourceRefused, before anything
-    is written, when the store holds data that theirs must not be mixed with (rule 8.7).
+    All of it gets visible at once. A commit that dies half-way shows nothing, or is completed by others (rules 8.1 to
+    8.5). SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
     """
     stamped = [snapshot.stamped(version) for snapshot in snapshots]
     runs = [_run(snapshot.at, rows, taking, version) for snapshot, rows in zip(snapshots, stamped, strict=True)]
     tables = {table: pl.concat([rows[table] for rows in stamped]) for table in stamped[0]}
     assets = changed_assets(store, _definitions(store, snapshots, taking.family), version)
     tables = {ASSETS: assets, **tables} if assets.height else tables
-    if _appends(store, runs):
-        claim(store, runs[0].origin)
-        for table, rows in tables.items():
-            store.insert(table, rows)
-        # While this run was paused, another one may have shown readers a later instant. Written again, rows count once.
-        if _appends(store, runs):
-            complete(store, runs)
-            return
     with staging(store, taking.family, list(tables), version) as staged:
         for table, rows in tables.items():
             staged.insert(table, rows)
         publish(store, staged, runs)
-
-
-def _appends(store: Store, runs: Sequence[Run]) -> bool:
-    return appends(read_heads(store).get(runs[0].family), runs)
 
 
 def _run(instant: datetime, rows: Mapping[str, pl.DataFrame], taking: Taking, version: int) -> Run:

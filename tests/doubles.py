@@ -65,37 +65,13 @@ class WatchedStore(Store):
 
 
 def dying(settings: Settings, table: str) -> WatchedStore:
-    """A store that loses ClickHouse when rows are inserted into a table."""
+    """A store that loses ClickHouse when rows of a table are staged."""
 
     def die(statement: Statement) -> None:
-        if statement == Statement("insert", table):
+        if statement.kind == "insert" and statement.name.startswith(f"{table}_staging_"):
             raise StoreUnavailable("ClickHouse is gone.")
 
     return WatchedStore(settings, before=die)
-
-
-class FakeStore(Store):
-    """Remembers inserts in order. It knows which snapshots were written to it; other queries return nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(Settings())
-        self.inserts: list[tuple[str, pl.DataFrame]] = []
-
-    @property
-    def completed(self) -> list[int]:
-        """Instants of the snapshots that were written (unix seconds), in the order of writing."""
-        return [at for table, rows in self.inserts if table == "snapshot" for at in rows["at"]]
-
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        if query == "snapshots_between":
-            return pl.DataFrame({"at": self.completed}, schema={"at": pl.UInt32})
-        return pl.DataFrame()
-
-    def insert(self, table: str, rows: pl.DataFrame) -> None:
-        self.inserts.append((table, rows))
-
-    def execute(self, statement: str) -> None:
-        """Nothing has effects but inserts."""
 
 
 # 2026-03-01 12:00:00 UTC.
@@ -108,15 +84,17 @@ _LEDGER = {
     "runs": pl.UInt64,
     "rewrites": pl.UInt64,
     "open": pl.List(pl.UInt64),
+    "appends": pl.List(pl.UInt64),
     "silent": pl.List(pl.UInt64),
     "sources": pl.List(pl.Struct({"source": pl.String, "simulated": pl.Boolean})),
 }
 
 
 class LedgerStore(Store):
-    """A database that knows the ledger, announcements of rewrites, and staging tables. It is for data not simulated.
+    """A database that knows the ledger, announcements of runs, and staging tables. It is for data not simulated.
 
-    `heads` are by family. `silent` are versions of open rewrites without a heartbeat, by family. `tables` are the
+    `heads` are by family. `silent` are versions of unfinished runs without a heartbeat, by family; `finished` says of
+    each rewrite, and `appended` of each run that appends, whether it has finished. `tables` are the
     comments of staging tables and their views, by name; `in_place` are versions of what was written into other tables.
     `before` is called before each statement that writes, and `on_look` when the ledger is read.
     """
@@ -127,6 +105,8 @@ class LedgerStore(Store):
         self.open: set[str] = set()
         self.silent: dict[str, list[int]] = {}
         self.finished: dict[tuple[str, int], bool] = {}
+        self.appended: dict[tuple[str, int], bool] = {}
+        self.completed: set[tuple[str, int]] = set()
         self.tables: dict[str, str] = {}
         self.staged: dict[str, pl.DataFrame] = {}
         self.in_place: dict[str, set[int]] = {}
@@ -148,7 +128,7 @@ class LedgerStore(Store):
 
     def fall_silent(self) -> None:
         """Let three seconds pass without heartbeats."""
-        for (family, version), finished in self.finished.items():
+        for (family, version), finished in [*self.finished.items(), *self.appended.items()]:
             if not finished and version not in self.silent.setdefault(family, []):
                 self.silent[family].append(version)
 
@@ -164,9 +144,15 @@ class LedgerStore(Store):
         if query == "rewrites":
             announced = self.heads[family].rewrites
             return pl.DataFrame({"announced": [announced], "finished": [announced - (family in self.open)]})
-        if query == "rewrite_state":
-            finished = self.finished.get((family, int(str(parameters["version"]))))
-            return pl.DataFrame({"announced": [finished is not None], "finished": [bool(finished)]})
+        if query == "run_state":
+            run = family, int(str(parameters["version"]))
+            states = self.finished.get(run), self.appended.get(run)
+            return pl.DataFrame([(*(state is not None for state in states), False in states)], orient="row")
+        if query == "staged_runs":
+            return self.staged[str(parameters["table"])]
+        if query == "snapshots_between":
+            instants = [at for one, at in self.completed if one == family]
+            return pl.DataFrame({"at": instants}, schema={"at": pl.UInt32})
         if query == "staged_tables":
             names = [name for name in self.tables if name.endswith(str(parameters["suffix"]))]
             names.sort(key=lambda name: ("_view_" not in name, name))
@@ -183,9 +169,9 @@ class LedgerStore(Store):
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows: announcements and the ledger's have their effect."""
         self._begin("insert", table)
-        if table == "publication":
+        if table in ("publication", "append_run"):
             for row in rows.iter_rows(named=True):
-                self._tell(row["family"], row["version"], bool(row["finished"]))
+                self._tell(table, (row["family"], row["version"]), bool(row["finished"]))
         elif table == "snapshot":
             self._complete(rows)
         elif "_staging_" in table:
@@ -221,15 +207,18 @@ class LedgerStore(Store):
         if table not in self.tables:
             raise SchemaError(f"There is no {table}.")
 
-    def _tell(self, family: str, version: int, finished: bool) -> None:
-        if (family, version) not in self.finished:
+    def _tell(self, table: str, run: tuple[str, int], finished: bool) -> None:
+        family, version = run
+        announced = self.appended if table == "append_run" else self.finished
+        if table == "publication" and run not in announced:
             self.rewrite(family)
-        self.finished[family, version] = self.finished.get((family, version), False) or finished
+        announced[run] = announced.get(run, False) or finished
         self.silent = {one: [v for v in silent if v != version] for one, silent in self.silent.items()}
         self.open = {one for (one, _), done in self.finished.items() if not done}
 
     def _complete(self, rows: pl.DataFrame) -> None:
         for row in rows.iter_rows(named=True):
+            self.completed.add((row["family"], row["at"]))
             old = self.heads.get(row["family"], Head(row["family"], 0, 0, 0, 0))
             self.heads[old.family] = replace(
                 old,
@@ -240,13 +229,63 @@ class LedgerStore(Store):
             )
 
     def _ledger(self) -> pl.DataFrame:
-        heads = [(h.family, h.at, h.last_observed_at, h.version, h.runs, 0, [], [], []) for h in self.heads.values()]
+        heads = [
+            (h.family, h.at, h.last_observed_at, h.version, h.runs, 0, [], [], [], []) for h in self.heads.values()
+        ]
         rewrites = [
-            (family, 0, 0, 0, 0, head.rewrites, [9] if family in self.open else [], self.silent.get(family, []), [])
+            (family, 0, 0, 0, 0, head.rewrites, [9] if family in self.open else [], [], self.silent.get(family, []), [])
             for family, head in self.heads.items()
             if head.rewrites
         ]
-        return pl.DataFrame(rewrites + heads, schema=_LEDGER, orient="row")
+        appends = [
+            (family, 0, 0, 0, 0, 0, [], versions, self.silent.get(family, []), [])
+            for family in self.heads
+            if (versions := [run[1] for run, finished in self.appended.items() if run[0] == family and not finished])
+        ]
+        return pl.DataFrame(rewrites + appends + heads, schema=_LEDGER, orient="row")
+
+
+def dying_in_place(settings: Settings, table: str) -> WatchedStore:
+    """A store that loses ClickHouse when staged rows of a table are put in place; so their run has been announced."""
+
+    def die(statement: Statement) -> None:
+        if statement.name.startswith((f"ALTER TABLE {table} ATTACH", f"INSERT INTO {table} ")):
+            raise StoreUnavailable("ClickHouse is gone.")
+
+    return WatchedStore(settings, before=die)
+
+
+class FakeStore(LedgerStore):
+    """An empty database that remembers inserts in order, each under the table that its rows are meant for. It knows the
+    ledger; other queries return nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = {}
+        self.inserts: list[tuple[str, pl.DataFrame]] = []
+
+    @property
+    def instants(self) -> list[int]:
+        """Instants of the snapshots that were written (unix seconds), in the order of writing."""
+        return [at for table, rows in self.inserts if table == "snapshot" for at in rows["at"]]
+
+    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+        """The ledger, announcements, or staging tables; else nothing."""
+        known = (
+            "ledger",
+            "run_state",
+            "staged_runs",
+            "staged_tables",
+            "snapshots_between",
+            "abandoned_staging",
+        )
+        return super().frame(query, parts, **parameters) if query in known else pl.DataFrame()
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        """Remember the rows; those of staging tables will be put in place."""
+        super().insert(table, rows)
+        if table not in ("publication", "append_run"):
+            self.inserts.append((table.partition("_staging_")[0], rows))
 
 
 class FreshHeads(Heads):

@@ -13,9 +13,9 @@ import polars as pl
 from analytics_service.imports.families import Family
 from analytics_service.imports.merging import WINDOW
 from analytics_service.imports.reporter import Reporter
+from analytics_service.store.announcements import Retry
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.rewrite import Retry
 from analytics_service.store.staging import Staging
 
 _BATCH_ROWS = 500_000

@@ -28,6 +28,8 @@ _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
 _REFUSED_USER = frozenset({192, 193, 194, 516})
 # UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
 _NO_SCHEMA = frozenset({47, 60, 81})
+# NOT_ENOUGH_SPACE, and what other failures say when the disk is full.
+_DISK_FULL, _NO_SPACE = 243, "No space left on device"
 # The last bytes of an Arrow stream. Polars takes one that lacks them for a shorter one, and an empty body may arrive
 # from a server that dies as it answers.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
@@ -169,6 +171,8 @@ def _translated(what: str) -> Iterator[None]:
                 "ClickHouse refused the user or password; "
                 "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
             ) from error
+        if error.code == _DISK_FULL or _NO_SPACE in str(error):
+            raise StoreUnavailable(f"The disk of ClickHouse is full ({what}). Free space on it.") from error
         if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
             raise StoreUnavailable(f"ClickHouse cannot answer now ({what}).") from error
         raise StoreFailure(f"ClickHouse refused: {what}.") from error

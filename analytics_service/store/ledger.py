@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import polars as pl
@@ -87,12 +87,14 @@ class Head:
 class Ledger:
     """The ledger as one query saw it.
 
-    `heads` are by family. `open` are the families that are being rewritten; `silent` are the family and version of each
-    rewrite whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs.
+    `heads` are by family. `open` are the families that are being rewritten; `appends` are the versions of unfinished
+    runs that append, by family; `silent` are the family and version of each unfinished run of either kind whose writer
+    sent no heartbeat for three seconds. `origins` are those of all completed runs.
     """
 
     heads: Mapping[str, Head]
     open: frozenset[str] = frozenset()
+    appends: Mapping[str, Sequence[int]] = field(default_factory=dict)
     silent: Sequence[tuple[str, int]] = ()
     origins: frozenset[Origin] = frozenset()
 
@@ -122,9 +124,9 @@ def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=_SCHEMA)
 
 
-def complete(store: Store, runs: Sequence[Run]) -> None:
-    """Make the runs' data visible. Call it last, when all their rows are written."""
-    store.insert(LEDGER, ledger_frame(runs))
+def runs_of(rows: pl.DataFrame) -> list[Run]:
+    """The runs that rows of the ledger are about."""
+    return [Run(**row) for row in rows.select(list(_SCHEMA)).iter_rows(named=True)]
 
 
 def completed(store: Store, family: str, start: int, end: int) -> set[int]:
@@ -142,6 +144,7 @@ def read_ledger(store: Store) -> Ledger:
     """The newest state of each family, the rewrites under way, and where the data is from."""
     heads: dict[str, Head] = {}
     rewrites: dict[str, int] = {}
+    appends: dict[str, Sequence[int]] = {}
     opened: set[str] = set()
     silent: list[tuple[str, int]] = []
     origins: set[Origin] = set()
@@ -150,12 +153,15 @@ def read_ledger(store: Store) -> Ledger:
         if row["version"]:
             heads[family] = Head(family, row["at"], row["last_observed_at"], row["version"], row["runs"])
             origins.update(Origin(one["source"], one["simulated"]) for one in row["sources"])
+            continue
+        silent += [(family, version) for version in row["silent"]]
+        if row["appends"]:
+            appends[family] = sorted(row["appends"])
         else:
             rewrites[family] = row["rewrites"]
             opened.update([family] if row["open"] else [])
-            silent += [(family, version) for version in row["silent"]]
     counted = {family: replace(head, rewrites=rewrites.get(family, 0)) for family, head in heads.items()}
-    return Ledger(counted, frozenset(opened), silent, frozenset(origins))
+    return Ledger(counted, frozenset(opened), appends, silent, frozenset(origins))
 
 
 def read_heads(store: Store) -> Mapping[str, Head]:

@@ -1,50 +1,43 @@
-"""Rewrites of history that readers already see: staged apart, announced, put in place, completed (rules 8.1 to 8.6).
+"""How every run gets into the store: staged apart, announced, put in place, completed (rules 8.1 to 8.6).
 
-A run writes all of its rows into staging tables first, the rows of the ledger included. From its announcement on,
-readers accept nothing that they read of the family until the rewrite has finished. The writer sends a heartbeat every
-second. A writer that stays silent may be dead or only paused: any process that notices rolls the rewrite forward from
-what is staged, which takes the same steps again. Tables absorb repeated rows, so it does no harm when the writer goes
-on.
+A run writes all of its rows into staging tables first, the rows of the ledger included. Once it is announced it will be
+completed. The writer sends a heartbeat every second. A writer that stays silent may be dead or only paused: any process
+that notices rolls the run forward from what is staged, which takes the same steps again. Tables absorb repeated rows,
+so it does no harm when the writer goes on.
+
+A rewrite changes history that readers already see: they accept nothing that they read of the family until it has
+finished. A run that only appends is of no concern to them, since they see nothing beyond their head. But the runs of a
+family that append are put in place one after the other, so that no head passes one that is unfinished.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
-
-import polars as pl
 
 from analytics_service.errors import AnalyticsError, StoreUnavailable
 from analytics_service.store.admission import claim
+from analytics_service.store.announcements import (
+    APPEND,
+    HEARTBEAT_SECONDS,
+    REWRITE,
+    Retry,
+    announced,
+    announcements,
+    once,
+)
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import LEDGER, Head, Ledger, Run, ledger_frame, read_ledger
+from analytics_service.store.ledger import LEDGER, Head, Ledger, Run, completed, ledger_frame, read_heads, read_ledger
 from analytics_service.store.staging import Staging, drop_abandoned
 
 log = logging.getLogger(__name__)
 
-_HEARTBEAT_SECONDS = 1.0
 # Looks at the ledger, a second apart, before the schema changes. A writer counts as silent after three.
 _LOOKS_BEFORE_CHANGE = 8
-_SCHEMA = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
-_T = TypeVar("_T")
-
-
-class Retry(Protocol):
-    """Calls a function, again when it fails because ClickHouse is away."""
-
-    def __call__(self, act: Callable[[], _T], /) -> _T:
-        """What the function returns in the end."""
-
-
-def once(act: Callable[[], _T], /) -> _T:
-    """Call a function without retrying."""
-    return act()
 
 
 def appends(head: Head | None, runs: Sequence[Run]) -> bool:
-    """Whether runs only add to the end of what a head shows, so that they need no announcement (rule 8.1)."""
+    """Whether runs only add to the end of what a head shows, so that readers need not know of them (rule 8.1)."""
     if head is None:
         return True
     oldest, version = min(run.first_observed_at for run in runs), min(run.version for run in runs)
@@ -53,7 +46,7 @@ def appends(head: Head | None, runs: Sequence[Run]) -> bool:
 
 @contextmanager
 def staging(store: Store, family: str, tables: Sequence[str], version: int, retry: Retry = once) -> Iterator[Staging]:
-    """Staging tables for the duration of the block. They stay when a rewrite was announced and has not finished.
+    """Staging tables for the duration of the block. They stay when the run was announced and has not finished.
 
     StoreUnavailable when a run of another process has the same version; a new attempt has another one.
     """
@@ -67,7 +60,7 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
         yield staged
     finally:
         try:
-            if not _is_open(store, staged):
+            if not announcements(store, staged).open:
                 staged.drop()
         except AnalyticsError as error:
             log.warning("Staging tables are left for a later run to drop: %s", error)
@@ -77,23 +70,35 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = o
     """Make everything that is staged visible at once, as completed runs of one origin.
 
     SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
-    StoreUnavailable when ClickHouse stays away. An announced rewrite is then rolled forward by others, or by the next
-    run.
+    StoreUnavailable when ClickHouse stays away, or when an earlier run of the family cannot be completed. What was
+    announced is then rolled forward by others, or by the next run.
     """
     retry(lambda: claim(store, runs[0].origin))
     retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
-    _rewrite(store, staged, retry)
+    if appends(read_heads(store).get(staged.family), runs):
+        _append(store, staged, retry)
+    else:
+        _rewrite(store, staged, retry)
+
+
+def complete_appends(store: Store, family: str) -> None:
+    """Complete the runs that were to be appended to a family. A snapshot that builds on the ones before it needs that.
+
+    StoreUnavailable when that fails.
+    """
+    for version in read_ledger(store).appends.get(family, ()):
+        _resume(store, Staging(store, family, version))
 
 
 class Recovery:
-    """Rolls silent rewrites forward, and never raises. Logs a failure once for each rewrite and cause."""
+    """Rolls silent runs forward, and never raises. Logs a failure once for each run and cause."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._failures: dict[tuple[str, int], str] = {}
 
     def look(self) -> Ledger:
-        """Look at the ledger, and complete the rewrites whose writers have gone silent."""
+        """Look at the ledger, and complete the runs whose writers have gone silent."""
         try:
             ledger = read_ledger(self._store)
         except AnalyticsError:
@@ -102,84 +107,93 @@ class Recovery:
         self.roll_forward(ledger.silent)
         return ledger
 
-    def roll_forward(self, rewrites: Sequence[tuple[str, int]]) -> None:
-        """Complete rewrites, given by family and version, from what is staged.
+    def roll_forward(self, runs: Sequence[tuple[str, int]]) -> None:
+        """Complete runs, given by family and version, from what is staged.
 
         Others may do so at the same time, their writers too.
         """
-        for family, version in rewrites:
+        for family, version in runs:
             staged = Staging(self._store, family, version)
             try:
-                _rewrite(self._store, staged, once)
-                log.warning("A rewrite of %s was interrupted; it is complete now.", family)
-                staged.drop()
+                _resume(self._store, staged)
+                log.warning("A run of %s was interrupted; it is complete now.", family)
             except Exception as error:
                 self._report(staged, error)
 
     def _report(self, staged: Staging, error: Exception) -> None:
-        rewrite, cause = (staged.family, staged.version), f"{type(error).__name__}: {error}"
-        if self._failures.get(rewrite) != cause:
-            self._failures[rewrite] = cause
+        run, cause = (staged.family, staged.version), f"{type(error).__name__}: {error}"
+        if self._failures.get(run) != cause:
+            self._failures[run] = cause
             unexpected = None if isinstance(error, AnalyticsError) else error
-            log.error("An interrupted rewrite of %s cannot be completed: %s", staged.family, error, exc_info=unexpected)
+            log.error("An interrupted run of %s cannot be completed: %s", staged.family, error, exc_info=unexpected)
 
 
 def recover(store: Store) -> None:
-    """Roll forward the rewrites whose writers have gone silent, as far as possible now."""
+    """Roll forward the runs whose writers have gone silent, as far as possible now."""
     Recovery(store).look()
 
 
 def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
-    """Wait until no rewrite is open, but not for long: what is staged can only be put in place under its own schema."""
+    """Wait until no run is unfinished, but not long: what is staged can only be put in place under its own schema."""
     recovery = Recovery(store)
     for _ in range(_LOOKS_BEFORE_CHANGE):
-        if not recovery.look().open:
+        ledger = recovery.look()
+        if not ledger.open and not ledger.appends:
             return
-        pause(_HEARTBEAT_SECONDS)
+        pause(HEARTBEAT_SECONDS)
 
 
-@contextmanager
-def announced(store: Store, staged: Staging, retry: Retry = once, every: float = _HEARTBEAT_SECONDS) -> Iterator[None]:
-    """Announce a rewrite, send heartbeats during the block, and finish it; after an error it stays open."""
-    stop = threading.Event()
+def _resume(store: Store, staged: Staging) -> None:
+    resume = _append if announcements(store, staged).append else _rewrite
+    resume(store, staged, once)
+    staged.drop()
 
-    def send_heartbeats() -> None:
-        sent = True
-        while not stop.wait(every):
-            try:
-                _tell(store, staged, finished=0)
-                sent = True
-            except AnalyticsError as error:
-                if sent:
-                    log.warning("Heartbeats cannot be sent: %s", error)
-                sent = False
 
-    retry(lambda: _tell(store, staged, finished=0))
-    heart = threading.Thread(target=send_heartbeats, name="heartbeat", daemon=True)
-    heart.start()
-    try:
-        yield
-        retry(lambda: _tell(store, staged, finished=1))
-    finally:
-        stop.set()
-        heart.join()
+def _append(store: Store, staged: Staging, retry: Retry) -> None:
+    """Put a run in place after all other runs that append to its family.
+
+    Two runs that are announced at the same time both see the other one, or one of them does, and then it is the later.
+    With a third one neither knows who is first, so it is a rewrite, for which order does not matter.
+    """
+    with announced(store, staged, APPEND, retry):
+        others = [
+            one for one in retry(lambda: read_ledger(store)).appends.get(staged.family, ()) if one != staged.version
+        ]
+        for version in others:
+            other = Staging(store, staged.family, version)
+            with announced(store, other, APPEND, retry):
+                _place(store, other, retry, alone=len(others) == 1)
+            retry(other.drop)
+        _place(store, staged, retry, alone=len(others) <= 1)
+
+
+def _place(store: Store, staged: Staging, retry: Retry, alone: bool) -> None:
+    """Put a run in place that was announced as one that appends. If it does not any more, it is a rewrite."""
+    runs = retry(staged.runs)
+    head = retry(lambda: read_heads(store)).get(staged.family)
+    if alone and appends(head, runs) and not announcements(store, staged).rewrite:
+        _put_in_place(store, staged, retry)
+    elif runs and not _is_taken(store, runs):
+        _rewrite(store, staged, retry)
+
+
+def _is_taken(store: Store, runs: Sequence[Run]) -> bool:
+    """Whether the runs are of a job, and another scheduler has completed the same snapshots."""
+    family, instants = runs[0].family, {run.at for run in runs}
+    if any(run.kind == "import" for run in runs):
+        return False
+    return instants <= completed(store, family, min(instants), max(instants))
 
 
 def _rewrite(store: Store, staged: Staging, retry: Retry) -> None:
-    with announced(store, staged, retry):
-        try:
-            retry(staged.put_in_place)
-        except AnalyticsError:
-            # Tables are gone when another process has rolled the rewrite forward.
-            if _is_open(store, staged):
-                raise
+    with announced(store, staged, REWRITE, retry):
+        _put_in_place(store, staged, retry)
 
 
-def _is_open(store: Store, staged: Staging) -> bool:
-    announced, finished = store.frame("rewrite_state", family=staged.family, version=staged.version).row(0)
-    return bool(announced and not finished)
-
-
-def _tell(store: Store, staged: Staging, finished: int) -> None:
-    row = {"family": staged.family, "version": staged.version, "finished": finished}
-    store.insert("publication", pl.DataFrame([row], schema=_SCHEMA))
+def _put_in_place(store: Store, staged: Staging, retry: Retry) -> None:
+    try:
+        retry(staged.put_in_place)
+    except AnalyticsError:
+        # Tables are gone when another process has rolled the run forward.
+        if announcements(store, staged).open:
+            raise

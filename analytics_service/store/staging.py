@@ -8,7 +8,7 @@ import polars as pl
 from analytics_service.errors import SchemaError
 from analytics_service.store.assets import ASSETS, SHOWN_WITH
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import LEDGER, new_version
+from analytics_service.store.ledger import LEDGER, Run, new_version, runs_of
 
 # No run takes this long, so what it left in staging is abandoned.
 _ABANDONED_HOURS = 24
@@ -48,6 +48,13 @@ class Staging:
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows of a table into its staging table."""
         self._store.insert(table + self._suffix, rows)
+
+    def runs(self) -> list[Run]:
+        """The rows of the ledger; none where they have been dropped."""
+        ledger = LEDGER + self._suffix
+        if ledger not in self._staged()["name"]:
+            return []
+        return runs_of(self._store.frame("staged_runs", table=ledger))
 
     def put_in_place(self) -> None:
         """Attach all rows, and write the ledger's last: its view must see them as an insert.

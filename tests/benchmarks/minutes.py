@@ -4,7 +4,7 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Run, complete, new_version
+from analytics_service.store.ledger import LEDGER, Run, ledger_frame, new_version
 from tests.stored import write_assets
 
 # Prices in units of 10^-18 USD, of an asset (from 0) at a place in the range (from 0), in SQL.
@@ -52,7 +52,7 @@ def register(store: Store, assets: int, first: int, last: int, rows: int) -> Non
     """Make these prices visible, as an import would: define the assets and add a row to the ledger."""
     version = new_version()
     write_assets(store, [_asset(number) for number in range(assets)], version)
-    complete(store, [Run("prices", last, "import", first, last, rows, "benchmark", version)])
+    store.insert(LEDGER, ledger_frame([Run("prices", last, "import", first, last, rows, "benchmark", version)]))
 
 
 def _asset(number: int) -> Asset:

@@ -17,7 +17,7 @@ from analytics_service.config import Settings
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import LISTINGS
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Run, complete
+from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from jobs.registry import JOBS
 from tests.doubles import FreshHeads
 from tests.integration.conftest import Simulated, database
@@ -803,7 +803,9 @@ def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Setting
     assert "there is no history yet" in missing(client_of(replace(settings, source="none"), store))
     told = replace(settings, source="simulated")
     assert "there is no snapshot of prices yet" in missing(client_of(told, store))
-    complete(store, [Run(job.family, NOON, "job", NOON, NOON, 0, "test", 1) for job in JOBS.values()])
+    store.insert(
+        LEDGER, ledger_frame([Run(job.family, NOON, "job", NOON, NOON, 0, "test", 1) for job in JOBS.values()])
+    )
     assert client_of(settings, store, NOON + 5 * 60).simulate_get("/readyz").status_code == 200
     assert "prices" in missing(client_of(settings, store, NOON + 5 * 60 + 1))
     # Without a source nothing is scheduled, so nothing can be late.
@@ -812,7 +814,7 @@ def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Setting
 
 
 def test_health_shows_the_store_and_every_family(settings: Settings, store: Store) -> None:
-    complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
+    store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)]))
     data = client_of(settings, store, NOON + 400).simulate_get("/api/v1/status/health").json["data"]
     snapshots = {one.pop("family"): one for one in data.pop("snapshots")}
     assert snapshots["prices"] == {"newest": "2025-03-01T12:00:00Z", "age_seconds": 400, "fresh": False}
@@ -830,7 +832,7 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
 
 
 def test_metrics_show_the_store_and_the_age_of_snapshots(settings: Settings, store: Store) -> None:
-    complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
+    store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)]))
     answer = client_of(settings, store, NOON + 400).simulate_get("/metrics")
     lines = answer.text.splitlines()
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")

@@ -27,7 +27,7 @@ from jobs.registry import JOBS
 from jobs.runner import run_once
 from jobs.snapshot import Batch
 from tests import clickhouse
-from tests.doubles import dying
+from tests.doubles import dying, dying_in_place
 from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
 
 JOB = JOBS["positions"]
@@ -170,7 +170,7 @@ def test_the_next_run_repairs_what_a_dead_run_left(table: str, after: int, store
 
 
 def test_no_positions_are_added_before_the_newest(store: Store, settings: Settings, written: Written) -> None:
-    """Neither before a complete snapshot, even one without changes, nor before what a dead run wrote."""
+    """Neither before a complete snapshot, even one without changes, nor before one that died while it got visible."""
     run(store, 0, RICH)
     run(store, 2, RICH)
     run(store, 1, POOR)
@@ -178,9 +178,10 @@ def test_no_positions_are_added_before_the_newest(store: Store, settings: Settin
     with pytest.raises(SnapshotRefused, match="later snapshot"):
         JOB.collect(Batch("positions", HandMade(positions_=[POOR]), store, [NOON + MINUTE]))
     with pytest.raises(StoreUnavailable):
-        run(dying(settings, "snapshot"), 4, POOR)
+        run(dying_in_place(settings, "position"), 4, POOR)
     with pytest.raises(SnapshotRefused, match="later snapshot"):
-        run(store, 3, POOR)
+        run(store, 3, RICH)
+    assert read(store, 4, BOB) == POOR
 
 
 def random_position(draw: random.Random, address: str) -> Position:

@@ -4,14 +4,16 @@ overtaken at any step. A double stands for ClickHouse; the same orders of events
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import polars as pl
 import pytest
 
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.store.announcements import REWRITE, announced
 from analytics_service.store.ledger import Head, Origin, Run, Versions, read_ledger
-from analytics_service.store.rewrite import Recovery, announced, appends, publish, recover, settle, staging
+from analytics_service.store.rewrite import Recovery, appends, complete_appends, publish, recover, settle, staging
 from analytics_service.store.staging import Staging
 from jobs.scheduler import recover_until
 from jobs.snapshot import Snapshot, Taking, commit
@@ -115,8 +117,8 @@ def snapshot(second: int) -> Snapshot:
 def test_a_job_announces_what_does_not_append(store: LedgerStore, second: int, rewrites: int) -> None:
     commit(store, [snapshot(second)], Taking("prices", "job", Origin("test")), 7)
     assert store.heads["prices"] == Head("prices", second, second, 7, 2, rewrites)
-    # Rows are written directly only where they append.
-    assert ("price" in store.statements) is (rewrites == 0)
+    assert ("append_run" in store.statements) is (rewrites == 0)
+    assert ("publication" in store.statements) is (rewrites == 1)
     assert not store.open
 
 
@@ -132,6 +134,97 @@ def test_a_job_that_was_overtaken_while_it_wrote_announces_its_rows(store: Ledge
     assert store.heads["prices"] == Head("prices", NOON + 120, NOON + 120, 8, 3, rewrites=1)
     assert not store.open
     assert not store.tables
+
+
+# Runs that append.
+
+APPENDED = 16
+"""Statements of `tick`."""
+
+
+def tick(store: LedgerStore, second: int = NOON + 60, version: int = 7) -> None:
+    commit(store, [snapshot(second)], Taking("prices", "job", Origin("test")), version)
+
+
+@pytest.mark.parametrize("n", range(1, APPENDED))
+def test_a_tick_that_is_killed_leaves_nothing_or_comes_before_the_next_one(store: LedgerStore, n: int) -> None:
+    """No head passes an instant of which some rows are in place and others are not."""
+    heads: list[int] = []
+    store.before = from_on(n, Killed)
+    with suppress(Killed):
+        tick(store)
+    store.before = lambda statement: heads.append(store.heads["prices"].at)
+    announced_before = bool(store.appended)
+    tick(store, NOON + 120, 8)
+    expected = [NOON, NOON + 60, NOON + 120] if announced_before else [NOON, NOON + 120]
+    assert sorted({*heads, store.heads["prices"].at} | ({NOON} if n > 1 else set())) == expected
+    assert store.in_place["price"] == ({7, 8} if announced_before else {8})
+    assert store.heads["prices"].rewrites == 0
+    assert all(store.appended.values())
+
+
+@pytest.mark.parametrize("n", range(1, APPENDED))
+def test_a_tick_that_was_paused_while_the_next_one_came_rewrites_or_was_completed(store: LedgerStore, n: int) -> None:
+    """What it adds below the head that readers were shown meanwhile is announced to them."""
+    store.before = at(n, lambda: tick(store, NOON + 120, 8))
+    tick(store)
+    head = store.heads["prices"]
+    assert (head.at, head.version, head.rewrites) == (NOON + 120, 8, 0 if n > store_announcement() else 1)
+    assert store.in_place["price"] == {7, 8}
+    assert (store.open, store.tables) == (set(), {})
+    assert all(store.appended.values())
+
+
+def store_announcement() -> int:
+    """The number of the statement by which a tick is announced."""
+    store = LedgerStore("prices")
+    tick(store)
+    assert len(store.statements) == APPENDED - 1
+    return store.statements.index("append_run") + 1
+
+
+def test_of_two_schedulers_that_take_the_same_snapshot_one_withdraws(store: LedgerStore) -> None:
+    """Else each tick of two schedulers were a rewrite, for which readers wait."""
+    store.before = at(store_announcement() + 1, lambda: tick(store, version=8))
+    tick(store)
+    assert (store.heads["prices"].at, store.heads["prices"].version, store.heads["prices"].rewrites) == (
+        NOON + 60,
+        7,
+        0,
+    )
+    assert store.in_place["price"] == {7}
+    assert (store.open, store.tables) == (set(), {})
+
+
+def test_no_snapshot_is_taken_while_the_one_before_it_cannot_be_completed(store: LedgerStore) -> None:
+    """It is completed as soon as that is possible, and none is lost."""
+    full = [True]
+
+    def fail(statement: Statement) -> None:
+        if full[0] and statement.name.startswith("ALTER TABLE price "):
+            raise StoreUnavailable("disk full")
+
+    store.before = fail
+    with pytest.raises(StoreUnavailable, match="disk full"):
+        tick(store)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="disk full"):
+            complete_appends(store, "prices")
+    assert store.heads["prices"] == BEFORE
+    full[0] = False
+    complete_appends(store, "prices")
+    assert store.heads["prices"] == Head("prices", NOON + 60, NOON + 60, 7, 2)
+    complete_appends(store, "prices")
+    assert store.heads["prices"].runs == 2
+
+
+def test_a_silent_tick_is_completed_by_whoever_notices(store: LedgerStore) -> None:
+    store.before = from_on(store_announcement() + 1, Killed)
+    with pytest.raises(Killed):
+        tick(store)
+    rolled_forward(store)()
+    assert store.heads["prices"] == Head("prices", NOON + 60, NOON + 60, 7, 2)
+    assert (store.tables, store.appended) == ({}, {("prices", 7): True})
 
 
 # The steps of a writer.
@@ -345,7 +438,7 @@ def test_heartbeats_are_sent_until_the_writer_is_done(store: LedgerStore) -> Non
     sent = threading.Event()
     staged = Staging(store, "prices", 7)
     store.before = at(3, sent.set)
-    with announced(store, staged, every=0.001):
+    with announced(store, staged, REWRITE, every=0.001):
         assert sent.wait(30)
     count = len(store.statements)
     assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat"]
@@ -354,7 +447,7 @@ def test_heartbeats_are_sent_until_the_writer_is_done(store: LedgerStore) -> Non
 
 
 def test_heartbeats_end_with_an_error_of_the_writer(store: LedgerStore) -> None:
-    with pytest.raises(ZeroDivisionError), announced(store, Staging(store, "prices", 7), every=0.001):
+    with pytest.raises(ZeroDivisionError), announced(store, Staging(store, "prices", 7), REWRITE, every=0.001):
         raise ZeroDivisionError
     assert not [thread for thread in threading.enumerate() if thread.name == "heartbeat"]
     assert store.open == {"prices"}
@@ -362,9 +455,9 @@ def test_heartbeats_end_with_an_error_of_the_writer(store: LedgerStore) -> None:
 
 def test_heartbeats_do_not_reopen_a_finished_rewrite(store: LedgerStore) -> None:
     sent = threading.Event()
-    with announced(store, Staging(store, "prices", 7), every=0.001):
+    with announced(store, Staging(store, "prices", 7), REWRITE, every=0.001):
         recovered = Staging(store, "prices", 7)
-        with announced(store, recovered, every=60):
+        with announced(store, recovered, REWRITE, every=60):
             pass
         assert not store.open
         store.before = at(2, sent.set)
@@ -382,7 +475,7 @@ def test_heartbeats_that_cannot_be_sent_are_logged_once(store: LedgerStore, capl
             raise StoreUnavailable("away")
 
     store.before = fail
-    with announced(store, Staging(store, "prices", 7), every=0.001):
+    with announced(store, Staging(store, "prices", 7), REWRITE, every=0.001):
         assert tried.wait(30)
     assert [record.getMessage() for record in caplog.records] == ["Heartbeats cannot be sent: away"]
 
@@ -445,10 +538,10 @@ def test_a_failure_is_logged_once_for_each_rewrite_and_cause(
         recovery.look()
     messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert messages == [
-        "An interrupted rewrite of prices cannot be completed: disk full",
-        "An interrupted rewrite of prices cannot be completed: away",
-        "An interrupted rewrite of prices cannot be completed: odd",
-        "A rewrite of prices was interrupted; it is complete now.",
+        "An interrupted run of prices cannot be completed: disk full",
+        "An interrupted run of prices cannot be completed: away",
+        "An interrupted run of prices cannot be completed: odd",
+        "A run of prices was interrupted; it is complete now.",
     ]
     assert [record.exc_info is not None for record in caplog.records] == [False, False, True, False]
     assert (store.heads["prices"], store.open) == (AFTER, set())

@@ -91,7 +91,7 @@ def test_a_snapshot_is_taken_at_once_for_the_current_instant() -> None:
     run_until_stopped(WatchedSource(lambda _: stop.set()), store, stop, Settings(prices_every=86_400))
     today = began.replace(hour=0, minute=0, second=0, microsecond=0)
     # The day may turn while the test runs.
-    assert store.completed in ([today.timestamp()], [(today + timedelta(days=1)).timestamp()])
+    assert store.instants in ([today.timestamp()], [(today + timedelta(days=1)).timestamp()])
 
 
 def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogCaptureFixture) -> None:
@@ -108,7 +108,7 @@ def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogC
     run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND)
     first, second = asked
     assert second > first
-    assert store.completed == [second.timestamp()]
+    assert store.instants == [second.timestamp()]
     (failure,) = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert failure.getMessage() == f"prices: no snapshot of {first:%Y-%m-%dT%H:%M:%SZ}: an unexpected error."
     assert failure.exc_info
@@ -143,7 +143,7 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(
         logger.removeHandler(listener)
     first, second = asked
     assert second - first >= timedelta(seconds=2)
-    assert store.completed == [first.timestamp(), second.timestamp()]
+    assert store.instants == [first.timestamp(), second.timestamp()]
     assert "no snapshots between" in caplog.text
 
 
@@ -181,7 +181,7 @@ def test_a_run_that_could_not_begin_in_time_is_logged(caplog: pytest.LogCaptureF
     scheduler.start(paused=True)
     executor.submit_job(scheduler.get_job("prices"), [NOON])
     scheduler.shutdown()
-    assert store.completed == []
+    assert store.instants == []
     expected = "prices: skipped the run for 2025-03-01T12:00:00Z, because it could not begin in time."
     assert caplog.messages == [expected]
 

@@ -1,0 +1,83 @@
+"""Announcements of runs that are put in place: what others know of them, and the heartbeats of their writers."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import polars as pl
+
+from analytics_service.errors import AnalyticsError
+from analytics_service.store.connection import Store
+from analytics_service.store.staging import Staging
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 1.0
+# The tables in which runs are announced: as a rewrite of history, or as one that appends to it.
+REWRITE, APPEND = "publication", "append_run"
+_SCHEMA = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
+_T = TypeVar("_T")
+
+
+class Retry(Protocol):
+    """Calls a function, again when it fails because ClickHouse is away."""
+
+    def __call__(self, act: Callable[[], _T], /) -> _T:
+        """What the function returns in the end."""
+
+
+def once(act: Callable[[], _T], /) -> _T:
+    """Call a function without retrying."""
+    return act()
+
+
+@dataclass(frozen=True, slots=True)
+class Announcements:
+    """How a run was announced, and whether any of its announcements is open."""
+
+    rewrite: bool
+    append: bool
+    open: bool
+
+
+def announcements(store: Store, staged: Staging) -> Announcements:
+    """What the store knows of a run."""
+    row = store.frame("run_state", family=staged.family, version=staged.version).row(0)
+    return Announcements(*map(bool, row))
+
+
+@contextmanager
+def announced(
+    store: Store, staged: Staging, kind: str, retry: Retry = once, every: float = HEARTBEAT_SECONDS
+) -> Iterator[None]:
+    """Announce a run as of a kind, send heartbeats during the block, and finish it. After an error it stays open."""
+    stop = threading.Event()
+
+    def send_heartbeats() -> None:
+        sent = True
+        while not stop.wait(every):
+            try:
+                _tell(store, staged, kind, finished=0)
+                sent = True
+            except AnalyticsError as error:
+                if sent:
+                    log.warning("Heartbeats cannot be sent: %s", error)
+                sent = False
+
+    retry(lambda: _tell(store, staged, kind, finished=0))
+    heart = threading.Thread(target=send_heartbeats, name="heartbeat", daemon=True)
+    heart.start()
+    try:
+        yield
+        retry(lambda: _tell(store, staged, kind, finished=1))
+    finally:
+        stop.set()
+        heart.join()
+
+
+def _tell(store: Store, staged: Staging, kind: str, finished: int) -> None:
+    row = {"family": staged.family, "version": staged.version, "finished": finished}
+    store.insert(kind, pl.DataFrame([row], schema=_SCHEMA))
