@@ -1,8 +1,8 @@
 """Accounts, stakes and wallets of all addresses: only items that changed since the stored state are written.
 
 Changes are found by comparing with the store, never with memory: a digest for each address identifies the state of it
-that was written last. A digest holds only if its run is complete; earlier versions left others behind. Of addresses without
-such a digest all items are compared.
+that was written last. A digest holds only if its run is complete; earlier versions left others behind. Of addresses
+without such a digest all items are compared.
 """
 
 import polars as pl
