@@ -36,7 +36,7 @@ _NO_SCHEMA = frozenset({47, 60, 81})
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _CLIENT_MARGIN = 5
 # Seconds within which a server must accept the first connection and answer on it.
-_CONNECT_SECONDS = 5
+_CONNECT_SECONDS = 4
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
 

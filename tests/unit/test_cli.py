@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 from analytics_service.cli.main import cli
 from analytics_service.cli.values import parse_duration, parse_instant
 from analytics_service.config import table
-from tests.processes import free_port
 
 
 def run(*arguments: str, **environ: str) -> Result:
@@ -159,7 +158,6 @@ def test_an_unreachable_clickhouse_is_one_line_with_the_cause_and_exit_code_1(tm
         ("migrate",),
         ("jobs", "once", "prices", "--source", "simulated"),
         ("import", "prices", str(tmp_path / "prices.csv")),
-        ("up", "--bind", f"127.0.0.1:{free_port()}", "--source", "simulated"),
     ):
         result = run(*command, ANALYTICS_CLICKHOUSE_URL="http://127.0.0.1:1")
         assert (result.exit_code, result.stderr) == (1, f"Error: {REFUSED}"), command
