@@ -55,8 +55,8 @@ def create_app(
     loader = Loader(Memory(settings.history_memory * _MIB))
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
-    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
-    routes = _operations(health.Monitor(store, every, clock, is_told=settings.source is not None)) + _current(shared)
+    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB, store.turns), Schedule(every, clock))
+    routes = _operations(health.Monitor(heads, every, clock, is_told=settings.source is not None)) + _current(shared)
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
         heads.before_showing(history.family, reader.prepare)

@@ -123,7 +123,9 @@ class Settings:
 
     bind: str = _setting("127.0.0.1:8000", host_and_port, "Address the HTTP service listens on.")
     workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
-    threads: int = _setting(4, whole(1, 256), "Threads of each worker: requests that it answers at the same time.")
+    threads: int = _setting(
+        16, whole(1, 256), "Threads of each worker. Half of them may wait for ClickHouse at the same time."
+    )
     source: str | None = _setting(
         None,
         source,

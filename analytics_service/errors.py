@@ -17,6 +17,10 @@ class StoreFailure(AnalyticsError):
     """ClickHouse refused a statement. Retrying will not help. The message is for logs only."""
 
 
+class AccessRefused(StoreFailure):
+    """ClickHouse refuses the user or the password."""
+
+
 class SchemaError(AnalyticsError):
     """The schema in ClickHouse is not the one that this version needs."""
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError, StoreUnavailable
-from analytics_service.state.heads import Heads, Known
+from analytics_service.state.heads import Heads, Known, Seen
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head
 from analytics_service.store.sql import Parts
@@ -163,7 +163,7 @@ class LedgerStore(Store):
         if query == "rollups":
             select = f"SELECT price FROM {self.database}.price ARRAY JOIN [1]"
             return pl.DataFrame({"view": ["price_rollup_view"], "query": [select]})
-        assert query in ("abandoned_staging", "assets"), query
+        assert query in ("abandoned_staging", "assets", "applied_migrations"), query
         return pl.DataFrame({"name": []})
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
@@ -298,3 +298,8 @@ class FreshHeads(Heads):
         """The heads as they are now."""
         self.look()
         return super().known()
+
+    def seen(self) -> Seen:
+        """The ledger as it is now."""
+        self.look()
+        return super().seen()

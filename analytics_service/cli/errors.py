@@ -10,11 +10,9 @@ from analytics_service.errors import (
     SettingError,
     SnapshotRefused,
     SourceRefused,
-    StoreUnavailable,
 )
 
 _USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused)
-_STATUS_HINT = " `analytics-service status` says where it is looked for."
 
 
 class Commands(click.Group):
@@ -25,6 +23,5 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except AnalyticsError as error:
-            hint = _STATUS_HINT if isinstance(error, StoreUnavailable) else ""
-            click.echo(f"Error: {error}{hint}", err=True)
+            click.echo(f"Error: {error}", err=True)
             ctx.exit(2 if isinstance(error, _USAGE) else 1)

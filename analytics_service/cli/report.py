@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.store.admission import how_to_decide, read_holdings
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, read_ledger
@@ -23,6 +23,9 @@ def report(settings: Settings, now: datetime) -> tuple[list[str], bool]:
     with closing(Store(reached)) as store:
         try:
             return _report(reached, store, now)
+        except (StoreUnavailable, AccessRefused) as error:
+            # They name the URL themselves.
+            return [f"Problem     {error}"], False
         except AnalyticsError as error:
             return [f"ClickHouse  {reached.clickhouse_url}", f"Problem     {error}"], False
 

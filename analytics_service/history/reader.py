@@ -160,6 +160,7 @@ class HistoryReader:
 
     def _advance(self, head: Head) -> State:
         """Read what is new in the state that a head names."""
+        self._store.take_turn()
         with self._lock:
             old = self._states[0] if self._states else None
             if old is not None and old.head == head:

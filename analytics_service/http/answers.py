@@ -2,19 +2,22 @@
 
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import NamedTuple
 
 from cachetools import LRUCache
 
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.coding import IDENTITY, Coding
+from analytics_service.store.turns import Turn, Turns
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
 # No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would push out
 # thousands of other answers.
 _LARGEST_SHARE = 8
+# How often a thread that waits for another's answer looks whether that one waits for the store, seconds.
+_LOOK_SECONDS = 0.2
 
 
 class CacheKey(NamedTuple):
@@ -35,20 +38,28 @@ class _Entry(NamedTuple):
     size: int
 
 
+class _Rendering(NamedTuple):
+    """An answer to come, and the turn of the request that renders it."""
+
+    promise: Future[Answer]
+    turn: Turn | None
+
+
 class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing.
 
     Validators are kept longer than bodies, in an eighth of that size in addition, so that callers that have an answer
-    are told so without rendering it again.
+    are told so without rendering it again. `turns` are those of requests that wait for the store.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, turns: Turns) -> None:
         self._limit = limit
+        self._turns = turns
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
         self._validators: LRUCache[CacheKey, Validators] = LRUCache(
             limit // _LARGEST_SHARE, getsizeof=lambda validators: _OVERHEAD
         )
-        self._rendering: dict[tuple[CacheKey, Hashable], Future[Answer]] = {}
+        self._rendering: dict[tuple[CacheKey, Hashable], _Rendering] = {}
         self._lock = threading.Lock()
 
     def find(self, key: CacheKey) -> Answer | None:
@@ -71,8 +82,15 @@ class Answers:
                 return entry.answer
             rendering = self._rendering.get((key, state))
             if rendering is None:
-                promise = self._rendering[key, state] = Future()
-        return self._render(key, state, render, promise) if rendering is None else rendering.result()
+                mine = self._rendering[key, state] = _Rendering(Future(), self._turns.mine)
+        return self._render(key, state, render, mine.promise) if rendering is None else self._rendered(rendering)
+
+    def _rendered(self, rendering: _Rendering) -> Answer:
+        """The answer that another thread renders. Whoever waits for one that waits for the store needs a turn, too."""
+        while not wait([rendering.promise], _LOOK_SECONDS).done:
+            if rendering.turn is not None and rendering.turn.taken:
+                self._turns.take()
+        return rendering.promise.result()
 
     def _render(self, key: CacheKey, state: Hashable, render: Callable[[], Answer], promise: Future[Answer]) -> Answer:
         try:

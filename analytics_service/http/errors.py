@@ -7,6 +7,7 @@ from http import HTTPStatus
 import falcon
 
 from analytics_service.errors import (
+    AccessRefused,
     EntityNotFound,
     NoSnapshot,
     NotReady,
@@ -70,7 +71,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, _entity_not_found)
-    app.add_error_handler((StoreUnavailable, SchemaError), _store_unavailable)
+    app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), _store_unavailable)
     app.add_error_handler((NoSnapshot, NotReady), _unavailable)
 
 

@@ -4,29 +4,29 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from analytics_service.errors import AnalyticsError, NotReady, StoreUnavailable
+from analytics_service.errors import AccessRefused, AnalyticsError, NotReady, StoreUnavailable
 from analytics_service.http.envelope import success
 from analytics_service.http.resource import Live
 from analytics_service.present.shapes import Scope, Shape
 from analytics_service.present.status import ALIVE, READY, STATUS, Probe, SnapshotStatus, Status
-from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, read_ledger
-from analytics_service.store.migrations import pending
+from analytics_service.state.heads import Heads
+from analytics_service.store.ledger import Head
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
 _FRESH_INTERVALS = 5
 
 
 class Monitor:
-    """Checks the store. `intervals` are those of the scheduled families, in seconds; empty if no jobs run.
+    """The status by what the heads' last look has seen, so that no request waits for the store.
 
-    If the operator has not told whether jobs run, they do where the store has data of a source.
+    `intervals` are those of the scheduled families, in seconds; empty if no jobs run. If the operator has not told
+    whether jobs run, they do where the store has data of a source.
     """
 
     def __init__(
-        self, store: Store, intervals: Mapping[str, int], clock: Callable[[], datetime], *, is_told: bool
+        self, heads: Heads, intervals: Mapping[str, int], clock: Callable[[], datetime], *, is_told: bool
     ) -> None:
-        self._store = store
+        self._heads = heads
         self._intervals = intervals
         self._clock = clock
         self._is_told = is_told
@@ -34,19 +34,18 @@ class Monitor:
     def check(self) -> Status:
         """The status now. An unreachable store is part of it, not an error."""
         try:
-            schema_current = not pending(self._store)
-            ledger = read_ledger(self._store)
-        except StoreUnavailable:
+            seen = self._heads.seen()
+        except (StoreUnavailable, AccessRefused):
             return Status(self._clock(), reachable=False, schema_current=False)
         except AnalyticsError:
             return Status(self._clock(), reachable=True, schema_current=False)
-        now = self._clock()
+        now, ledger = self._clock(), seen.ledger
         has_jobs = self._is_told or any(origin.spec for origin in ledger.origins)
         intervals = self._intervals if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
         snapshots = tuple(_snapshot(ledger.heads.get(one), one, intervals.get(one), now) for one in families)
         origins = tuple(sorted(ledger.origins, key=str))
-        return Status(now, reachable=True, schema_current=schema_current, snapshots=snapshots, origins=origins)
+        return Status(now, reachable=True, schema_current=seen.schema_current, snapshots=snapshots, origins=origins)
 
 
 def _snapshot(head: Head | None, family: str, interval: int | None, now: datetime) -> SnapshotStatus:

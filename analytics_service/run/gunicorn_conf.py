@@ -16,7 +16,6 @@ from analytics_service.config import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import end_with_parent
 from analytics_service.run.warm import warm_for_a_while
-from analytics_service.state.view import MOST_WAITING
 
 try:
     _settings = Settings.from_environment(os.environ)
@@ -35,8 +34,7 @@ bind = _settings.bind
 workers = _settings.workers
 # Ours waits for events as only Linux has them.
 worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"
-# Requests that wait for a rewrite to finish leave as many threads as are set for all others.
-threads = _settings.threads + MOST_WAITING
+threads = _settings.threads
 # All gunicorns of a user would share one socket.
 control_socket_disable = True
 # Polars and HTTP clients that were used before the fork would hang in the workers.

@@ -1,11 +1,13 @@
 """`serve`: the HTTP service alone, under gunicorn."""
 
+import logging
 import os
 import threading
 from contextlib import closing
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
+from analytics_service.errors import AnalyticsError
 from analytics_service.processes.child import replace_process
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
@@ -14,6 +16,8 @@ from analytics_service.processes.watch import running
 from analytics_service.run.address import require_free
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
+
+log = logging.getLogger(__name__)
 
 _GUNICORN = ("-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", "analytics_service.wsgi:app")
 
@@ -26,6 +30,7 @@ def serve(settings: Settings, command: str) -> None:
     require_free(settings.bind)
     existing = attached(settings)
     if existing is not None:
+        _warn_unless_reached(existing)
         replace_process(_GUNICORN, {**os.environ, **existing.to_environment()})
     failed = threading.Event()
     with clickhouse(settings, command, on_failure=failed.set) as reached:
@@ -33,6 +38,15 @@ def serve(settings: Settings, command: str) -> None:
             migrate(store)
         with running([http_service(reached)], failed.set):
             failed.wait()
+
+
+def _warn_unless_reached(settings: Settings) -> None:
+    """Log why ClickHouse cannot be reached, if it cannot. gunicorn's workers go on trying."""
+    try:
+        with closing(Store(settings)) as store:
+            store.server_version()
+    except AnalyticsError as error:
+        log.warning("%s Requests are answered with 503 until it can be used.", error)
 
 
 def http_service(settings: Settings) -> Supervisor:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from analytics_service.errors import AnalyticsError, NoSnapshot, StoreUnavailable, Superseded
+from analytics_service.errors import AnalyticsError, NoSnapshot, SchemaError, StoreUnavailable, Superseded
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
+from analytics_service.store.migrations import pending
 from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,8 @@ _HASTE = 0.1
 _LONGEST_OUTAGE = 300.0
 # How long a request waits for the first look, seconds.
 _FIRST_LOOK = 6.0
+# Seconds between checks of a schema that was current.
+_SCHEMA_EVERY = 15.0
 Prepare = Callable[[Head], object]
 
 
@@ -42,6 +45,14 @@ class Known:
         if family in self.rewritten:
             raise Superseded(f"{family} is being rewritten.")
         raise NoSnapshot(f"No snapshot of {family} has been completed yet; the first one may be on its way.")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the last look has seen: the ledger, and whether the schema is that of this version."""
+
+    ledger: Ledger
+    schema_current: bool
 
 
 class Heads:
@@ -72,6 +83,8 @@ class Heads:
         self._looked_at = float("-inf")
         self._looks = 0
         self._error: AnalyticsError | None = None
+        self._seen: Seen | AnalyticsError | None = None
+        self._schema_checked_at = float("-inf")
 
     def before_showing(self, family: str, prepare: Prepare) -> None:
         """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded."""
@@ -83,6 +96,18 @@ class Heads:
         if self.clock() - self._looked_at > _LONGEST_OUTAGE:
             raise StoreUnavailable("The ledger could not be read for too long.")
         return known
+
+    def seen(self) -> Seen:
+        """What the last look has seen. It asks the store nothing, and waits only before the first look.
+
+        Raises the error of that look, and StoreUnavailable when the store is known not to answer now.
+        """
+        if self._seen is None:
+            self._look_first()
+        self._store.require_answers()
+        if isinstance(self._seen, Seen):
+            return self._seen
+        raise self._seen or StoreUnavailable("The ledger has not been read yet.")
 
     def wait(self) -> None:
         """Return after a further look at the ledger, or after a moment."""
@@ -102,7 +127,7 @@ class Heads:
         ledger = Ledger({})
         known = self._known
         try:
-            ledger = read_ledger(self._store)
+            ledger = self._read(begun)
             known = self._shown(ledger, known or Known())
         except AnalyticsError as caught:
             error = caught
@@ -115,6 +140,25 @@ class Heads:
             self._looks += 1
             self._changed.notify_all()
         self._recover(ledger)
+
+    def _read(self, now: float) -> Ledger:
+        try:
+            ledger = read_ledger(self._store)
+            self._seen = Seen(ledger, self._schema_is_current(now))
+        except AnalyticsError as error:
+            self._seen = error
+            raise
+        return ledger
+
+    def _schema_is_current(self, now: float) -> bool:
+        """Whether it is; it seldom changes, so one that was current is not checked every time."""
+        if isinstance(self._seen, Seen) and self._seen.schema_current and now < self._schema_checked_at + _SCHEMA_EVERY:
+            return True
+        self._schema_checked_at = now
+        try:
+            return not pending(self._store)
+        except SchemaError:
+            return False
 
     def _shown(self, ledger: Ledger, before: Known) -> Known:
         """What readers are shown of a look at the ledger."""
@@ -137,19 +181,26 @@ class Heads:
 
     def _first(self) -> Known:
         """The outcome of the first look; of a further one, if all so far have failed."""
-        if self._every is None:
-            self.look()
-        elif self._looks:
+        if self._looks and self._every is not None:
+            self._store.take_turn()
             self.wait()
         else:
-            with self._changed:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._watch, args=(self._every,), name="heads", daemon=True)
-                    self._thread.start()
-                self._changed.wait_for(lambda: self._looks, timeout=_FIRST_LOOK)
+            self._look_first()
         if self._known is None:
             raise self._error or StoreUnavailable("The ledger has not been read yet.")
         return self._known
+
+    def _look_first(self) -> None:
+        """Begin to look, and wait for the first look."""
+        if self._every is None:
+            self.look()
+            return
+        self._store.watch()
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, args=(self._every,), name="heads", daemon=True)
+                self._thread.start()
+            self._changed.wait_for(lambda: self._looks, timeout=_FIRST_LOOK)
 
     def _watch(self, every: float) -> None:
         while True:

@@ -1,14 +1,12 @@
 """The newest snapshots as responders see them: each part is read when it is first asked for."""
 
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.history.catalogue import PRICES
@@ -38,17 +36,28 @@ State = tuple[Head, ...]
 _T = TypeVar("_T")
 # How long a request waits for a rewrite to finish, seconds.
 _PATIENCE = 6.0
-# How long a request waits for its turn to wait, seconds.
-_QUEUE_SECONDS = 0.5
-# Requests of a worker that may wait at the same time. It has as many threads more than it has for other requests.
-MOST_WAITING = 12
+
+
+class Part(Generic[_T]):
+    """A part of a view, read when it is first asked for. Two threads may both read it; either answer is right.
+
+    Before Python 3.12, functools.cached_property has threads wait for each other: all of a worker might wait for one
+    that waits for the store.
+    """
+
+    def __init__(self, read: Callable[[Any], _T]) -> None:
+        self._read = read
+        self._name = read.__name__
+        self.__doc__ = read.__doc__
+
+    def __get__(self, view: object, owner: type) -> _T:
+        value = view.__dict__[self._name] = self._read(view)
+        return value
 
 
 class View:
     """The state that the heads of all families name. A part whose family has no snapshot yet is a NoSnapshot; one whose
     family was rewritten since is Superseded, if it was not read before.
-
-    Two threads may both read a part; either answer is right.
     """
 
     def __init__(self, store: Store, known: Known, positions: KeptPositions, interest: InterestPaid) -> None:
@@ -71,68 +80,68 @@ class View:
         require_unchanged(self._store, head)
         return answer
 
-    @cached_property
+    @Part
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids."""
         return self._read("prices", lambda head: read_assets(self._store, head.version))
 
-    @cached_property
+    @Part
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
         """The oracle's last price of each asset that has one, and since when it holds."""
         ids = list(self.assets)
         return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
-    @cached_property
+    @Part
     def quoted(self) -> dict[str, Decimal]:
         """The oracle's prices alone."""
         return {asset_id: price for asset_id, (price, _) in self.quotes.items()}
 
-    @cached_property
+    @Part
     def prices(self) -> dict[str, Decimal]:
         """The oracle's prices, and those of receipt tokens that it does not quote."""
         return with_receipt_prices(self.quoted, self.assets, self.markets.values())
 
-    @cached_property
+    @Part
     def markets(self) -> dict[str, Market]:
         """Every asset's markets, by asset id, in the order of ids."""
         return self._read("markets", lambda head: read_markets(self._store, head.at))
 
-    @cached_property
+    @Part
     def config(self) -> GlobalConfig:
         """The rules of all borrowing."""
         return self._read("markets", lambda head: read_config(self._store, head.at))
 
-    @cached_property
+    @Part
     def interest_paid(self) -> dict[str, int]:
         """Interest paid to lenders so far, in denom units, by asset id."""
         return self._read("markets", self._interest.read)
 
-    @cached_property
+    @Part
     def supply(self) -> Supply:
         """USD sums over all markets."""
         return market_supply(self.markets.values(), self.assets, self.prices)
 
-    @cached_property
+    @Part
     def ptoken(self) -> Ptoken:
         """The protocol token."""
         return self._read("ptoken", lambda head: read_ptoken(self._store, head.at))
 
-    @cached_property
+    @Part
     def arrangements(self) -> list[Arrangement]:
         """All unlock arrangements."""
         return self._read("ptoken", lambda head: read_arrangements(self._store, head.at))
 
-    @cached_property
+    @Part
     def unlocking(self) -> dict[str, list[Arrangement]]:
         """The same by (lower-case) address of those who have any."""
         return {address: list(own) for address, own in groupby(self.arrangements, attrgetter("address"))}
 
-    @cached_property
+    @Part
     def loans(self) -> Loans:
         """Sums of all loans so far."""
         return self._read("loans", lambda head: read_loans(self._store, head.at))
 
-    @cached_property
+    @Part
     def activity(self) -> Activity:
         """Who uses the markets."""
         return self._read("positions", lambda head: read_activity(self._store, head.at))
@@ -155,18 +164,14 @@ class View:
 
 
 class Views:
-    """The view of now: the same one as long as no family has a new head.
+    """The view of now: the same one as long as no family has a new head."""
 
-    At most `most_waiting` requests wait for a rewrite to finish; so threads are left for what is in memory.
-    """
-
-    def __init__(self, store: Store, heads: Heads, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, store: Store, heads: Heads) -> None:
         self._store = store
         self._heads = heads
         self._positions = KeptPositions(store)
         self._interest = InterestPaid(store)
         self._view = View(store, Known(), self._positions, self._interest)
-        self._waiting = threading.BoundedSemaphore(most_waiting)
 
     def newest(self) -> View:
         """The view of the newest heads."""
@@ -183,16 +188,14 @@ class Views:
     def of_newest(self, act: Callable[[View], _T]) -> _T:
         """What `act` returns for the newest view; again for a newer one when what it reads was rewritten meanwhile.
 
-        StoreUnavailable when a rewrite does not finish in some seconds, or when too many wait already.
+        StoreUnavailable when a rewrite does not finish in some seconds, or when too many requests wait for the store
+        already (rule 8.9).
         """
-        with suppress(Superseded):
-            return act(self.newest())
-        if not self._waiting.acquire(timeout=_QUEUE_SECONDS):
-            raise StoreUnavailable("History is being rewritten, and enough requests wait for it.")
-        try:
+        with self._store.turns.request():
+            with suppress(Superseded):
+                return act(self.newest())
+            self._store.take_turn()
             return self._patiently(act)
-        finally:
-            self._waiting.release()
 
     def _patiently(self, act: Callable[[View], _T]) -> _T:
         deadline = self._heads.clock() + _PATIENCE

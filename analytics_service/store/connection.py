@@ -4,6 +4,7 @@ import io
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from urllib.parse import urlsplit
 
 import clickhouse_connect
@@ -15,11 +16,13 @@ from clickhouse_connect.driver.exceptions import (
     DatabaseError,
     OperationalError,
 )
-from clickhouse_connect.driver.httputil import get_pool_manager
 
 from analytics_service.config import Settings
-from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.errors import AccessRefused, SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.store.pools import Connections, pool_manager
+from analytics_service.store.reach import Pulse, cause_of, ping, unreachable
 from analytics_service.store.sql import Parts, named_query
+from analytics_service.store.turns import Turns
 
 # Errors of the server that may pass: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
@@ -34,25 +37,52 @@ _DISK_FULL, _NO_SPACE = 243, "No space left on device"
 # from a server that dies as it answers.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _CLIENT_MARGIN = 5
-# Connections for jobs and for background loaders, in addition to one for each request thread.
+# Seconds within which a server must accept the first connection and answer on it.
+_CONNECT_SECONDS = 4
+# Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
 
 
 class Store:
-    """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used."""
+    """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used.
+
+    `turns` bounds the requests that wait for it at the same time.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.database = settings.clickhouse_database
+        self.turns = Turns(settings.threads)
         self._settings = settings
         self._client: Client | None = None
         self._lock = threading.Lock()
+        self._pulse = Pulse(self._ping, on_silence=lambda: self._connections.cut())
+        self._connections = Connections(self._pulse.require)
+
+    def watch(self) -> None:
+        """Find out within two seconds, from now on, when ClickHouse does not answer (rule 8.9).
+
+        Until it answers again, every statement fails at once, those under way too. This is for processes that answer
+        requests; others rather wait.
+        """
+        if self._settings.clickhouse_url is not None:
+            self._pulse.start()
+
+    def require_answers(self) -> None:
+        """StoreUnavailable when ClickHouse is known not to answer."""
+        self._pulse.require()
+
+    def take_turn(self) -> None:
+        """Called before a request waits for the store in any way (rule 8.9). StoreUnavailable when it must not."""
+        self._pulse.require()
+        self.turns.take()
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         """The rows of a named query. DateTime columns arrive as UInt32 unix seconds.
 
         `parts` fills the placeholders of the query; see `named_query`.
         """
-        with _translated(f"query {query}"):
+        self.take_turn()
+        with self._translated(f"query {query}"):
             body = self._connected().raw_query(
                 named_query(query, parts),
                 parameters=parameters,
@@ -76,7 +106,7 @@ class Store:
             return
         body = io.BytesIO()
         rows.write_ipc_stream(body, compression="uncompressed")
-        with _translated(f"insert into {table}"):
+        with self._translated(f"insert into {table}"):
             self._connected().raw_insert(
                 table,
                 column_names=rows.columns,
@@ -93,21 +123,22 @@ class Store:
 
     def execute(self, statement: str) -> None:
         """Run a statement without an answer, such as DDL, in the service's database."""
-        with _translated("statement"):
+        with self._translated("statement"):
             self._connected().command(statement)
 
     def execute_outside_database(self, statement: str) -> None:
         """Run a statement outside of the service's database, which may not exist yet."""
-        with _translated("statement"):
+        with self._translated("statement"):
             self._connected().command(statement, use_database=False)
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
-        with _translated("version"):
+        with self._translated("version"):
             return str(self._connected().command("SELECT version()", use_database=False))
 
     def close(self) -> None:
         """Close all connections."""
+        self._pulse.stop()
         with self._lock:
             if self._client is not None:
                 # The pool is ours, so the client leaves its connections open; a server waits for them when it stops.
@@ -116,19 +147,60 @@ class Store:
                 self._client = None
 
     def _connected(self) -> Client:
+        self._pulse.require()
         with self._lock:
             if self._client is None:
-                self._client = _connect(self._settings)
+                self._client = _connect(self._settings, self._connections)
             return self._client
 
+    def _ping(self, seconds: float) -> None:
+        """Ask the server whether it is there, on a connection of its own. StoreUnavailable when it is not."""
+        ping(self._pinging, str(self._settings.clickhouse_url), seconds)
 
-def _connect(settings: Settings) -> Client:
+    @cached_property
+    def _pinging(self) -> urllib3.PoolManager:
+        return pool_manager(self._settings, most=1)
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        """Driver exceptions become ours here and nowhere else."""
+        url = self._settings.clickhouse_url
+        try:
+            yield
+        except DatabaseError as error:
+            if error.code in _NO_SCHEMA:
+                raise SchemaError(
+                    f"ClickHouse lacks a table or column this version needs ({what}); run `analytics-service migrate`."
+                ) from error
+            if error.code in _REFUSED_USER:
+                raise AccessRefused(
+                    f"ClickHouse at {url} refuses the user or the password; "
+                    "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
+                ) from error
+            if error.code == _DISK_FULL or _NO_SPACE in str(error):
+                raise StoreUnavailable(f"The disk of ClickHouse is full ({what}). Free space on it.") from error
+            if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
+                raise unreachable(url, cause_of(error.__cause__)) from error
+            if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
+                raise StoreUnavailable(f"ClickHouse at {url} cannot answer now ({what}).") from error
+            if error.code is None:
+                raise StoreUnavailable(f"What answers at {url} is no ClickHouse ({what}).") from error
+            raise StoreFailure(f"ClickHouse refused: {what}.") from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise unreachable(url, cause_of(error)) from error
+        except ClickHouseError as error:
+            raise StoreFailure(f"ClickHouse could not be used: {what}.") from error
+
+
+def _connect(settings: Settings, connections: Connections) -> Client:
     if settings.clickhouse_url is None:
         raise StoreUnavailable(
             "No ClickHouse is running here. Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
         )
     url = urlsplit(settings.clickhouse_url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
+    pools = pool_manager(settings, most=settings.threads + _BESIDE_REQUESTS, connections=connections)
+    ping(pools, settings.clickhouse_url, _CONNECT_SECONDS)
     client = clickhouse_connect.get_client(
         host=url.hostname,
         port=url.port or 8123,
@@ -137,7 +209,7 @@ def _connect(settings: Settings) -> Client:
         password=settings.clickhouse_password,
         # Every statement names its database by parameter; connecting must work before the database exists.
         database="default",
-        connect_timeout=5,
+        connect_timeout=_CONNECT_SECONDS,
         send_receive_timeout=settings.query_timeout + _CLIENT_MARGIN,
         compress=not local,
         autogenerate_session_id=False,
@@ -145,38 +217,7 @@ def _connect(settings: Settings) -> Client:
         tz_mode="aware",
         # The parameters of a query may be longer than a URL may be.
         form_encode_query_params=True,
-        pool_mgr=get_pool_manager(
-            ca_cert=settings.clickhouse_ca_cert,
-            verify=settings.clickhouse_verify,
-            maxsize=settings.threads + _BESIDE_REQUESTS,
-            retries=False,
-        ),
+        pool_mgr=pools,
     )
     client.database = settings.clickhouse_database
     return client
-
-
-@contextmanager
-def _translated(what: str) -> Iterator[None]:
-    """Driver exceptions become ours here and nowhere else."""
-    try:
-        yield
-    except DatabaseError as error:
-        if error.code in _NO_SCHEMA:
-            raise SchemaError(
-                f"ClickHouse lacks a table or column this version needs ({what}); run `analytics-service migrate`."
-            ) from error
-        if error.code in _REFUSED_USER:
-            raise StoreFailure(
-                "ClickHouse refused the user or password; "
-                "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
-            ) from error
-        if error.code == _DISK_FULL or _NO_SPACE in str(error):
-            raise StoreUnavailable(f"The disk of ClickHouse is full ({what}). Free space on it.") from error
-        if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
-            raise StoreUnavailable(f"ClickHouse cannot answer now ({what}).") from error
-        raise StoreFailure(f"ClickHouse refused: {what}.") from error
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise StoreUnavailable(f"ClickHouse cannot be reached ({what}).") from error
-    except ClickHouseError as error:
-        raise StoreFailure(f"ClickHouse could not be used: {what}.") from error

@@ -40,6 +40,7 @@ class InterestPaid:
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids."""
+        self._store.take_turn()
         with self._lock:
             kept = self._kept
             if kept is None or kept.head != head:

@@ -10,6 +10,7 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
+from analytics_service.store.turns import Turns
 
 # Room for nine bodies of 10,000 bytes with their overhead, but not for ten.
 LIMIT = 100_000
@@ -41,7 +42,7 @@ def kept(answers: Answers, paths: str) -> str:
 
 
 def test_an_answer_is_rendered_once_per_state() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
     first = answers.get(key("a"), 1, renderer.of(1))
     assert answers.get(key("a"), 1, renderer.of(1)) is first
     assert answers.find(key("a")) is first
@@ -51,7 +52,7 @@ def test_an_answer_is_rendered_once_per_state() -> None:
 
 
 def test_path_query_and_coding_identify_an_answer() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
     keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding("gzip"))]
     for one in keys:
         answers.get(one, 1, renderer.of(1))
@@ -60,7 +61,7 @@ def test_path_query_and_coding_identify_an_answer() -> None:
 
 
 def test_the_least_recently_used_answer_is_evicted_first() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
     for path in "abcdefghi":
         answers.get(key(path), 1, renderer.of(1))
     assert kept(answers, "abcdefghij") == "abcdefghi"
@@ -71,7 +72,7 @@ def test_the_least_recently_used_answer_is_evicted_first() -> None:
 
 
 def test_an_answer_for_another_state_replaces_the_one_before() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
     for state in range(50):
         answers.get(key("a"), state, renderer.of(state))
         answers.get(key("b"), 0, renderer.of(0))
@@ -80,7 +81,7 @@ def test_an_answer_for_another_state_replaces_the_one_before() -> None:
 
 
 def test_the_limit_includes_keys() -> None:
-    answers, renderer = Answers(LIMIT), Renderer(size=10)
+    answers, renderer = Answers(LIMIT, Turns(2)), Renderer(size=10)
     for number in range(1000):
         answers.get(key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,011 bytes each.
@@ -88,7 +89,7 @@ def test_the_limit_includes_keys() -> None:
 
 
 def test_a_large_answer_does_not_evict_all_others() -> None:
-    answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
+    answers, small, large = Answers(LIMIT, Turns(2)), Renderer(), Renderer(size=LIMIT // 4)
     answers.get(key("a"), 1, small.of(1))
     for _ in range(2):
         assert len(answers.get(key("b"), 1, large.of(1)).body) == LIMIT // 4
@@ -96,21 +97,21 @@ def test_a_large_answer_does_not_evict_all_others() -> None:
 
 
 def test_an_answer_that_grew_too_large_is_no_longer_kept() -> None:
-    answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
+    answers, small, large = Answers(LIMIT, Turns(2)), Renderer(), Renderer(size=LIMIT // 4)
     answers.get(key("a"), 1, small.of(1))
     answers.get(key("a"), 2, large.of(2))
     assert answers.find(key("a")) is None
 
 
 def test_a_limit_of_0_keeps_nothing() -> None:
-    answers, renderer = Answers(0), Renderer(size=0)
+    answers, renderer = Answers(0, Turns(2)), Renderer(size=0)
     for _ in range(3):
         answers.get(key("a"), 1, renderer.of(1))
     assert (renderer.count, answers.find(key("a"))) == (3, None)
 
 
 def test_an_error_is_raised_and_not_kept() -> None:
-    answers, renderer = Answers(LIMIT), Renderer()
+    answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
 
     def fail() -> Answer:
         raise EntityNotFound("nothing of that name")
@@ -173,20 +174,20 @@ def get_in_four_threads(answers: Answers, paused: PausedRenderer) -> list[Future
 @pytest.mark.parametrize("limit", [LIMIT, 0])
 def test_threads_that_want_the_same_answer_wait_for_the_one_that_renders_it(limit: int) -> None:
     paused = PausedRenderer()
-    results = get_in_four_threads(Answers(limit), paused)
+    results = get_in_four_threads(Answers(limit, Turns(2)), paused)
     assert paused.count == 1
     assert len({id(one.result()) for one in results}) == 1
 
 
 def test_waiting_threads_get_the_error_of_the_one_that_renders() -> None:
     paused = PausedRenderer(EntityNotFound("nothing of that name"))
-    results = get_in_four_threads(Answers(LIMIT), paused)
+    results = get_in_four_threads(Answers(LIMIT, Turns(2)), paused)
     assert paused.count == 1
     assert all(isinstance(one.exception(), EntityNotFound) for one in results)
 
 
 def test_other_keys_and_other_states_do_not_wait() -> None:
-    answers, paused, renderer = Answers(LIMIT), PausedRenderer(), Renderer()
+    answers, paused, renderer = Answers(LIMIT, Turns(2)), PausedRenderer(), Renderer()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(answers.get, key("a"), 1, paused)
         assert paused.started.wait(TIMEOUT)

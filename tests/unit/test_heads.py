@@ -9,6 +9,7 @@ from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, 
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
 from analytics_service.store.ledger import Head, require_unchanged
+from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
 from tests.processes import until
 
@@ -310,7 +311,8 @@ def test_only_so_many_requests_wait(store: LedgerStore) -> None:
         go_on.wait(30)
 
     heads = Heads(store, every=None, pause=hang)
-    views = Views(store, heads, most_waiting=1)
+    store.turns = Turns(threads=2)
+    views = Views(store, heads)
     heads.known()
     store.rewrite("prices")
     answers: list[int] = []

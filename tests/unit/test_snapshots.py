@@ -24,6 +24,7 @@ from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
+from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
 
 if sys.version_info >= (3, 14):
@@ -89,7 +90,7 @@ class Service:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.path = kind(Shared(Views(self.ledger, self.heads), Answers(bound), schedule))
+        self.path = kind(Shared(Views(self.ledger, self.heads), Answers(bound, Turns(2)), schedule))
         app = falcon.App()
         errors.install(app)
         app.add_route("/api/{address}", self.path)

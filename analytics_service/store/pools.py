@@ -1,0 +1,71 @@
+"""Connections to ClickHouse: made here only, and cut all at once when it hangs."""
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from weakref import WeakSet
+
+from clickhouse_connect.driver.httputil import get_pool_manager
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from analytics_service.config import Settings
+
+
+class Connections:
+    """All connections of a process to ClickHouse, apart from those that only ask whether it answers.
+
+    `before` is called before each is opened; what it raises keeps the connection from being opened.
+    """
+
+    def __init__(self, before: Callable[[], None]) -> None:
+        self._before = before
+        self._lock = threading.Lock()
+        self._open: WeakSet[HTTPConnection] = WeakSet()
+
+    def add(self, connection: HTTPConnection) -> None:
+        """Called when a connection is about to be opened."""
+        self._before()
+        with self._lock:
+            self._open.add(connection)
+
+    def cut(self) -> None:
+        """Have every thread that waits for an answer fail now. Later statements open connections of their own."""
+        with self._lock:
+            connections = list(self._open)
+        for connection in connections:
+            if isinstance(connection.sock, socket.socket):
+                with suppress(OSError):
+                    # A TLS socket's own method would wait for the other side.
+                    socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
+
+
+def pool_manager(settings: Settings, most: int, connections: Connections | None = None) -> PoolManager:
+    """Pools that keep at most so many connections open for the next statements. New ones are told to `connections`."""
+    manager: PoolManager = get_pool_manager(
+        ca_cert=settings.clickhouse_ca_cert, verify=settings.clickhouse_verify, maxsize=most, retries=False
+    )
+    if connections is not None:
+        manager.pool_classes_by_scheme = _pool_classes(connections)
+    return manager
+
+
+def _pool_classes(connections: Connections) -> dict[str, type[HTTPConnectionPool]]:
+    class Plain(HTTPConnection):
+        def connect(self) -> None:
+            connections.add(self)
+            super().connect()
+
+    class Encrypted(HTTPSConnection):
+        def connect(self) -> None:
+            connections.add(self)
+            super().connect()
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class EncryptedPool(HTTPSConnectionPool):
+        ConnectionCls = Encrypted
+
+    return {"http": PlainPool, "https": EncryptedPool}

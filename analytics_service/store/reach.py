@@ -1,0 +1,140 @@
+"""Whether a ClickHouse answers at all; if not, why, in plain words."""
+
+import logging
+import os
+import ssl
+import threading
+from collections.abc import Callable
+from http.client import BadStatusLine, RemoteDisconnected
+
+import urllib3
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+    SSLError,
+    TimeoutError,
+)
+
+from analytics_service.errors import StoreUnavailable
+
+log = logging.getLogger(__name__)
+
+# Together they are less than two seconds, in which a server that hangs is noticed (rule 8.9).
+_BEAT_SECONDS = 0.4
+_ANSWER_SECONDS = 1.5
+# What ClickHouse says to HTTP on its native port.
+_NATIVE_PORT = b"clickhouse-client"
+
+
+def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
+    """StoreUnavailable, with the cause, when nothing at the URL answers HTTP within so many seconds.
+
+    User and password are not sent. Whatever answers counts, except ClickHouse's native port.
+    """
+    timeout = urllib3.Timeout(total=seconds)
+    try:
+        try:
+            answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
+        except ProtocolError:
+            # Servers close connections now and then, so the next one counts.
+            answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
+    except (HTTPError, OSError) as error:
+        raise unreachable(url, cause_of(error)) from error
+    if _NATIVE_PORT in answer.data:
+        raise unreachable(url, "this is the port of the native protocol, and the service needs that of HTTP")
+
+
+def unreachable(url: str | None, cause: str) -> StoreUnavailable:
+    """The error of a server that cannot be reached."""
+    return StoreUnavailable(f"ClickHouse at {url} cannot be reached: {cause}.")
+
+
+def cause_of(error: BaseException | None) -> str:
+    """Why a connection failed, or an answer did not come."""
+    reason = error.args[-1] if error is not None and error.args else None
+    if isinstance(error, NameResolutionError):
+        return "the name of the host is not known"
+    if isinstance(error, NewConnectionError):
+        return _of_system(error.__cause__)
+    if isinstance(error, ConnectTimeoutError):
+        return "nothing accepts the connection"
+    if isinstance(error, (ReadTimeoutError, TimeoutError)):
+        return "it does not answer"
+    if isinstance(error, SSLError):
+        return _of_tls(reason)
+    if isinstance(error, ProtocolError):
+        # Closed is a kind of bad status line, too.
+        is_http = isinstance(reason, RemoteDisconnected) or not isinstance(reason, BadStatusLine)
+        return "it closed the connection" if is_http else "it does not answer in HTTP; perhaps it expects https"
+    return _of_system(error)
+
+
+def _of_tls(reason: object) -> str:
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {reason.verify_message.rstrip('.')}"
+    if isinstance(reason, FileNotFoundError):
+        return "the file that ANALYTICS_CLICKHOUSE_CA_CERT names does not exist"
+    if isinstance(reason, ssl.SSLError):
+        return "it does not answer in TLS; perhaps it expects http"
+    return "TLS failed"
+
+
+def _of_system(error: BaseException | None) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    return os.strerror(number).lower() if number else "the connection failed"
+
+
+class Pulse:
+    """Asks a server without a pause whether it answers, in a thread of its own, and remembers when it does not.
+
+    `ask` raises StoreUnavailable when it does not. `on_silence` is called each time.
+    """
+
+    def __init__(self, ask: Callable[[float], None], on_silence: Callable[[], None]) -> None:
+        self._ask = ask
+        self._on_silence = on_silence
+        self._silence: StoreUnavailable | None = None
+        self._lock = threading.Lock()
+        self._stop: threading.Event | None = None
+
+    def start(self) -> None:
+        """Begin, unless it has begun."""
+        with self._lock:
+            if self._stop is None:
+                self._stop = threading.Event()
+                threading.Thread(target=self._run, args=(self._stop,), name="pulse", daemon=True).start()
+
+    def stop(self) -> None:
+        """End, and forget."""
+        with self._lock:
+            if self._stop is not None:
+                self._stop.set()
+            self._stop = self._silence = None
+
+    def require(self) -> None:
+        """StoreUnavailable when the server did not answer when it was asked last."""
+        if self._silence is not None:
+            raise StoreUnavailable(str(self._silence))
+
+    def beat(self) -> None:
+        """Ask once."""
+        try:
+            self._ask(_ANSWER_SECONDS)
+        except StoreUnavailable as error:
+            self._silence = error
+            self._on_silence()
+        else:
+            self._silence = None
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                self.beat()
+            except Exception:
+                log.exception("It is not known whether ClickHouse answers")
+            stop.wait(_BEAT_SECONDS)
+        self._silence = None

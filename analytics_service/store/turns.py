@@ -1,0 +1,66 @@
+"""Which requests may wait for the store: when it is slow or hangs, threads are left for what is in memory."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from analytics_service.errors import StoreUnavailable
+
+# How long a request waits for its turn to wait for the store, seconds.
+_QUEUE_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Turn:
+    """Whether a request is one of those that may wait for the store."""
+
+    taken: bool = False
+
+
+class Turns:
+    """Half of `threads` may wait for the store at the same time, and a quarter for their turn to do so (rule 8.9).
+
+    A request takes its turn when it first needs the store, and keeps it to its end. Threads that answer no request,
+    such as those of jobs or those that load memory, need no turn.
+    """
+
+    def __init__(self, threads: int, queue_seconds: float = _QUEUE_SECONDS) -> None:
+        self._turns = threading.BoundedSemaphore(max(threads // 2, 1))
+        self._queue = threading.BoundedSemaphore(threads // 4)
+        self._queue_seconds = queue_seconds
+        self._here = threading.local()
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Answer a request in the block."""
+        mine = self._here.turn = Turn()
+        try:
+            yield
+        finally:
+            self._here.turn = None
+            if mine.taken:
+                self._turns.release()
+
+    @property
+    def mine(self) -> Turn | None:
+        """The turn of the request that this thread answers, taken or not; None if it answers none."""
+        return getattr(self._here, "turn", None)
+
+    def take(self) -> None:
+        """Called before a thread waits for the store, or for another thread that does. StoreUnavailable when enough
+        requests wait."""
+        mine = self.mine
+        if mine is None or mine.taken:
+            return
+        if not (self._turns.acquire(blocking=False) or self._acquire_later()):
+            raise StoreUnavailable("Enough requests wait for ClickHouse already.")
+        mine.taken = True
+
+    def _acquire_later(self) -> bool:
+        if not self._queue.acquire(blocking=False):
+            return False
+        try:
+            return self._turns.acquire(timeout=self._queue_seconds)
+        finally:
+            self._queue.release()

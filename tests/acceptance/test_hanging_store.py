@@ -1,0 +1,115 @@
+"""A ClickHouse that hangs with open connections, such as a paused container, and one that is not there at all."""
+
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.acceptance.conftest import Service, stop
+from tests.processes import PATIENCE, children, command_line, slack, until
+
+DAY = 86_400
+FIRST = 1_700_000_000
+# More than the one worker has threads.
+CALLERS = 24
+PRICES = "/api/v1/assets/prices"
+
+
+class Answer(NamedTuple):
+    """An answer's status and Retry-After, and after how many seconds it came."""
+
+    status: int
+    retry_after: str | None
+    seconds: float
+
+
+def ask(service: Service, path: str) -> Answer:
+    """Get a path on a new connection."""
+    begun = time.monotonic()
+    host, _, port = service.bind.rpartition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        response.read()
+        return Answer(response.status, response.getheader("Retry-After"), time.monotonic() - begun)
+    finally:
+        connection.close()
+
+
+def page(number: int, zone: str) -> str:
+    """One of many pages of history. Of zones that are a part of an hour off nothing is in memory at first."""
+    return f"/api/v1/assets/price-history?start={FIRST - number}&end={FIRST + 9 * DAY}&period=d&tz={zone}"
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process does nothing for the duration of the block."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def served(service: Service, folder: Path) -> int:
+    """Serve ten daily prices with one worker and a ClickHouse of its own; the process of that."""
+    prices, assets = folder / "prices.csv", folder / "assets.csv"
+    rows = [f"AAA,{FIRST + n * DAY},{n + 1}\n" for n in range(10)]
+    prices.write_text("symbol,timestamp,USD_price\n" + "".join(rows))
+    assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
+    service.source = "none"
+    process = service.command("serve", "--bind", service.bind, "--workers", "1")
+    until(lambda: service.get("/healthz")[0] == 200)
+    code, output = service.done("import", "prices", str(prices), "--assets", str(assets))
+    assert code == 0, output
+    until(lambda: ask(service, PRICES).status == 200 and ask(service, page(0, "UTC")).status == 200)
+    return next(pid for pid in children(process.pid) if "analytics_service.embedded.child" in command_line(pid))
+
+
+def test_a_store_that_hangs_takes_only_the_answers_that_need_it(own: Service, tmp_path: Path) -> None:
+    """A stopped server accepts connections and never answers. All callers at once need it, and go on to."""
+    server = served(own, tmp_path)
+    until(lambda: ask(own, "/readyz").status == 200)
+    with ThreadPoolExecutor(CALLERS) as callers, stopped(server):
+        waiting = [callers.submit(ask, own, page(n, "Asia/Kathmandu")) for n in range(CALLERS)]
+        # It is known that the store hangs within two seconds.
+        time.sleep(2.5 * slack())
+        for path, status in [("/healthz", 200), ("/readyz", 503), ("/metrics", 200), (PRICES, 200)]:
+            answer = ask(own, path)
+            assert (answer.status, answer.seconds < slack()) == (status, True), (path, answer)
+        in_memory = ask(own, page(1, "UTC"))
+        assert (in_memory.status, in_memory.seconds < slack()) == (200, True), in_memory
+        refused = ask(own, page(CALLERS, "Asia/Kathmandu"))
+        assert (refused.status, refused.seconds < slack()) == (503, True), refused
+        assert refused.retry_after
+        answers = [one.result() for one in waiting]
+        assert {(one.status, bool(one.retry_after)) for one in answers} == {(503, True)}
+        assert max(one.seconds for one in answers) < 5 * slack(), answers
+    until(lambda: ask(own, "/readyz").status == 200, 15 * slack())
+    assert ask(own, page(CALLERS, "Asia/Kathmandu")).status == 200
+    assert stop(own.started[0]) == 0
+
+
+def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service, tmp_path: Path) -> None:
+    printed, url = tmp_path / "serve.log", "http://127.0.0.1:1"
+    environ = {**os.environ, "ANALYTICS_CLICKHOUSE_URL": url, "ANALYTICS_CLICKHOUSE_PASSWORD": "sesame"}
+    words = [sys.executable, "-m", "analytics_service.cli", "serve", "--bind", own.bind, "--workers", "1"]
+    with printed.open("w") as file:
+        process = subprocess.Popen(words, env=environ, stdout=file, stderr=subprocess.STDOUT, text=True)
+    own.started.append(process)
+    until(lambda: own.get("/healthz")[0] == 200)
+    assert own.get("/readyz")[0] == 503
+    assert own.get(PRICES)[0] == 503
+    assert stop(process) == 0
+    said = printed.read_text("utf-8")
+    assert said.count(f"ClickHouse at {url} cannot be reached: connection refused. Requests are answered with 503") == 1
+    assert "Traceback" not in said
+    assert "sesame" not in said

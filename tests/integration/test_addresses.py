@@ -1,0 +1,139 @@
+"""Addresses that are wrong in one way or another: what is said about each, once and at once."""
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.errors import AccessRefused, StoreUnavailable
+from analytics_service.store.connection import Store
+from tests.processes import slack, until
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The URL of a port that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def fault(settings: Settings) -> str:
+    """What is said when a store is used for the first time."""
+    with closing(Store(settings)) as store, pytest.raises((StoreUnavailable, AccessRefused)) as caught:
+        store.server_version()
+    return str(caught.value)
+
+
+def unreachable(url: str, cause: str) -> str:
+    return f"ClickHouse at {url} cannot be reached: {cause}."
+
+
+def test_a_refused_connection_is_told(server: Settings) -> None:
+    url = "http://127.0.0.1:1"
+    assert fault(replace(server, clickhouse_url=url)) == unreachable(url, "connection refused")
+
+
+def test_an_unknown_host_is_told(server: Settings) -> None:
+    url = "http://clickhouse.invalid:8123"
+    assert fault(replace(server, clickhouse_url=url)) == unreachable(url, "the name of the host is not known")
+
+
+def test_the_native_port_is_told(server: Settings) -> None:
+    config = (server.data_dir / "clickhouse" / "config.xml").read_text("utf-8")
+    (port,) = re.findall("<tcp_port>([0-9]+)<", config)
+    url = f"http://127.0.0.1:{port}"
+    cause = "this is the port of the native protocol, and the service needs that of HTTP"
+    assert fault(replace(server, clickhouse_url=url)) == unreachable(url, cause)
+
+
+def test_https_to_a_port_of_http_is_told(server: Settings) -> None:
+    url = str(server.clickhouse_url).replace("http:", "https:")
+    cause = "it does not answer in TLS; perhaps it expects http"
+    assert fault(replace(server, clickhouse_url=url)) == unreachable(url, cause)
+
+
+def test_a_wrong_password_is_told_and_not_shown(server: Settings) -> None:
+    told = fault(replace(server, clickhouse_password=server.clickhouse_password[::-1]))
+    assert told == (
+        f"ClickHouse at {server.clickhouse_url} refuses the user or the password; "
+        "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
+    )
+
+
+def test_a_port_that_never_answers_is_told_within_seconds(server: Settings, silent: str) -> None:
+    begun = time.monotonic()
+    assert fault(replace(server, clickhouse_url=silent)) == unreachable(silent, "it does not answer")
+    assert time.monotonic() - begun < 6 * slack()
+
+
+def test_a_watched_store_ends_what_waits_for_a_server_that_hangs(server: Settings) -> None:
+    """A relay stands for the server, so that it can hang for this store alone."""
+    with Relay(server) as relay, closing(Store(replace(server, clickhouse_url=relay.url))) as store:
+        store.server_version()
+        store.watch()
+        relay.hangs.set()
+        begun = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            store.server_version()
+        assert time.monotonic() - begun < 5 * slack()
+        begun = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            store.server_version()
+        assert time.monotonic() - begun < 0.2 * slack()
+        relay.hangs.clear()
+        until(lambda: answers(store), 10 * slack())
+
+
+def answers(store: Store) -> bool:
+    """Whether a statement gets its answer."""
+    try:
+        return bool(store.server_version())
+    except StoreUnavailable:
+        return False
+
+
+class Relay:
+    """Passes bytes between its port and a server's, unless it `hangs`: then it takes them and passes nothing."""
+
+    def __init__(self, server: Settings) -> None:
+        self.hangs = threading.Event()
+        self._port = int(str(server.clickhouse_url).rpartition(":")[2])
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._sockets: list[socket.socket] = []
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def __enter__(self) -> "Relay":
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        for one in self._sockets:
+            one.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self._port))
+            self._sockets += [client, server]
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(target=self._pass, args=(source, target), daemon=True).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                if not self.hangs.is_set():
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return

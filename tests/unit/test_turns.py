@@ -1,0 +1,112 @@
+"""How many requests wait for the store at the same time, and what becomes of the others."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from analytics_service.errors import StoreUnavailable
+from analytics_service.http.answer import Answer, Validators
+from analytics_service.http.answers import Answers, CacheKey
+from analytics_service.http.coding import IDENTITY
+from analytics_service.store.turns import Turns
+from tests.processes import until
+
+
+@contextmanager
+def waiting(turns: Turns, count: int) -> Iterator[threading.Event]:
+    """So many requests that have their turn until the event, or at most until the end of the block."""
+    go_on, begun = threading.Event(), threading.Semaphore(0)
+
+    def wait() -> None:
+        with turns.request():
+            turns.take()
+            begun.release()
+            go_on.wait(30)
+
+    threads = [threading.Thread(target=wait) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert begun.acquire(timeout=30)
+    try:
+        yield go_on
+    finally:
+        go_on.set()
+        for thread in threads:
+            thread.join()
+
+
+def take(turns: Turns) -> None:
+    """A request that takes its turn."""
+    with turns.request():
+        turns.take()
+
+
+def test_half_of_the_threads_may_wait_and_a_quarter_for_their_turn() -> None:
+    """Of 8 threads, 4 wait for the store and 2 for their turn. Of 3 more requests the third is refused at once."""
+    turns = Turns(threads=8, queue_seconds=30)
+    with ThreadPoolExecutor(3) as pool, waiting(turns, 4) as go_on:
+        asked = [pool.submit(take, turns) for _ in range(3)]
+        until(lambda: any(one.done() for one in asked))
+        (refused,) = [one for one in asked if one.done()]
+        assert isinstance(refused.exception(), StoreUnavailable)
+        go_on.set()
+        assert [one.result(30) for one in asked if one is not refused] == [None, None]
+
+
+def test_a_request_whose_turn_does_not_come_in_time_is_refused() -> None:
+    turns = Turns(threads=4, queue_seconds=0.01)
+    with waiting(turns, 2), pytest.raises(StoreUnavailable):
+        take(turns)
+
+
+def test_a_single_thread_may_wait_too() -> None:
+    take(Turns(threads=1))
+
+
+def test_a_request_has_one_turn_however_often_it_needs_the_store() -> None:
+    turns = Turns(threads=2)
+    with turns.request():
+        turns.take()
+        turns.take()
+    take(turns)
+
+
+def test_threads_that_answer_no_request_need_no_turn() -> None:
+    turns = Turns(threads=2)
+    with waiting(turns, 1):
+        turns.take()
+
+
+@pytest.mark.parametrize("needs_store", [True, False])
+def test_who_waits_for_an_answer_counts_if_its_rendering_waits_for_the_store(needs_store: bool) -> None:
+    """One request renders, another wants the same answer; only one thread may wait."""
+    turns = Turns(threads=2)
+    answers, rendering, go_on = Answers(10**6, turns), threading.Event(), threading.Event()
+    answer = Answer(Validators('"x"'), IDENTITY, b"x")
+
+    def render() -> Answer:
+        if needs_store:
+            turns.take()
+        rendering.set()
+        go_on.wait(30)
+        return answer
+
+    def get() -> Answer:
+        with turns.request():
+            return answers.get(CacheKey("/", "", IDENTITY), 1, render)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(get)
+        assert rendering.wait(30)
+        second: Future[Answer] = pool.submit(get)
+        if needs_store:
+            with pytest.raises(StoreUnavailable):
+                second.result(30)
+        go_on.set()
+        assert first.result(30) is answer
+        if not needs_store:
+            assert second.result(30) is answer
