@@ -2,7 +2,15 @@
 
 import os
 
+from gunicorn.errors import AppImportError
+
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import require_attached
+from analytics_service.errors import AnalyticsError
 
-app = create_app(Settings.from_environment(os.environ))
+try:
+    app = create_app(require_attached(Settings.from_environment(os.environ)))
+except AnalyticsError as error:
+    # gunicorn prints this line, and stops.
+    raise AppImportError(f"Error: {error}") from error

@@ -5,6 +5,7 @@ import signal
 import click
 
 from analytics_service.cli.errors import Commands
+from analytics_service.cli.example import example
 from analytics_service.cli.imports import import_group
 from analytics_service.cli.jobs import jobs
 from analytics_service.cli.schema import migrate, status
@@ -27,7 +28,7 @@ def cli() -> None:
     """
 
 
-for command in (up, serve, jobs, migrate, status, settings, import_group):
+for command in (up, serve, jobs, migrate, status, settings, import_group, example):
     cli.add_command(command)
 
 

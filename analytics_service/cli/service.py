@@ -6,7 +6,7 @@ import click
 
 from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option, source_option, workers_option
-from analytics_service.cli.signals import stopped_by_signals
+from analytics_service.cli.signals import following_signals
 from analytics_service.run.serve import serve as run_service
 from analytics_service.run.up import up as run_everything
 
@@ -25,8 +25,8 @@ def up(**overrides: Any) -> None:
     \b
         analytics-service up --bind 127.0.0.1:8001 --data-dir ./data
     """
-    with stopped_by_signals():
-        run_everything(load_settings(**overrides), command_line())
+    with following_signals() as orders:
+        run_everything(load_settings(**overrides), command_line(), orders)
 
 
 @click.command()
@@ -41,5 +41,5 @@ def serve(**overrides: Any) -> None:
     \b
         analytics-service serve --bind 0.0.0.0:8000 --workers 4
     """
-    with stopped_by_signals():
-        run_service(load_settings(**overrides), command_line())
+    with following_signals() as orders:
+        run_service(load_settings(**overrides), command_line(), orders)

@@ -1,4 +1,4 @@
-"""How SIGTERM and Ctrl-C end the commands."""
+"""What signals do: SIGTERM and Ctrl-C end commands, others are orders to a running service."""
 
 import os
 import signal
@@ -6,9 +6,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
 
 _TERMINATED = 128 + signal.SIGTERM
+_ORDERS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
+_TERMINAL = Path("/dev/tty")
 
 
 def terminate(number: int, frame: FrameType | None) -> None:
@@ -19,11 +23,22 @@ def terminate(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[None]:
-    """For services: SIGTERM and Ctrl-C are the normal way to stop, so the exit code is 0."""
+def following_signals() -> Iterator[SimpleQueue[int | None]]:
+    """For services: a queue of the signals that are orders. SIGTERM and Ctrl-C are the normal way to stop, so the exit
+    code is 0; the end of the terminal that a service was started in stops it, too, unless under nohup."""
+    orders: SimpleQueue[int | None] = SimpleQueue()
+    ends_with_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+
+    def take(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP and ends_with_terminal and not _has_terminal():
+            terminate(number, frame)
+        orders.put(number)
+
+    for number in _ORDERS:
+        signal.signal(number, take)
     signal.signal(signal.SIGINT, terminate)
     try:
-        yield
+        yield orders
     except SystemExit as stopped:
         if stopped.code != _TERMINATED:
             raise
@@ -42,3 +57,12 @@ def set_on_signals(stop: threading.Event) -> None:
         stop.set()
 
     threading.Thread(target=wait, name="signal-watcher", daemon=True).start()
+
+
+def _has_terminal() -> bool:
+    """Whether this process has a terminal that controls it."""
+    try:
+        _TERMINAL.open("rb").close()
+    except OSError:
+        return False
+    return True

@@ -17,6 +17,8 @@ from analytics_service.processes.watch import running
 
 # How long to wait for a folder whose holder is starting its server, or is gone before its server.
 _LOCK_SECONDS = 30.0
+# In the environment of workers whose gunicorn found a ClickHouse when it started. They start even if it is away by now.
+FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
 
 
 @contextmanager
@@ -52,6 +54,17 @@ def attached(settings: Settings) -> Settings | None:
         return settings
     folder = DataFolder(settings.data_dir)
     return _settings_of(settings, folder) if folder.locked() and folder.running() else None
+
+
+def require_attached(settings: Settings) -> Settings:
+    """As `attached`, but EmbeddedServerError when there is none, unless there was one when gunicorn started."""
+    reached = attached(settings)
+    if reached is None and FOUND not in os.environ:
+        raise EmbeddedServerError(
+            f"No ClickHouse is running in the data folder {settings.data_dir.absolute()}. Start one with "
+            "`analytics-service up`, name another folder with ANALYTICS_DATA_DIR, or set ANALYTICS_CLICKHOUSE_URL."
+        )
+    return reached or settings
 
 
 @contextmanager

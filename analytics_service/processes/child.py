@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 # Set for children whose standard input is a pipe that their parent holds open for as long as it lives.
 _VARIABLE = "_ANALYTICS_SUPERVISED"
@@ -27,6 +26,10 @@ class Child:
     def terminate(self) -> None:
         """Ask the child to stop by sending SIGTERM."""
         self._process.terminate()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the child, unless it has ended."""
+        self._process.send_signal(number)
 
     def end_input(self) -> None:
         """Close the child's standard input, which asks some children to stop."""
@@ -76,14 +79,6 @@ def end_with_parent() -> None:
     """Make this process stop, as on SIGTERM, once its supervising parent is gone. Does nothing without one."""
     if os.environ.pop(_VARIABLE, None):
         threading.Thread(target=_watch_parent, name="parent-watcher", daemon=True).start()
-
-
-def replace_process(arguments: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
-    """Continue as this Python with other arguments, in the same process."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    environ = {**environ, "PYTHONPATH": _path(environ)}
-    os.execve(sys.executable, [sys.executable, "-P", *arguments], environ)  # noqa: S606 - no shell is wanted
 
 
 def _watch_parent() -> None:

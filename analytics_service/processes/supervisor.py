@@ -58,6 +58,11 @@ class Supervisor:
             elif self._ready_at is not None and not was_ready:
                 log.warning("The %s was restarted.", self._program.name)
 
+    def signal(self, number: int) -> None:
+        """Send a signal to the child, if there is one."""
+        if self._child is not None:
+            self._child.signal(number)
+
     def stop(self) -> None:
         """Return once the child is gone: in an orderly way, or killed with its session after the grace period."""
         self._restart_at = None

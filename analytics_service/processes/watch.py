@@ -4,16 +4,23 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-
-from analytics_service.processes.supervisor import Supervisor
+from typing import Protocol
 
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05
 
 
+class Supervised(Protocol):
+    """What runs, and is looked after, for the duration of a block: a Supervisor, or what does as one does."""
+
+    def start(self) -> None: ...
+    def check(self) -> None: ...
+    def stop(self) -> None: ...
+
+
 @contextmanager
-def running(supervisors: Sequence[Supervisor], on_failure: Callable[[], None]) -> Iterator[None]:
+def running(supervisors: Sequence[Supervised], on_failure: Callable[[], None]) -> Iterator[None]:
     """Start programs in order, keep them running during the block, then stop them in the same order.
 
     `on_failure` is called from another thread when one of them cannot be kept running. None is restarted from then on,
@@ -35,7 +42,7 @@ def running(supervisors: Sequence[Supervisor], on_failure: Callable[[], None]) -
 class _Watch:
     """A thread that checks supervisors until it is stopped or one of them fails."""
 
-    def __init__(self, supervisors: Sequence[Supervisor], on_failure: Callable[[], None]) -> None:
+    def __init__(self, supervisors: Sequence[Supervised], on_failure: Callable[[], None]) -> None:
         self._supervisors = supervisors
         self._on_failure = on_failure
         self._failure: Exception | None = None

@@ -5,6 +5,8 @@ import socket
 from analytics_service.errors import SettingError
 
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here
+# Connections that wait to be accepted, as gunicorn has it.
+_BACKLOG = 2048
 
 
 def split_address(bind: str) -> tuple[str, int]:
@@ -27,9 +29,16 @@ def local_url(bind: str) -> str:
 
 def require_free(bind: str) -> None:
     """SettingError when nothing can listen on `host:port`."""
+    listen(bind).close()
+
+
+def listen(bind: str) -> socket.socket:
+    """A socket that listens on `host:port`. SettingError when that is not possible."""
     host, port = split_address(bind)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     except OSError as error:
         raise SettingError(
             f"Nothing can listen on {bind} ({error.strerror}). "

@@ -29,6 +29,7 @@ class Connection:
         self.client = client
         self.server = server
         self.busy = True
+        self.opened = time.monotonic()
         self.deadline = 0.0
         self.requests = 0
         self.ends_after_answer = False

@@ -13,14 +13,17 @@ from typing import Any
 
 from analytics_service import logs
 from analytics_service.config import Settings
-from analytics_service.errors import SettingError
+from analytics_service.embedded.clickhouse import FOUND, require_attached
+from analytics_service.errors import AnalyticsError
 from analytics_service.processes.child import end_with_parent
+from analytics_service.run.handover import report_ready, to_listen_on
 from analytics_service.run.warm import warm_for_a_while
 
 try:
-    _settings = Settings.from_environment(os.environ)
-except SettingError as error:
+    _settings = require_attached(Settings.from_environment(os.environ))
+except AnalyticsError as error:
     sys.exit(f"Error: {error}")
+os.environ[FOUND] = "true"
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
 # Parameters of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD = -1
@@ -30,7 +33,7 @@ _MIB = 2**20
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 proc_name = "analytics-service"
-bind = _settings.bind
+bind = to_listen_on([_settings.bind])
 workers = _settings.workers
 # Ours waits for events as only Linux has them.
 worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"
@@ -62,6 +65,8 @@ logconfig_dict = logs.configuration(_settings.log_level)
 def on_starting(server: Any) -> None:
     """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
     end_with_parent()
+    # What SIGUSR2 executes. By default gunicorn executes its own file, whose folder then hides modules of Python.
+    server.START_CTX["args"] = [sys.executable, *sys.orig_argv[1:]]
     # Until a worker installs its own signal handlers it has the arbiter's. They queue a signal that nobody reads in the
     # worker, and the arbiter would wait for that worker until the graceful timeout.
     os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)
@@ -74,6 +79,7 @@ def post_worker_init(worker: Any) -> None:
     # A worker that was told to stop while it was loading takes no requests.
     if worker.alive and loader is not None:
         warm_for_a_while(worker.wsgi, int(time.time()), loader.wait)
+    report_ready(worker.cfg.workers)
 
 
 def _bound_idle_memory() -> None:

@@ -52,6 +52,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
+        self._accepting = 0
         self._listeners = {listener.fileno(): listener for listener in self.sockets}
         self._most = _allowed_connections()
         self._epoll = select.epoll()
@@ -85,22 +86,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._epoll.unregister(listener)
             listener.close()
         begun = time.monotonic()
-        while self._connections and time.monotonic() < begun + self.cfg.graceful_timeout:
+        # A connection that a thread is just accepting is not among the others yet.
+        while (self._connections or self._accepting) and time.monotonic() < begun + self.cfg.graceful_timeout:
             with self._lock:
                 for connection in self._connections.values():
-                    connection.deadline = min(connection.deadline, begun + self._time_left(connection))
+                    connection.deadline = min(connection.deadline, _last_moment(connection, begun))
             self._close_late(time.monotonic())
             self.notify()
             time.sleep(0.05)
         os.eventfd_write(self._ended, 1)
-
-    @staticmethod
-    def _time_left(connection: Connection) -> float:
-        """Seconds that a connection may stay open after the worker was told to stop."""
-        if connection.unsent or connection.is_draining:
-            return _STOP_PATIENCE
-        # A client that had an answer may be sending its next request. Browsers open some connections ahead.
-        return _LINGER if connection.requests else 0.0
 
     def _close_late(self, now: float) -> None:
         with self._lock:
@@ -123,14 +117,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _act(self, number: int) -> None:
         """Act on an event of a file descriptor."""
-        if (listener := self._listeners.get(number)) is not None:
-            accepted, client = self._accepted(listener)
-            with self._lock:
-                # Another thread may accept the next one.
-                if number in self._listeners:
-                    self._epoll.modify(number, _READ)
-            if accepted is not None:
-                self._begin(Connection(accepted, client, listener.getsockname(), self.cfg))
+        with self._lock:
+            listener = self._listeners.get(number)
+            self._accepting += listener is not None
+        if listener is not None:
+            try:
+                self._accept(number, listener)
+            finally:
+                with self._lock:
+                    self._accepting -= 1
         elif (connection := self._claim(number)) is not None:
             self._go_on(connection)
 
@@ -142,6 +137,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
                 return None
             connection.busy = True
             return connection
+
+    def _accept(self, number: int, listener: socket.socket) -> None:
+        server = listener.getsockname()
+        accepted, client = self._accepted(listener)
+        with self._lock:
+            # Another thread may accept the next one.
+            if number in self._listeners:
+                self._epoll.modify(number, _READ)
+        if accepted is not None:
+            self._begin(Connection(accepted, client, server, self.cfg))
 
     def _accepted(self, listener: socket.socket) -> tuple[socket.socket | None, object]:
         try:
@@ -248,6 +253,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             del self._connections[connection.fileno()]
         # This also removes it from the epoll.
         connection.close()
+
+
+def _last_moment(connection: Connection, stop: float) -> float:
+    """When a connection is closed at the latest if the worker was told to stop at that monotonic second."""
+    if connection.unsent or connection.is_draining:
+        return stop + _STOP_PATIENCE
+    # A client that has connected, or had an answer, just now may be sending a request. Browsers open some connections
+    # ahead.
+    return (stop if connection.requests else connection.opened) + _LINGER
 
 
 def _deadline(connection: Connection) -> float:

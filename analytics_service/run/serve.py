@@ -1,43 +1,34 @@
 """`serve`: the HTTP service alone, under gunicorn."""
 
 import logging
-import os
-import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
 from analytics_service.errors import AnalyticsError
-from analytics_service.processes.child import replace_process
-from analytics_service.processes.program import PythonProgram
-from analytics_service.processes.restarts import Restarts
-from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.run.address import require_free
+from analytics_service.run.http_service import HttpService, Orders
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 
 log = logging.getLogger(__name__)
 
-_GUNICORN = ("-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", "analytics_service.wsgi:app")
 
-
-def serve(settings: Settings, command: str) -> None:
-    """Run gunicorn until this process is told to stop.
-
-    Where a ClickHouse runs already, this process becomes gunicorn; else it starts an embedded one and supervises both.
-    """
+def serve(settings: Settings, command: str, orders: Orders) -> None:
+    """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless one runs already."""
     require_free(settings.bind)
-    existing = attached(settings)
-    if existing is not None:
-        _warn_unless_reached(existing)
-        replace_process(_GUNICORN, {**os.environ, **existing.to_environment()})
-    failed = threading.Event()
-    with clickhouse(settings, command, on_failure=failed.set) as reached:
-        with closing(Store(reached)) as store:
-            migrate(store)
-        with running([http_service(reached)], failed.set):
-            failed.wait()
+    with ExitStack() as stack:
+        reached = attached(settings)
+        if reached is None:
+            reached = stack.enter_context(clickhouse(settings, command, on_failure=lambda: orders.put(None)))
+            with closing(Store(reached)) as store:
+                migrate(store)
+        else:
+            _warn_unless_reached(reached)
+        service = HttpService(reached)
+        stack.enter_context(running([service], lambda: orders.put(None)))
+        service.follow(orders)
 
 
 def _warn_unless_reached(settings: Settings) -> None:
@@ -47,11 +38,3 @@ def _warn_unless_reached(settings: Settings) -> None:
             store.server_version()
     except AnalyticsError as error:
         log.warning("%s Requests are answered with 503 until it can be used.", error)
-
-
-def http_service(settings: Settings) -> Supervisor:
-    """A supervisor of gunicorn."""
-    environ = {**os.environ, **settings.to_environment()}
-    # Five seconds more than gunicorn gives its workers; see gunicorn_conf.
-    grace = settings.query_timeout + 15
-    return Supervisor(PythonProgram("HTTP service", _GUNICORN, environ, grace), Restarts())

@@ -1,9 +1,6 @@
 """`up`: ClickHouse, the scheduler and gunicorn as one service on one machine."""
 
-import http.client
 import os
-import threading
-import time
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,15 +9,14 @@ import click
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
-from analytics_service.errors import ProcessError
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
-from analytics_service.run.address import local_address, require_free
-from analytics_service.run.serve import http_service
+from analytics_service.run.address import require_free
+from analytics_service.run.http_service import HttpService, Orders
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
@@ -33,15 +29,17 @@ _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
 _SOURCE_OF_EMPTY = "simulated"
 _HISTORY_STEP = timedelta(hours=1)
 _SCHEDULER_GRACE = 30.0
-_FIRST_ANSWER_SECONDS = 60.0
 
 
-def up(settings: Settings, command: str) -> None:
+def up(settings: Settings, command: str, orders: Orders) -> None:
     """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
     require_free(settings.bind)
-    failed = threading.Event()
+
+    def fail() -> None:
+        orders.put(None)
+
     with ExitStack() as stack:
-        reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=failed.set))
+        reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=fail))
         with closing(Store(reached)) as store:
             migrate(store)
             choice = choose_source(store, settings.source, empty=_SOURCE_OF_EMPTY)
@@ -50,11 +48,10 @@ def up(settings: Settings, command: str) -> None:
                 stack.enter_context(closing(source))
                 _fill(reached, source, store)
         reached = replace(reached, source=choice.spec)
-        services = [http_service(reached), _scheduler(reached)] if source is not None else [http_service(reached)]
-        with running(services, failed.set):
-            if _wait_for_first_answer(reached.bind, failed):
-                click.echo(welcome(reached, choice, embedded=settings.clickhouse_url is None))
-            failed.wait()
+        service = HttpService(reached)
+        with running([service, _scheduler(reached)] if source is not None else [service], fail):
+            click.echo(welcome(reached, choice, embedded=settings.clickhouse_url is None))
+            service.follow(orders)
 
 
 def _scheduler(settings: Settings) -> Supervisor:
@@ -84,25 +81,3 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
     if job.name != "prices" or source.since is None:
         return hours
     return sorted({*multiples(source.since, start, timedelta(days=1)), *hours})
-
-
-def _wait_for_first_answer(bind: str, failed: threading.Event) -> bool:
-    """Whether the service answers; False when a part of it failed before that. ProcessError after a minute."""
-    deadline = time.monotonic() + _FIRST_ANSWER_SECONDS
-    while not failed.wait(0.1):
-        if _answers(bind):
-            return True
-        if time.monotonic() > deadline:
-            raise ProcessError(f"The HTTP service did not answer on {bind} in {_FIRST_ANSWER_SECONDS:.0f} s.")
-    return False
-
-
-def _answers(bind: str) -> bool:
-    connection = http.client.HTTPConnection(*local_address(bind), timeout=5)
-    try:
-        connection.request("GET", "/healthz")
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()

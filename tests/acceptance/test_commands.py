@@ -140,17 +140,6 @@ def test_a_single_command_starts_and_stops_its_own_clickhouse(own: Service, comm
     assert all_stopped(started)
 
 
-def test_serve_beside_a_running_clickhouse_is_gunicorn_itself(service: Service, own: Service) -> None:
-    other = Service(service.data_dir, started=own.started)
-    process = other.command("serve", "--bind", other.bind)
-    until(lambda: other.get("/api/v1/assets/prices")[0] == 200)
-    assert "gunicorn" in command_line(process.pid)
-    started = descendants(process.pid)
-    assert stop(process) == 0
-    assert all_stopped(started)
-    assert service.get("/healthz")[0] == 200
-
-
 def test_gunicorn_runs_on_the_configuration_module_alone(service: Service) -> None:
     bind = f"127.0.0.1:{free_port()}"
     environ = {**os.environ, "ANALYTICS_BIND": bind, "ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1"}

@@ -21,12 +21,17 @@ def test_a_worker_can_be_stopped_from_its_first_moment_on(tmp_path: Path) -> Non
             assert process.wait(PATIENCE) == 0
 
 
-def test_silent_connections_do_not_delay_a_stop(tmp_path: Path) -> None:
+def test_a_stop_waits_for_those_who_have_just_connected_and_not_for_silent_connections(tmp_path: Path) -> None:
     port = free_port()
     with gunicorn(tmp_path, port, "keepalive = 3600\n") as process:
         until(lambda: answers(port))
-        with socket.create_connection(("127.0.0.1", port)):
+        with socket.create_connection(("127.0.0.1", port)), socket.create_connection(("127.0.0.1", port)) as new:
             # Connections are accepted in their order.
             assert answers(port)
             process.terminate()
+            until(lambda: not answers(port))
+            new.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
+            head = new.recv(4096).lower()
+            assert head.startswith(b"http/1.1 200 ")
+            assert b"\r\nconnection: close\r\n" in head
             assert process.wait(PATIENCE) == 0

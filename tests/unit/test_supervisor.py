@@ -38,6 +38,9 @@ class FakeChild:
         self.events.append("killed")
         self.code = -9
 
+    def signal(self, number: int) -> None:
+        self.events.append(f"signal {number}")
+
     def end_input(self) -> None:
         self.events.append("pipe closed")
 

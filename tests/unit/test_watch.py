@@ -34,14 +34,14 @@ def unexpected() -> None:
 
 def test_programs_start_and_stop_in_order() -> None:
     events: list[str] = []
-    with running([FakeSupervisor("a", events), FakeSupervisor("b", events)], fail):  # type: ignore[list-item]
+    with running([FakeSupervisor("a", events), FakeSupervisor("b", events)], fail):
         events.append("block")
     assert events == ["start a", "start b", "block", "stop a", "stop b"]
 
 
 def test_programs_are_stopped_when_the_block_fails() -> None:
     events: list[str] = []
-    with pytest.raises(KeyError), running([FakeSupervisor("a", events)], fail):  # type: ignore[list-item]
+    with pytest.raises(KeyError), running([FakeSupervisor("a", events)], fail):
         raise KeyError
     assert events == ["start a", "stop a"]
 
@@ -50,7 +50,7 @@ def test_every_program_is_stopped_when_one_of_them_does_not_start() -> None:
     events: list[str] = []
     second = FakeSupervisor("b", events)
     second.start = fail  # type: ignore[method-assign]
-    with pytest.raises(ProcessError), running([FakeSupervisor("a", events), second], fail):  # type: ignore[list-item]
+    with pytest.raises(ProcessError), running([FakeSupervisor("a", events), second], fail):
         raise AssertionError("the block began")
     assert events == ["start a", "stop a", "stop b"]
 
@@ -59,7 +59,7 @@ def test_programs_are_checked_until_the_block_ends() -> None:
     checked = threading.Event()
     supervisor = FakeSupervisor("a", [], checked.set)
     others = set(threading.enumerate())
-    with running([supervisor], fail):  # type: ignore[list-item]
+    with running([supervisor], fail):
         assert checked.wait(60)
         [watcher] = [one for one in threading.enumerate() if one not in others and one.name == "process-watcher"]
     assert not watcher.is_alive()
@@ -71,6 +71,6 @@ def test_a_program_that_cannot_be_kept_running_is_reported_and_fails_the_block(
 ) -> None:
     events: list[str] = []
     failed = threading.Event()
-    with pytest.raises(error), running([FakeSupervisor("a", events, check)], failed.set):  # type: ignore[list-item]
+    with pytest.raises(error), running([FakeSupervisor("a", events, check)], failed.set):
         assert failed.wait(60)
     assert events == ["start a", "stop a"]

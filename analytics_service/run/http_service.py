@@ -1,0 +1,97 @@
+"""gunicorn under supervision. It is replaced, not restarted, when the operator wants a new one."""
+
+import logging
+import os
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from io import FileIO
+from queue import SimpleQueue
+
+from analytics_service.config import Settings
+from analytics_service.processes.child import Child, start_python
+from analytics_service.processes.program import Program
+from analytics_service.processes.replaceable import Replaceable
+from analytics_service.processes.restarts import Restarts
+from analytics_service.processes.supervisor import Supervisor
+from analytics_service.run import handover
+from analytics_service.run.address import listen
+
+log = logging.getLogger(__name__)
+
+# Numbers of signals in the order in which the operator sent them; None when a part of the service has failed.
+Orders = SimpleQueue[int | None]
+
+_ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", "analytics_service.wsgi:app")
+_REPLACE = frozenset({signal.SIGHUP, signal.SIGUSR2})
+
+
+class HttpService(Replaceable):
+    """gunicorn on sockets of this process, so that all its instances accept from the same queues of connections.
+
+    What one of them has not accepted when it ends is accepted by the next, so no client notices.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._sockets = [listen(settings.bind)]
+        environ = {**os.environ, **settings.to_environment()}
+        # Five seconds more than gunicorn gives its workers; see gunicorn_conf.
+        grace = settings.query_timeout + 15
+        super().__init__(lambda: Supervisor(_Gunicorn(self._sockets, environ, grace), Restarts()))
+
+    def follow(self, orders: Orders) -> None:
+        """Do what signals say, until a part of the service has failed."""
+        for number in iter(orders.get, None):
+            if number in _REPLACE:
+                log.info("A new HTTP service takes over from the running one")
+                self.replace()
+            else:
+                self.signal(number)
+
+    def stop(self) -> None:
+        """Refuse new connections, then stop gunicorn."""
+        for listening in self._sockets:
+            listening.close()
+        super().stop()
+
+
+class _Gunicorn(Program):
+    """A gunicorn that is ready when each of its first workers is."""
+
+    name = "HTTP service"
+    # The workers' imports take seconds, more if there are more workers than processors.
+    ready_seconds = 120.0
+
+    def __init__(self, sockets: Sequence[socket.socket], environ: Mapping[str, str], grace: float) -> None:
+        self.grace = grace
+        self._sockets = sockets
+        self._environ = environ
+        self._reports: FileIO | None = None
+        self._reported = b""
+
+    def launch(self) -> Child:
+        """Start it with this process's standard output and error."""
+        self._end_reports()
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        self._reports, self._reported = FileIO(ours), b""
+        listening = [one.fileno() for one in self._sockets]
+        environ = {**self._environ, **handover.variables(listening, theirs)}
+        try:
+            return start_python(_ARGUMENTS, environ, pass_fds=(*listening, theirs))
+        finally:
+            os.close(theirs)
+
+    def is_ready(self) -> bool:
+        """Whether as many workers as there are at first take requests."""
+        if self._reports is not None:
+            self._reported += self._reports.read(4096) or b""
+        if not handover.all_ready(self._reported):
+            return False
+        self._end_reports()
+        return True
+
+    def _end_reports(self) -> None:
+        if self._reports is not None:
+            self._reports.close()
+            self._reports = None

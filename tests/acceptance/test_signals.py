@@ -1,0 +1,111 @@
+"""Signals that operators send to a running service: no request fails meanwhile, and none waits for a new worker."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.conftest import Service, stop
+from tests.acceptance.load import load
+from tests.processes import PATIENCE, alive, all_stopped, children, command_line, free_port, until
+
+
+def gunicorns(pid: int) -> set[int]:
+    """The gunicorn masters that a process has started."""
+    return {child for child in children(pid) if "gunicorn" in command_line(child)}
+
+
+def replaced(pid: int, before: set[int]) -> bool:
+    """Whether a process has other gunicorns than before, and those before are gone with their workers."""
+    return bool(gunicorns(pid)) and gunicorns(pid).isdisjoint(before) and all_stopped(before)
+
+
+def test_up_takes_a_new_http_service_into_use_without_a_failed_request(service: Service) -> None:
+    """On HUP; the other parts, and its own process, stay."""
+    up = int(json.loads((service.data_dir / "lock").read_text("utf-8"))["pid"])
+    before, others = gunicorns(up), children(up) - gunicorns(up)
+    before |= {worker for master in before for worker in children(master)}
+    with load(service.bind) as requests:
+        os.kill(up, signal.SIGHUP)
+        until(lambda: replaced(up, before))
+        requests.goes_on()
+    assert others <= children(up)
+
+
+def test_serve_beside_a_running_clickhouse_follows_signals_without_a_failed_request(
+    service: Service, own: Service
+) -> None:
+    """TTIN and TTOU change the number of workers. USR2 has a new gunicorn started, with as many as are set."""
+    other = Service(service.data_dir, started=own.started)
+    process = other.command("serve", "--bind", other.bind, "--workers", "1")
+    until(lambda: other.get("/api/v1/assets/prices")[0] == 200)
+    (first,) = gunicorns(process.pid)
+    with load(other.bind) as requests:
+        process.send_signal(signal.SIGTTIN)
+        until(lambda: len(children(first)) == 2)
+        requests.goes_on()
+        process.send_signal(signal.SIGTTOU)
+        until(lambda: len(children(first)) == 1)
+        requests.goes_on()
+        process.send_signal(signal.SIGUSR2)
+        until(lambda: replaced(process.pid, {first}))
+        requests.goes_on()
+    (second,) = children(process.pid)
+    started = {second, *children(second)}
+    assert len(started) == 2
+    assert stop(process) == 0
+    assert all_stopped(started)
+    assert service.get("/healthz")[0] == 200
+
+
+@contextmanager
+def gunicorn(data_dir: Path, bind: str, printed: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """gunicorn as its users start it with a data folder, and one worker."""
+    settings = {"ANALYTICS_DATA_DIR": str(data_dir), "ANALYTICS_BIND": bind, "ANALYTICS_WORKERS": "1"}
+    command = [sys.executable, "-m", "gunicorn", *arguments, "analytics_service.wsgi:app"]
+    with printed.open("wb") as output:
+        process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_plain_gunicorn_follows_hup_and_usr2_without_a_failed_request(service: Service, tmp_path: Path) -> None:
+    """It finds the ClickHouse of its data folder. USR2 starts a second gunicorn; then TERM ends the first."""
+    plain = Service(service.data_dir)
+    arguments = ("-c", "python:analytics_service.run.gunicorn_conf")
+    with gunicorn(plain.data_dir, plain.bind, tmp_path / "printed", *arguments) as first:
+        until(lambda: plain.get("/api/v1/assets/prices")[0] == 200)
+        with load(plain.bind) as requests:
+            before = children(first.pid)
+            first.send_signal(signal.SIGHUP)
+            until(lambda: len(children(first.pid)) == 1 and all_stopped(before))
+            requests.goes_on()
+            workers = children(first.pid)
+            first.send_signal(signal.SIGUSR2)
+            until(lambda: any(children(child) for child in children(first.pid) - workers))
+            (second,) = children(first.pid) - workers
+            requests.goes_on()
+            first.terminate()
+            assert first.wait(PATIENCE) == 0
+            assert all_stopped(workers)
+        os.kill(second, signal.SIGTERM)
+        until(lambda: not alive(second))
+
+
+@pytest.mark.parametrize("arguments", [(), ("-c", "python:analytics_service.run.gunicorn_conf")])
+def test_plain_gunicorn_without_a_clickhouse_says_so_and_stops(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    printed = tmp_path / "printed"
+    with gunicorn(tmp_path / "none", f"127.0.0.1:{free_port()}", printed, *arguments) as process:
+        assert process.wait(PATIENCE) != 0
+    output = printed.read_text("utf-8")
+    assert "Traceback" not in output
+    assert output.count(f"Error: No ClickHouse is running in the data folder {tmp_path / 'none'}. Start one") == 1

@@ -1,0 +1,70 @@
+"""The files that `example` prints, read by the programs that they are for. Tests of missing programs are skipped."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import free_port
+from tests.unit.test_examples import expressions, printed
+
+_NGINX = """
+pid {folder}/nginx.pid;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    include {folder}/example.conf;
+}}
+"""
+
+
+def accepted(program: str, *arguments: str) -> str:
+    """Run a program on an example, and return what it says; the test is skipped where there is no such program."""
+    path = shutil.which(program)
+    if path is None:
+        pytest.skip(f"{program} is not installed")
+    done = subprocess.run([path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yml"
+    rules.write_text(printed("prometheus-rules"))
+    assert "SUCCESS: 10 rules found" in accepted("promtool", "check", "rules", str(rules))
+
+
+def test_prometheus_accepts_the_queries_of_the_dashboard(tmp_path: Path) -> None:
+    lines = ["groups:", "- name: dashboard", "  rules:"]
+    for number, expression in enumerate(expressions()):
+        query = expression.replace("$__rate_interval", "1m")
+        lines += [f"  - record: panel_{number}", f"    expr: '{query}'"]
+    rules = tmp_path / "dashboard.yml"
+    rules.write_text("\n".join(lines))
+    assert f"SUCCESS: {len(expressions())} rules found" in accepted("promtool", "check", "rules", str(rules))
+
+
+@pytest.mark.parametrize("name", ["systemd", "systemd-jobs"])
+def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path, name: str) -> None:
+    """It would also warn of what it ignores, and of a program that is not there."""
+    unit = tmp_path / f"{name}.service"
+    # In a process of its own, because the unit names the program that prints it.
+    arguments = [sys.executable, "-m", "analytics_service.cli", "example", name]
+    unit.write_bytes(subprocess.run(arguments, capture_output=True, check=True).stdout)
+    assert accepted("systemd-analyze", "verify", "--man=no", str(unit)) == ""
+
+
+def test_nginx_accepts_the_proxy(tmp_path: Path) -> None:
+    # nginx binds even when it only tests.
+    proxy = printed("nginx").replace("listen 80;", f"listen 127.0.0.1:{free_port()};")
+    (tmp_path / "example.conf").write_text(proxy)
+    (tmp_path / "nginx.conf").write_text(_NGINX.format(folder=tmp_path))
+    arguments = ("-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log"))
+    assert "test is successful" in accepted("nginx", *arguments)

@@ -1,0 +1,36 @@
+"""What the supervisor and its gunicorn tell each other."""
+
+import os
+
+import pytest
+
+from analytics_service.run.handover import all_ready, report_ready, to_listen_on, variables
+
+
+@pytest.mark.parametrize(
+    ("reported", "ready"), [(b"", False), (b"2\n", False), (b"2\n2\n", True), (b"1\n", True), (b"2\n2\n2\n", True)]
+)
+def test_a_service_is_ready_when_all_of_its_workers_are(reported: bytes, ready: bool) -> None:
+    assert all_ready(reported) is ready
+
+
+def test_a_worker_reports_how_many_there_are_and_nobody_need_listen(monkeypatch: pytest.MonkeyPatch) -> None:
+    report_ready(2)
+    ours, theirs = os.pipe()
+    for name, value in variables([5], theirs).items():
+        monkeypatch.setenv(name, value)
+    report_ready(2)
+    assert os.read(ours, 100) == b"2\n"
+    os.close(ours)
+    report_ready(2)
+    os.close(theirs)
+
+
+def test_gunicorn_listens_on_the_sockets_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that another gunicorn started with SIGUSR2 has its sockets from that one."""
+    assert to_listen_on(["127.0.0.1:8000"]) == ["127.0.0.1:8000"]
+    for name, value in variables([5, 7], 9).items():
+        monkeypatch.setenv(name, value)
+    assert to_listen_on(["127.0.0.1:8000", "127.0.0.1:8001"]) == ["fd://5", "fd://7"]
+    monkeypatch.setenv("GUNICORN_FD", "3")
+    assert to_listen_on(["127.0.0.1:8000"]) == ["127.0.0.1:8000"]

@@ -1,0 +1,82 @@
+"""Replacing a supervised program while it runs: there is always one that is ready."""
+
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from analytics_service.processes.replaceable import Replaceable
+from analytics_service.processes.restarts import Restarts
+from analytics_service.processes.supervisor import Supervisor
+from tests.unit.test_supervisor import FakeProgram
+
+
+class Scene:
+    """A replaceable program; each instance of it is a program of its own."""
+
+    def __init__(self) -> None:
+        self.programs: list[FakeProgram] = []
+        self.ready: Callable[[], bool] = lambda: True
+        self.service = Replaceable(self._make)
+
+    def _make(self) -> Supervisor:
+        program = FakeProgram()
+        program.ready = self.ready
+        self.programs.append(program)
+        now = iter(range(10**6))
+        return Supervisor(program, Restarts(), clock=lambda: float(next(now)), pause=lambda _: None)
+
+    def events(self) -> list[list[str]]:
+        """What happened to the child of each program."""
+        return [child.events for program in self.programs for child in program.children]
+
+
+def test_the_running_one_is_stopped_once_its_successor_is_ready() -> None:
+    scene = Scene()
+    scene.service.start()
+    scene.service.replace()
+    assert scene.events() == [["asked to stop", "waited 30 s", "pipe closed"], []]
+
+
+def test_a_successor_that_does_not_get_ready_leaves_the_running_one(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.service.start()
+    scene.ready = lambda: False
+    with caplog.at_level(logging.ERROR):
+        scene.service.replace()
+    assert scene.events() == [[], ["killed", "pipe closed"]]
+    assert caplog.messages == [
+        "The test program was not ready after 120 s. See the log. The one that was running goes on."
+    ]
+    scene.ready = lambda: True
+    scene.service.replace()
+    scene.service.stop()
+    assert [events[0] for events in scene.events()] == ["asked to stop", "killed", "asked to stop"]
+
+
+def test_the_successor_is_checked_and_gets_the_signals() -> None:
+    scene = Scene()
+    scene.service.start()
+    scene.service.replace()
+    scene.service.signal(21)
+    assert scene.events()[1] == ["signal 21"]
+    scene.programs[1].children[0].code = 1
+    for _ in range(4):
+        scene.service.check()
+    assert [len(program.children) for program in scene.programs] == [1, 2]
+
+
+def test_a_stop_during_a_replacement_stops_both() -> None:
+    scene = Scene()
+    scene.service.start()
+
+    def interrupt() -> bool:
+        if len(scene.programs[1].children) == 1:
+            raise SystemExit
+        return False
+
+    scene.ready = interrupt
+    with pytest.raises(SystemExit):
+        scene.service.replace()
+    scene.service.stop()
+    assert [events[0] for events in scene.events()] == ["asked to stop", "asked to stop"]
