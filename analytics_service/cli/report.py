@@ -7,6 +7,7 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.store.admission import how_to_decide, read_holdings
+from analytics_service.store.announced import address_of
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, read_ledger
 from analytics_service.store.migrations import pending
@@ -24,11 +25,11 @@ def report(settings: Settings, now: datetime) -> tuple[list[str], bool]:
         try:
             return _report(reached, store, now)
         except AnalyticsError as error:
-            return [f"ClickHouse  {reached.clickhouse_url}", f"Problem     {error}"], False
+            return [f"ClickHouse  {address_of(reached)}", f"Problem     {error}"], False
 
 
 def _report(settings: Settings, store: Store, now: datetime) -> tuple[list[str], bool]:
-    lines = [f"ClickHouse  {store.server_version()} at {settings.clickhouse_url}, database {store.database}"]
+    lines = [f"ClickHouse  {store.server_version()} at {address_of(settings)}, database {store.database}"]
     missing = pending(store)
     if missing:
         names = ", ".join(migration.name for migration in missing)

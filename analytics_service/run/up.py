@@ -53,7 +53,7 @@ def up(settings: Settings, command: str) -> None:
         services = [http_service(reached), _scheduler(reached)] if source is not None else [http_service(reached)]
         with running(services, failed.set):
             if _wait_for_first_answer(reached.bind, failed):
-                click.echo(welcome(reached, choice, embedded=settings.clickhouse_url is None))
+                click.echo(welcome(reached, choice))
             failed.wait()
 
 

@@ -19,6 +19,8 @@ from clickhouse_connect.driver.httputil import get_pool_manager
 
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.store.announced import server_of
+from analytics_service.store.peer import lead_to_announced
 from analytics_service.store.sql import Parts, named_query
 
 # Errors of the server that may pass: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
@@ -121,18 +123,23 @@ class Store:
 
 
 def _connect(settings: Settings) -> Client:
-    if settings.clickhouse_url is None:
-        raise StoreUnavailable(
-            "No ClickHouse is running here. Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
-        )
-    url = urlsplit(settings.clickhouse_url)
+    pool = get_pool_manager(
+        ca_cert=settings.clickhouse_ca_cert,
+        verify=settings.clickhouse_verify,
+        maxsize=settings.threads + _BESIDE_REQUESTS,
+        retries=False,
+    )
+    server = server_of(settings)
+    if server.data_folder is not None:
+        lead_to_announced(pool, server.data_folder)
+    url = urlsplit(server.url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
     client = clickhouse_connect.get_client(
         host=url.hostname,
         port=url.port or 8123,
         interface=url.scheme,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
+        username=server.user,
+        password=server.password,
         # Every statement names its database by parameter; connecting must work before the database exists.
         database="default",
         connect_timeout=5,
@@ -143,12 +150,7 @@ def _connect(settings: Settings) -> Client:
         tz_mode="aware",
         # The parameters of a query may be longer than a URL may be.
         form_encode_query_params=True,
-        pool_mgr=get_pool_manager(
-            ca_cert=settings.clickhouse_ca_cert,
-            verify=settings.clickhouse_verify,
-            maxsize=settings.threads + _BESIDE_REQUESTS,
-            retries=False,
-        ),
+        pool_mgr=pool,
     )
     client.database = settings.clickhouse_database
     return client
