@@ -2,20 +2,34 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
+from analytics_service.store.server import server_of
+
+
+def by_url(settings: Settings) -> Settings:
+    """Settings that name the embedded ClickHouse of a data folder as they would any other: by URL and credentials."""
+    server = server_of(settings)
+    return replace(
+        settings,
+        clickhouse_url=server.url,
+        clickhouse_user=server.user,
+        clickhouse_password=server.password,
+    )
 
 
 @contextmanager
 def client(settings: Settings) -> Iterator[Client]:
     """ClickHouse's own client, on the database that the settings name."""
+    server = server_of(settings)
     own = clickhouse_connect.get_client(
-        dsn=settings.clickhouse_url,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
+        dsn=server.url,
+        username=server.user,
+        password=server.password,
         database=settings.clickhouse_database,
         # Statements of benchmarks fill tables with millions of rows.
         send_receive_timeout=600,

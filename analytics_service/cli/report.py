@@ -10,6 +10,7 @@ from analytics_service.store.admission import how_to_decide, read_holdings
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, read_ledger
 from analytics_service.store.migrations import pending
+from analytics_service.store.server import address_of
 
 
 def report(settings: Settings, now: datetime) -> tuple[list[str], bool]:
@@ -27,11 +28,11 @@ def report(settings: Settings, now: datetime) -> tuple[list[str], bool]:
             # They name the URL themselves.
             return [f"Problem     {error}"], False
         except AnalyticsError as error:
-            return [f"ClickHouse  {reached.clickhouse_url}", f"Problem     {error}"], False
+            return [f"ClickHouse  {address_of(reached)}", f"Problem     {error}"], False
 
 
 def _report(settings: Settings, store: Store, now: datetime) -> tuple[list[str], bool]:
-    lines = [f"ClickHouse  {store.server_version()} at {settings.clickhouse_url}, database {store.database}"]
+    lines = [f"ClickHouse  {store.server_version()} at {address_of(settings)}, database {store.database}"]
     missing = pending(store)
     if missing:
         names = ", ".join(migration.name for migration in missing)

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from analytics_service.config import Settings
-from analytics_service.embedded.configuration import USER
-from analytics_service.embedded.folder import DataFolder, Holder, Running
+from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import EmbeddedServerError
 from analytics_service.processes.restarts import Restarts
@@ -25,7 +24,7 @@ FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
 def clickhouse(
     settings: Settings, command: str, *, attach: bool = True, on_failure: Callable[[], None] = lambda: None
 ) -> Iterator[Settings]:
-    """Settings that name a running ClickHouse, for the duration of the block.
+    """Settings with which a Store reaches a running ClickHouse, for the duration of the block.
 
     This is the server that ANALYTICS_CLICKHOUSE_URL names, or the one that another process of this user runs in the
     data folder, or one started here on behalf of `command` and stopped at the end. With `attach` false, another
@@ -38,22 +37,23 @@ def clickhouse(
     folder = DataFolder(settings.data_dir)
     folder.create()
     lock = _lock(folder, command, attach)
+    reached = replace(settings, data_dir=folder.root)
     if lock is None:
-        yield _settings_of(settings, folder)
+        yield reached
         return
     try:
         with serving(folder, lock, on_failure, Restarts()):
-            yield _settings_of(settings, folder)
+            yield reached
     finally:
         os.close(lock)
 
 
 def attached(settings: Settings) -> Settings | None:
-    """Settings that name a ClickHouse already running, by URL or in another process; None when there is none."""
+    """The settings, if a ClickHouse runs already where they say, by URL or in another process; None when none does."""
     if settings.clickhouse_url is not None:
         return settings
     folder = DataFolder(settings.data_dir)
-    return _settings_of(settings, folder) if folder.locked() and folder.running() else None
+    return replace(settings, data_dir=folder.root) if folder.locked() and folder.running() else None
 
 
 def require_attached(settings: Settings) -> Settings:
@@ -70,9 +70,7 @@ def require_attached(settings: Settings) -> Settings:
 @contextmanager
 def serving(folder: DataFolder, lock: int, on_failure: Callable[[], None], restarts: Restarts) -> Iterator[None]:
     """An embedded server in a locked folder for the duration of the block, announced to other commands."""
-    server = EmbeddedServer(folder, lock)
-    with running([Supervisor(server, restarts)], on_failure):
-        folder.announce(Running(os.getpid(), server.url, USER))
+    with running([Supervisor(EmbeddedServer(folder, lock), restarts)], on_failure):
         try:
             yield
         finally:
@@ -103,17 +101,4 @@ def _in_use(folder: DataFolder, holder: Holder | None) -> str:
     return (
         f"The data folder {folder.root} is in use by {who}. "
         f"Stop that{stop}, or name another folder with --data-dir or ANALYTICS_DATA_DIR."
-    )
-
-
-def _settings_of(settings: Settings, folder: DataFolder) -> Settings:
-    """The settings with the URL, user and password of the server running in the folder."""
-    server = folder.running()
-    if server is None:
-        raise EmbeddedServerError(f"The ClickHouse in {folder.root} was stopped just now. Try again.")
-    return replace(
-        settings,
-        clickhouse_url=server.url,
-        clickhouse_user=server.user,
-        clickhouse_password=folder.password(),
     )

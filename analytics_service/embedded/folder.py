@@ -2,12 +2,20 @@
 
 import fcntl
 import json
+import logging
 import os
 import secrets
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from analytics_service.errors import EmbeddedServerError
+from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.store.server import PASSWORD, RUNNING, Running, read_password, read_running
+
+log = logging.getLogger(__name__)
+
+# The mode of files that only their owner may read.
+_PRIVATE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +37,6 @@ class Holder:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """How other commands of the same user reach the server in a data folder."""
-
-    pid: int
-    url: str
-    user: str
-
-
 class DataFolder:
     """Paths and small files of a data folder. Only its owner can read them."""
 
@@ -45,8 +44,8 @@ class DataFolder:
         self.root = root.absolute()
         self.server = self.root / "clickhouse"
         self._lock = self.root / "lock"
-        self._running = self.root / "running.json"
-        self._password = self.root / "password"
+        self._running = self.root / RUNNING
+        self._password = self.root / PASSWORD
 
     def create(self) -> None:
         """Create the folders. EmbeddedServerError when the system refuses."""
@@ -67,7 +66,7 @@ class DataFolder:
 
     def lock(self, command: str) -> int | None:
         """A file descriptor that locks the folder until it is closed; None when another process holds the lock."""
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -96,26 +95,38 @@ class DataFolder:
 
     def running(self) -> Running | None:
         """The server of the folder's holder, once it answers."""
-        holder = self.holder()
-        content = self._running.read_text("utf-8") if self._running.exists() else ""
-        running = Running(**json.loads(content)) if content else None
+        holder, running = self.holder(), read_running(self.root)
         return running if running and holder and running.pid == holder.pid else None
 
     def announce(self, running: Running | None) -> None:
-        """Tell other commands how to reach the server, or that there is none."""
+        """Tell other processes how to reach the server, or that there is none."""
         _write_private(self._running, json.dumps(asdict(running)) if running else "")
 
     def password(self) -> str:
-        """The password of the service's user, created by the first call, which must hold the lock."""
-        if not self._password.exists():
-            _write_private(self._password, secrets.token_urlsafe(32))
-        return self._password.read_text("utf-8")
+        """The password of the service's user, for the holder of the lock. The first call makes it.
+
+        Its file becomes private if it is not. EmbeddedServerError when it cannot be read or is malformed.
+        """
+        try:
+            if not self._password.exists():
+                _write_private(self._password, secrets.token_urlsafe(32))
+            mode = stat.S_IMODE(self._password.stat().st_mode)
+            if mode != _PRIVATE:
+                self._password.chmod(_PRIVATE)
+                log.warning("The mode of %s was %04o; it is 0600 now, for its owner only.", self._password, mode)
+            return read_password(self.root)
+        except OSError as error:
+            raise EmbeddedServerError(
+                f"The password file {self._password} cannot be used ({error.strerror})."
+            ) from error
+        except StoreUnavailable as error:
+            raise EmbeddedServerError(str(error)) from error
 
 
 def _write_private(path: Path, content: str) -> None:
     """Replace a file at once. Only its owner can ever read it."""
     new = path.with_name(path.name + ".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _PRIVATE)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(content)
         file.flush()

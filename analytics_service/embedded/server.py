@@ -1,4 +1,4 @@
-"""The embedded ClickHouse as a program for a supervisor: its ports, readiness and reasons for ending."""
+"""The embedded ClickHouse as a program for a supervisor: its ports, readiness, liveness and reasons for ending."""
 
 import http.client
 import os
@@ -9,24 +9,29 @@ from pathlib import Path
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Ports, write_configuration
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import EmbeddedServerError
+from analytics_service.embedded.ping import Ping
+from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program, ending
+from analytics_service.store.peer import require_peer
+from analytics_service.store.server import Running
 
 _PORTS = range(20_000, 32_000)
-_PORT_CHOICES = 3
 _PORT_TAKEN = "Address already in use"
 # Beginnings of lines that the server prints at every start.
 _STARTUP_LINES = ("Logging ", "Initializing subsystem")
+# Within which a server that is ready answers.
+_READY_ANSWER_SECONDS = 2.0
 
 
 class EmbeddedServer(Program):
-    """A ClickHouse on ports of 127.0.0.1 that stay the same when it is restarted."""
+    """A ClickHouse on two ports of 127.0.0.1. When it is restarted it keeps them, unless another process took one."""
 
     name = "embedded ClickHouse"
     grace = 60.0
     # Opening many tables after a crash takes time.
     ready_seconds = 120.0
+    silent_seconds = 20
     hopeless = frozenset({UNUSABLE})
     error = EmbeddedServerError
 
@@ -35,40 +40,56 @@ class EmbeddedServer(Program):
         self._folder = folder
         self._lock = lock
         self._password = folder.password()
-        self._choices_left = _PORT_CHOICES
+        self._pid = 0
+        self._ping: Ping | None = None
         self._choose_ports()
-
-    @property
-    def url(self) -> str:
-        """Where the server answers HTTP."""
-        return f"http://127.0.0.1:{self._ports.http}"
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
         with self._output.open("wb") as output:
-            return start_python(
+            child = start_python(
                 ["-m", "analytics_service.embedded.child", str(self._folder.server)],
                 os.environ,
                 output=output.fileno(),
                 # The folder stays locked until the server is gone, even if this process is killed before.
                 pass_fds=(self._lock,),
             )
+        self._pid = child.pid
+        return child
 
     def is_ready(self) -> bool:
-        """Whether the server answers a query."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._ports.http, timeout=5)
+        """Whether the server answers a query. Another process on its port is sent nothing."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._ports.http, timeout=_READY_ANSWER_SECONDS)
         credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._password}
         try:
+            connection.connect()
+            require_peer(connection.sock, self._pid, os.geteuid(), _READY_ANSWER_SECONDS)
             connection.request("GET", "/?query=SELECT%201", headers=credentials)
             return connection.getresponse().read() == b"1\n"
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, StoreUnavailable):
             return False
         finally:
             connection.close()
 
+    def announce(self) -> bool:
+        """Tell other processes where the server answers. False while the disk is full."""
+        try:
+            self._folder.announce(Running(os.getpid(), self._pid, self._ports.http, USER))
+        except OSError:
+            return False
+        return True
+
+    def is_answering(self) -> bool:
+        """Whether the server has answered a ping since the last call."""
+        answered = self._ping.answered() if self._ping else True
+        if answered is not None:
+            self.release()
+            self._ping = Ping(self._ports.http)
+        return bool(answered)
+
     def adapt(self) -> bool:
-        """Choose other ports: another process may take one between the moment it was found free and the start."""
-        if not self._choices_left or _PORT_TAKEN not in self._printed():
+        """Choose other ports if another process took one, between the moment it was found free and the start."""
+        if _PORT_TAKEN not in self._printed():
             return False
         self._choose_ports()
         return True
@@ -76,6 +97,12 @@ class EmbeddedServer(Program):
     def ask_to_stop(self, child: Child) -> None:
         """The server serves until its standard input ends."""
         child.end_input()
+
+    def release(self) -> None:
+        """End the ping that is under way."""
+        if self._ping is not None:
+            self._ping.close()
+        self._ping = None
 
     def explain(self, code: int) -> str:
         """How the server ended, and the last line that it printed."""
@@ -87,7 +114,6 @@ class EmbeddedServer(Program):
         return f"The {self.name} {ending(code)}. {last}{self.where_logged}"
 
     def _choose_ports(self) -> None:
-        self._choices_left -= 1
         self._ports = _free_ports()
         write_configuration(self._folder.server, self._ports, self._password)
 

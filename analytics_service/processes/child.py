@@ -1,7 +1,9 @@
 """Child processes that run this Python and end with the process that started them, even when that one is killed."""
 
 import os
+import select
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -79,6 +81,21 @@ def end_with_parent() -> None:
     """Make this process stop, as on SIGTERM, once its supervising parent is gone. Does nothing without one."""
     if os.environ.pop(_VARIABLE, None):
         threading.Thread(target=_watch_parent, name="parent-watcher", daemon=True).start()
+
+
+def is_orphan(pid: int) -> bool:
+    """Whether that process is a child that start_python started, whose parent is gone: it is about to end."""
+    try:
+        # Another reader of the child's standard input takes nothing from it.
+        descriptor = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        events = select.poll()
+        events.register(descriptor, 0)
+        return stat.S_ISFIFO(os.fstat(descriptor).st_mode) and bool(events.poll(0))
+    finally:
+        os.close(descriptor)
 
 
 def _watch_parent() -> None:

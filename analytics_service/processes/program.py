@@ -1,4 +1,4 @@
-"""What a supervisor keeps running: how a program is launched, found ready, asked to stop, and how its end is told."""
+"""What a supervisor keeps running: how a program is launched, found ready and alive, asked to stop, and explained."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,10 @@ class Program(ABC):
     grace: float
     # Seconds from launch until a child that is not ready is killed.
     ready_seconds = 60.0
+    # Times in a row, a second apart, that a running child may fail to answer until it is killed; None: it is not asked.
+    silent_seconds: int | None = None
+    # Seconds that a child runs before the program is known to work. Once it is, no failure is too many.
+    trial_seconds = 0.0
     # Ends a message about a failure.
     where_logged = "See what it logged above."
     # Exit codes that no restart can help against.
@@ -31,13 +35,24 @@ class Program(ABC):
         """Whether the running child does its work by now."""
         return True
 
+    def announce(self) -> bool:
+        """Tell others that a child has become ready; False when that must be tried again."""
+        return True
+
+    def is_answering(self) -> bool:
+        """Whether the running child has answered since the last call. Returns at once."""
+        return True
+
     def adapt(self) -> bool:
-        """Remove what made the first start fail; False when another attempt would fail too."""
+        """Remove what made the last start fail; False when there is nothing to remove. OSError when that fails."""
         return False
 
     def ask_to_stop(self, child: Child) -> None:
         """Begin an orderly stop."""
         child.terminate()
+
+    def release(self) -> None:  # noqa: B027 - most programs have nothing to close
+        """Close what belongs to the last child, which has ended."""
 
     def explain(self, code: int) -> str:
         """Why the child ended, in whole sentences, from its exit code."""
@@ -46,6 +61,8 @@ class Program(ABC):
 
 class PythonProgram(Program):
     """This Python with arguments and an environment of its own."""
+
+    trial_seconds = 60.0
 
     def __init__(self, name: str, arguments: Sequence[str], environ: Mapping[str, str], grace: float) -> None:
         self.name = name

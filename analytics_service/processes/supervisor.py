@@ -1,4 +1,4 @@
-"""Supervises one child process: starts it, notices its end, restarts it after a delay, stops it."""
+"""Supervises a child process: starts it, notices its end or silence, restarts it after a delay, stops it (rule 9.2)."""
 
 import logging
 import time
@@ -12,12 +12,21 @@ from analytics_service.processes.restarts import Restarts
 log = logging.getLogger(__name__)
 
 _READY_POLL_SECONDS = 0.02
+_ANSWER_POLL_SECONDS = 1.0
+# How often a first start is tried with something adapted.
+_FIRST_STARTS = 3
+# Short-lived starts of a program that has never worked, until it is given up.
+_TRIALS = 5
+# Exit codes from here on are signals, as shells tell them.
+_SIGNALS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
     reason: str
     hopeless: bool = False
+    # Whether it ended with an error of its own. Else it was stopped, killed, or could not be started.
+    by_itself: bool = False
 
 
 class Supervisor:
@@ -38,15 +47,24 @@ class Supervisor:
         self._launched_at = 0.0
         self._ready_at: float | None = None
         self._restart_at: float | None = None
+        self._ask_at = 0.0
+        self._unanswered = 0
+        self._works = False
 
     def start(self) -> None:
         """Return once the child is ready. The program's error when the child ends before that or takes too long."""
-        while (failure := self._first_start()) is not None:
-            if not self._program.adapt():
+        for left in reversed(range(_FIRST_STARTS)):
+            failure = self._first_start()
+            if failure is None:
+                return
+            if not left or not self._program.adapt():
                 raise self._program.error(failure.reason)
 
     def check(self) -> None:
-        """Notice the child's end, and restart it when that is due. The program's error when restarts do not help."""
+        """Notice the child's end or its silence, and restart it when that is due.
+
+        The program's error when its exit code says that no restart helps, or when it has never worked and five did not.
+        """
         if self._restart_at is not None:
             if self._clock() >= self._restart_at:
                 self._restart()
@@ -89,6 +107,7 @@ class Supervisor:
 
     def _launch(self) -> Child:
         self._restart_at = self._ready_at = None
+        self._unanswered = 0
         self._launched_at = self._clock()
         self._child = self._program.launch()
         self._note_readiness()
@@ -98,20 +117,39 @@ class Supervisor:
         """Why the child ended or has to be given up; None while it is well. Notes when the child became ready."""
         code = child.poll()
         if code is not None:
-            return _Failure(self._program.explain(code), hopeless=code in self._program.hopeless)
+            hopeless, by_itself = code in self._program.hopeless, 0 < code < _SIGNALS
+            return _Failure(self._program.explain(code), hopeless, by_itself)
         self._note_readiness()
+        fault = self._fault()
+        if fault is None:
+            return None
+        child.kill()
+        return _Failure(f"The {self._program.name} {fault}. {self._program.where_logged}")
+
+    def _fault(self) -> str | None:
+        """Why the running child has to be killed, as the rest of a sentence; None while it is well."""
+        if self._is_silent():
+            return f"has not answered for {self._program.silent_seconds} s"
         if self._ready_at is None and self._clock() - self._launched_at >= self._program.ready_seconds:
-            child.kill()
-            seconds, where = self._program.ready_seconds, self._program.where_logged
-            return _Failure(f"The {self._program.name} was not ready after {seconds:.0f} s. {where}")
+            return f"was not ready after {self._program.ready_seconds:.0f} s"
         return None
 
     def _note_readiness(self) -> None:
-        if self._ready_at is None and self._program.is_ready():
+        if self._ready_at is None and self._program.is_ready() and self._program.announce():
             self._ready_at = self._clock()
+
+    def _is_silent(self) -> bool:
+        """Whether the child did not answer too often. Times are counted, because this process may have been paused."""
+        most = self._program.silent_seconds
+        if most is None or self._ready_at is None or self._clock() < self._ask_at:
+            return False
+        self._ask_at = self._clock() + _ANSWER_POLL_SECONDS
+        self._unanswered = 0 if self._program.is_answering() else self._unanswered + 1
+        return self._unanswered >= most
 
     def _restart(self) -> None:
         try:
+            self._program.adapt()
             self._launch()
         except OSError as error:
             self._schedule_restart(_Failure(f"The {self._program.name} could not be started: {error}."))
@@ -119,15 +157,18 @@ class Supervisor:
     def _schedule_restart(self, failure: _Failure) -> None:
         # A child that never became ready has not lived, however long its start took.
         lifetime = 0.0 if self._ready_at is None else self._clock() - self._ready_at
+        self._works |= self._ready_at is not None and lifetime >= self._program.trial_seconds
         self._release()
-        delay = None if failure.hopeless else self._restarts.next_delay(lifetime)
-        if delay is None:
+        delay = self._restarts.next_delay(lifetime)
+        never_works = failure.by_itself and not self._works and self._restarts.short_lived_starts > _TRIALS
+        if failure.hopeless or never_works:
             raise self._program.error(f"Restarting the {self._program.name} did not help; giving up. {failure.reason}")
         log.error("%s It is restarted in %s s.", failure.reason, delay)
         self._restart_at = self._clock() + delay
 
     def _release(self) -> None:
-        """Close the pipe to a child that has ended."""
+        """Close the pipe to a child that has ended, and all else that belongs to it."""
         if self._child is not None:
             self._child.end_input()
+            self._program.release()
         self._child = None

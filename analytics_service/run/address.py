@@ -1,9 +1,15 @@
 """The address that the HTTP service listens on."""
 
 import socket
+import time
+
+import click
 
 from analytics_service.errors import SettingError
+from analytics_service.processes.child import is_orphan
+from analytics_service.sockets import listening
 
+_POLL_SECONDS = 0.2
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here
 # Connections that wait to be accepted, as gunicorn has it.
 _BACKLOG = 2048
@@ -27,20 +33,44 @@ def local_url(bind: str) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def require_free(bind: str) -> None:
-    """SettingError when nothing can listen on `host:port`."""
-    listen(bind).close()
+def require_free(bind: str, patience: float = 30.0) -> None:
+    """SettingError when nothing can listen on `host:port`.
+
+    For `patience` seconds it waits for processes of a service that was killed, which serve their last clients.
+    """
+    deadline = time.monotonic() + patience
+    told = False
+    while True:
+        try:
+            return _listening(bind).close()
+        except OSError as error:
+            _, port = split_address(bind)
+            if time.monotonic() > deadline or not any(is_orphan(pid) for pid in listening(port)):
+                raise _taken(bind, error) from error
+        if not told:
+            click.echo(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
+            told = True
+        time.sleep(_POLL_SECONDS)
 
 
 def listen(bind: str) -> socket.socket:
     """A socket that listens on `host:port`. SettingError when that is not possible."""
+    try:
+        return _listening(bind)
+    except OSError as error:
+        raise _taken(bind, error) from error
+
+
+def _listening(bind: str) -> socket.socket:
     host, port = split_address(bind)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
-    try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
-    except OSError as error:
-        raise SettingError(
-            f"Nothing can listen on {bind} ({error.strerror}). "
-            f"Stop what does, or name another address, such as --bind 127.0.0.1:{port % 65535 + 1}."
-        ) from error
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+
+
+def _taken(bind: str, error: OSError) -> SettingError:
+    _, port = split_address(bind)
+    return SettingError(
+        f"Nothing can listen on {bind} ({error.strerror}). "
+        f"Stop what does, or name another address, such as --bind 127.0.0.1:{port % 65535 + 1}."
+    )

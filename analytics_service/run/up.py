@@ -50,7 +50,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         reached = replace(reached, source=choice.spec)
         service = HttpService(reached)
         with running([service, _scheduler(reached)] if source is not None else [service], fail):
-            click.echo(welcome(reached, choice, embedded=settings.clickhouse_url is None))
+            click.echo(welcome(reached, choice))
             service.follow(orders)
 
 

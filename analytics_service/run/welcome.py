@@ -6,6 +6,7 @@ from analytics_service.config import Settings
 from analytics_service.run.address import local_url
 from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.choice import Choice
+from analytics_service.store.server import PASSWORD, server_of
 
 _SAMPLE_PATHS = {
     Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
@@ -14,9 +15,9 @@ _SAMPLE_PATHS = {
 }
 
 
-def welcome(settings: Settings, choice: Choice, *, embedded: bool) -> str:
+def welcome(settings: Settings, choice: Choice) -> str:
     """Addresses to try, where snapshots come from and whether they are made up, where to use SQL, how to stop."""
-    base = local_url(settings.bind)
+    base, server = local_url(settings.bind), server_of(settings)
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     week = f"start={int((now - timedelta(days=7)).timestamp())}&end={int(now.timestamp())}"
     lines = [
@@ -30,11 +31,11 @@ def welcome(settings: Settings, choice: Choice, *, embedded: bool) -> str:
         "",
         *_samples(choice.source, base),
         f"Jobs  {_jobs(choice)}",
-        f"SQL   {settings.clickhouse_url}/play as user {settings.clickhouse_user}",
+        f"SQL   {server.url}/play as user {server.user}",
     ]
-    if embedded:
-        lines += [f"      (its password is in {settings.data_dir.absolute() / 'password'})"]
-        lines += [f"Data  {settings.data_dir.absolute()}"]
+    if server.data_folder is not None:
+        lines += [f"      (its password is in {server.data_folder / PASSWORD})"]
+        lines += [f"Data  {server.data_folder}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
 
 

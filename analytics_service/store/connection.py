@@ -21,6 +21,7 @@ from analytics_service.config import Settings
 from analytics_service.errors import AccessRefused, SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.pools import Connections, pool_manager
 from analytics_service.store.reach import Pulse, cause_of, ping, unreachable
+from analytics_service.store.server import address_of, server_of
 from analytics_service.store.sql import Parts, named_query
 from analytics_service.store.turns import Turns
 
@@ -64,8 +65,7 @@ class Store:
         Until it answers again, every statement fails at once, those under way too. This is for processes that answer
         requests; others rather wait.
         """
-        if self._settings.clickhouse_url is not None:
-            self._pulse.start()
+        self._pulse.start()
 
     def require_answers(self) -> None:
         """StoreUnavailable when ClickHouse is known not to answer."""
@@ -155,7 +155,7 @@ class Store:
 
     def _ping(self, seconds: float) -> None:
         """Ask the server whether it is there, on a connection of its own. StoreUnavailable when it is not."""
-        ping(self._pinging, str(self._settings.clickhouse_url), seconds)
+        ping(self._pinging, server_of(self._settings).url, seconds)
 
     @cached_property
     def _pinging(self) -> urllib3.PoolManager:
@@ -164,7 +164,7 @@ class Store:
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
         """Driver exceptions become ours here and nowhere else."""
-        url = self._settings.clickhouse_url
+        url = address_of(self._settings)
         try:
             yield
         except DatabaseError as error:
@@ -193,20 +193,17 @@ class Store:
 
 
 def _connect(settings: Settings, connections: Connections) -> Client:
-    if settings.clickhouse_url is None:
-        raise StoreUnavailable(
-            "No ClickHouse is running here. Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
-        )
-    url = urlsplit(settings.clickhouse_url)
+    server = server_of(settings)
+    url = urlsplit(server.url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
     pools = pool_manager(settings, most=settings.threads + _BESIDE_REQUESTS, connections=connections)
-    ping(pools, settings.clickhouse_url, _CONNECT_SECONDS)
+    ping(pools, server.url, _CONNECT_SECONDS)
     client = clickhouse_connect.get_client(
         host=url.hostname,
         port=url.port or 8123,
         interface=url.scheme,
-        username=settings.clickhouse_user,
-        password=settings.clickhouse_password,
+        username=server.user,
+        password=server.password,
         # Every statement names its database by parameter; connecting must work before the database exists.
         database="default",
         connect_timeout=_CONNECT_SECONDS,

@@ -11,6 +11,7 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from analytics_service.config import Settings
+from analytics_service.store.peer import connection_to
 
 
 class Connections:
@@ -46,20 +47,23 @@ def pool_manager(settings: Settings, most: int, connections: Connections | None 
     manager: PoolManager = get_pool_manager(
         ca_cert=settings.clickhouse_ca_cert, verify=settings.clickhouse_verify, maxsize=most, retries=False
     )
-    if connections is not None:
-        manager.pool_classes_by_scheme = _pool_classes(connections)
+    embedded = settings.clickhouse_url is None
+    plain = connection_to(settings.data_dir.absolute()) if embedded else HTTPConnection
+    manager.pool_classes_by_scheme = _pool_classes(plain, connections)
     return manager
 
 
-def _pool_classes(connections: Connections) -> dict[str, type[HTTPConnectionPool]]:
-    class Plain(HTTPConnection):
+def _pool_classes(plain: type[HTTPConnection], connections: Connections | None) -> dict[str, type[HTTPConnectionPool]]:
+    class Plain(plain):  # type: ignore[valid-type, misc]
         def connect(self) -> None:
-            connections.add(self)
+            if connections is not None:
+                connections.add(self)
             super().connect()
 
     class Encrypted(HTTPSConnection):
         def connect(self) -> None:
-            connections.add(self)
+            if connections is not None:
+                connections.add(self)
             super().connect()
 
     class PlainPool(HTTPConnectionPool):

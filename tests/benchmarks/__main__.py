@@ -19,6 +19,7 @@ from analytics_service.embedded.clickhouse import clickhouse
 from tests.benchmarks import current, events, first_page, growth, ingest, pages, positions, storage, ticks
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure, NotMeasured
+from tests.clickhouse import by_url
 
 _DATA = "ANALYTICS_TEST_DATA"
 
@@ -52,7 +53,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as data,
         clickhouse(Settings(data_dir=Path(data), workers=1, source="none"), "benchmark") as settings,
     ):
-        bench = Bench(settings, given.folder, given.rows, given.seed)
+        bench = Bench(by_url(settings), given.folder, given.rows, given.seed)
         for name in given.only:
             kept = _run(name, bench) and kept
     return 0 if kept else 1

@@ -16,7 +16,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from tests.clickhouse import client
+from tests.clickhouse import by_url, client
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Settings that name one running server."""
     own = Settings(data_dir=tmp_path_factory.mktemp("clickhouse"))
     with clickhouse(own, "pytest") as running:
-        yield running
+        yield by_url(running)
 
 
 @pytest.fixture

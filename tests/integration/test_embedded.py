@@ -20,14 +20,17 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, serving
+from analytics_service.embedded.configuration import Ports
 from analytics_service.embedded.folder import DataFolder
+from analytics_service.embedded.ping import Ping
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.store.connection import Store
-from tests.processes import PATIENCE, alive, until
+from analytics_service.store.server import Running, read_password, read_running
+from tests.processes import alive, free_port, until
 
 _SUPERVISOR = """
 import sys
@@ -35,8 +38,14 @@ from pathlib import Path
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 with clickhouse(Settings(data_dir=Path(sys.argv[1])), "supervisor") as settings:
-    print(settings.clickhouse_url, flush=True)
+    print(settings.data_dir, flush=True)
     sys.stdin.read()
+"""
+_ASKS = """
+import os
+from analytics_service.config import Settings
+from analytics_service.store.connection import Store
+print(Store(Settings.from_environment(os.environ)).server_version())
 """
 
 
@@ -58,6 +67,20 @@ def served(data_dir: Path, on_failure: Callable[[], None], restarts: Restarts) -
             yield
     finally:
         os.close(lock)
+
+
+def url_of(data_dir: Path) -> str:
+    """Where the server that is announced in a data folder answers."""
+    announced = read_running(data_dir)
+    assert announced is not None
+    return announced.url
+
+
+def configured(data_dir: Path) -> Ports | None:
+    """The ports on which the server of a data folder is going to listen; None while that is being written."""
+    text = (data_dir / "clickhouse" / "config.xml").read_text("utf-8")
+    found = re.search(r"<http_port>(\d+)<.*<tcp_port>(\d+)<", text, re.DOTALL)
+    return Ports(int(found[1]), int(found[2])) if found else None
 
 
 def asked(url: str, sql: str, user: str, password: str) -> tuple[int, str]:
@@ -90,22 +113,21 @@ def server_pid(data_dir: Path) -> int:
 
 
 def test_the_data_folder_is_for_its_owner_only(own: Settings) -> None:
-    with clickhouse(own, "pytest") as settings:
+    with clickhouse(own, "pytest"):
         modes = {
             name: stat.S_IMODE((own.data_dir / name).stat().st_mode)
             for name in (".", "clickhouse", "password", "running.json", "lock")
         }
         users = (own.data_dir / "clickhouse" / "users.xml").read_text("utf-8")
     assert modes == {".": 0o700, "clickhouse": 0o700, "password": 0o600, "running.json": 0o600, "lock": 0o600}
-    assert len(settings.clickhouse_password) >= 32
-    assert settings.clickhouse_password not in users
+    assert read_password(own.data_dir) not in users
 
 
 def test_the_password_outlives_the_server(own: Settings) -> None:
-    with clickhouse(own, "pytest") as first:
-        pass
+    with clickhouse(own, "pytest"):
+        first = read_password(own.data_dir)
     with clickhouse(own, "pytest") as second:
-        assert second.clickhouse_password == first.clickhouse_password
+        assert read_password(own.data_dir) == first
         assert answers(second)
 
 
@@ -125,16 +147,16 @@ class Stranger(threading.Thread):
         self.refused = 0
         self.answers: list[str] = []
         self.stopped = threading.Event()
-        self._configuration = data_dir / "clickhouse" / "config.xml"
+        self._data_dir = data_dir
 
     def run(self) -> None:
         """Ask wherever the server is going to listen, until stopped."""
         while not self.stopped.is_set():
             with suppress(OSError, http.client.HTTPException):
-                found = re.search("<http_port>([0-9]+)<", self._configuration.read_text("utf-8"))
-                if found is None:
+                ports = configured(self._data_dir)
+                if ports is None:
                     continue
-                url, sql = f"http://127.0.0.1:{found[1]}", "SELECT line FROM file('/etc/passwd', 'LineAsString')"
+                url, sql = f"http://127.0.0.1:{ports.http}", "SELECT line FROM file('/etc/passwd', 'LineAsString')"
                 status, body = asked(url, sql, "default", "")
                 # A server that is killed while it refuses sends no reason any more.
                 if status == http.client.INTERNAL_SERVER_ERROR and (not body or body.startswith("Code: 700.")):
@@ -203,7 +225,7 @@ def test_acknowledged_rows_survive_kills_and_the_server_comes_back_at_the_same_p
                 until(lambda: answers(settings))
         until(lambda: server_pid(own.data_dir) not in killed and answers(settings))
         sql = "SELECT n FROM analytics.load FINAL ORDER BY n"
-        status, body = asked(str(settings.clickhouse_url), sql, "analytics", settings.clickhouse_password)
+        status, body = asked(url_of(own.data_dir), sql, "analytics", read_password(own.data_dir))
     assert status == 200
     assert len(set(killed)) == 3
     assert len(acknowledged) >= 100
@@ -252,7 +274,8 @@ def test_the_server_is_gone_when_its_supervisor_is_killed(own: Settings) -> None
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as supervisor:
         assert supervisor.stdout is not None
-        url = supervisor.stdout.readline().decode().strip()
+        assert supervisor.stdout.readline().decode().strip() == str(own.data_dir)
+        url = url_of(own.data_dir)
         pid = server_pid(own.data_dir)
         supervisor.kill()
         supervisor.wait()
@@ -263,17 +286,44 @@ def test_the_server_is_gone_when_its_supervisor_is_killed(own: Settings) -> None
         assert answers(settings)
 
 
-def test_a_server_that_does_not_come_back_is_given_up_and_reported(tmp_path: Path) -> None:
-    told = threading.Event()
-    with (
-        pytest.raises(EmbeddedServerError) as failure,
-        served(tmp_path / "data", told.set, Restarts(delays=(0.0, 0.0))),
-    ):
-        (tmp_path / "data" / "clickhouse" / "users.xml").unlink()
+def test_a_server_that_does_not_come_back_is_restarted_until_it_does(tmp_path: Path) -> None:
+    users = tmp_path / "data" / "clickhouse" / "users.xml"
+    with served(tmp_path / "data", pytest.fail, Restarts(delays=(0.0,))):
+        content = users.read_text("utf-8")
+        users.unlink()
+        started = tmp_path / "data" / "clickhouse" / "start.log"
         os.kill(server_pid(tmp_path / "data"), signal.SIGKILL)
-        assert told.wait(PATIENCE)
-    assert "giving up" in str(failure.value)
-    assert str(tmp_path / "data" / "clickhouse") in str(failure.value)
+        until(lambda: "users.xml" in started.read_text("utf-8"))
+        users.write_text(content, "utf-8")
+        until(lambda: answers(Settings(data_dir=tmp_path / "data")))
+
+
+def test_a_ping_is_answered_by_a_server_and_not_by_a_stopped_one(own: Settings) -> None:
+    with clickhouse(own, "pytest"):
+        ports, pid = configured(own.data_dir), server_pid(own.data_dir)
+        assert ports
+        with closing(Ping(ports.http)) as ping:
+            until(ping.answered)
+        os.kill(pid, signal.SIGSTOP)
+        with closing(Ping(ports.http)) as ping:
+            assert [ping.answered() for _ in range(100)] == [None] * 100
+            os.kill(pid, signal.SIGCONT)
+            until(ping.answered)
+        with closing(Ping(free_port())) as ping:
+            assert ping.answered() is False
+
+
+def test_a_server_that_is_silent_for_too_long_is_killed_and_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(EmbeddedServer, "silent_seconds", 3)
+    settings = Settings(data_dir=tmp_path / "data")
+    with served(settings.data_dir, pytest.fail, Restarts(delays=(0.0,))):
+        stopped = server_pid(settings.data_dir)
+        os.kill(stopped, signal.SIGSTOP)
+        until(lambda: not alive(stopped))
+        until(lambda: answers(settings))
+    assert "The embedded ClickHouse has not answered for 3 s." in caplog.text
 
 
 def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path: Path) -> None:
@@ -282,16 +332,94 @@ def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path
     lock = folder.lock("pytest")
     assert lock is not None
     server = EmbeddedServer(folder, lock)
-    first = server.url
+    first = configured(folder.root)
+    assert first
     try:
-        with (
-            socket.create_server(("127.0.0.1", urlsplit(first).port or 0)),
-            running([Supervisor(server, Restarts())], lambda: None),
-        ):
-            assert server.url != first
-            assert asked(server.url, "SELECT 1", "analytics", folder.password()) == (200, "1\n")
+        with socket.create_server(("127.0.0.1", first.http)), running([Supervisor(server, Restarts())], lambda: None):
+            assert configured(folder.root) != first
+            assert asked(url_of(folder.root), "SELECT 1", "analytics", folder.password()) == (200, "1\n")
     finally:
         os.close(lock)
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket that listens as soon as nobody else does: the threads of a killed server end one after the other."""
+    while True:
+        with suppress(OSError):
+            return socket.create_server(("127.0.0.1", port))
+
+
+class Recorder(threading.Thread):
+    """Listens on a port of this machine, and keeps all that it is sent."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self.port = port
+        self._listening = _listening(port)
+        self._listening.settimeout(0.1)
+        self.accepted = 0
+        self.received = b""
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        """Accept connections one after the other, and read from each until it ends."""
+        with self._listening:
+            while not self.stopped.is_set():
+                with suppress(TimeoutError):
+                    connection, _ = self._listening.accept()
+                    self.accepted += 1
+                    with connection, suppress(OSError):
+                        connection.settimeout(5)
+                        while part := connection.recv(65536):
+                            self.received += part
+
+
+def test_a_process_that_takes_the_port_of_a_killed_server_is_sent_nothing(own: Settings) -> None:
+    """All who work with the server follow it to another port, those in other processes too."""
+    with clickhouse(own, "pytest") as settings, closing(Store(settings)) as store:
+        store.server_version()
+        first = url_of(own.data_dir)
+        os.kill(server_pid(own.data_dir), signal.SIGKILL)
+        recorder = Recorder(urlsplit(first).port or 0)
+        recorder.start()
+        refusals = 0
+        try:
+            # The store connects to the recorder as long as nothing else is announced.
+            while url_of(own.data_dir) == first:
+                with pytest.raises(StoreUnavailable):
+                    store.server_version()
+                refusals += 1
+            until(lambda: answers(settings))
+            assert store.server_version()
+            environ = {**os.environ, **settings.to_environment(), "PYTHONPATH": os.pathsep.join(sys.path)}
+            assert read_password(own.data_dir) not in environ.values()
+            other = subprocess.run([sys.executable, "-c", _ASKS], env=environ, check=True, capture_output=True)
+            assert other.stdout.decode().strip() == store.server_version()
+        finally:
+            recorder.stopped.set()
+            recorder.join()
+    assert refusals >= 2
+    assert recorder.accepted >= refusals
+    assert recorder.received == b""
+
+
+def test_an_announced_server_that_belongs_to_another_process_is_sent_nothing(tmp_path: Path) -> None:
+    """As when a data folder was left behind by a server whose port another process has now."""
+    recorder = Recorder(free_port())
+    recorder.start()
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    folder.password()
+    folder.announce(Running(os.getpid(), os.getppid(), recorder.port, "analytics"))
+    with (
+        closing(Store(Settings(data_dir=folder.root))) as store,
+        pytest.raises(StoreUnavailable, match="Another process listens"),
+    ):
+        store.server_version()
+    recorder.stopped.set()
+    recorder.join()
+    assert recorder.accepted == 1
+    assert recorder.received == b""
 
 
 def test_another_version_of_chdb_is_refused_in_plain_words(

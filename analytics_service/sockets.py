@@ -1,0 +1,91 @@
+"""Which process has the other end of a TCP connection or listens on a port of this machine. Linux tells in /proc."""
+
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_LISTENS = "0A"
+_PAUSE_MS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a connection: its owner's user id, and the number by which processes have it open."""
+
+    uid: int
+    inode: int
+
+    def is_open_in(self, pid: int) -> bool:
+        """Whether that process has it open. False for a process that this user may not look into."""
+        name = f"socket:[{self.inode}]"
+        try:
+            with os.scandir(_PROC / str(pid) / "fd") as files:
+                return any(_target(file.path) == name for file in files)
+        except OSError:
+            return False
+
+
+def other_end(connection: socket.socket, seconds: float) -> End:
+    """The other end of an IPv4 connection within this machine, once it has been accepted.
+
+    OSError when it is closed, or sends anything, before that; TimeoutError when it is not accepted in time.
+    """
+    local, remote = (_written(*connection.getsockname()), _written(*connection.getpeername()))
+    deadline = time.monotonic() + seconds
+    events = select.poll()
+    events.register(connection, select.POLLIN)
+    while True:
+        for row in _rows("tcp", f" {remote} {local} "):
+            # Before it is accepted, a connection has no number, and its user id says nothing.
+            if row.end.inode:
+                return row.end
+        if time.monotonic() > deadline:
+            raise TimeoutError("the connection was not accepted")
+        if events.poll(_PAUSE_MS):
+            raise ConnectionResetError("the connection was closed before it was accepted")
+
+
+def listening(port: int) -> list[int]:
+    """The processes, of those that this user may look into, that listen on a port, at whatever address."""
+    suffix = f":{port:04X}"
+    rows = [*_rows("tcp", suffix), *_rows("tcp6", suffix)]
+    ends = [row.end for row in rows if row.listens and row.local.endswith(suffix)]
+    pids = [int(folder.name) for folder in _PROC.iterdir() if folder.name.isdigit()] if ends else []
+    return [pid for pid in pids if any(end.is_open_in(pid) for end in ends)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    local: str
+    listens: bool
+    end: End
+
+
+def _rows(table: str, part: str) -> Iterator[_Row]:
+    """The rows of a table of sockets that have this part."""
+    path = _PROC / "net" / table
+    # A kernel without IPv6 has no tcp6.
+    text = path.read_text("ascii") if table == "tcp" or path.exists() else ""
+    for line in text.splitlines()[1:]:
+        if part in line:
+            _, local, _, state, _, _, _, uid, _, inode, *_ = line.split()
+            yield _Row(local, state == _LISTENS, End(int(uid), int(inode)))
+
+
+def _written(host: str, port: int) -> str:
+    """An IPv4 address and a port as /proc/net/tcp has them."""
+    return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
+
+
+def _target(link: str) -> str:
+    try:
+        return str(Path(link).readlink())
+    # Closed just now.
+    except FileNotFoundError:
+        return ""

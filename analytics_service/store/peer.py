@@ -1,0 +1,54 @@
+"""HTTP connections to the embedded ClickHouse. Nothing is sent before it is certain who listens (rule 9.1)."""
+
+import socket
+from pathlib import Path
+from typing import ClassVar
+
+from urllib3.connection import HTTPConnection
+
+from analytics_service.errors import StoreUnavailable
+from analytics_service.sockets import other_end
+from analytics_service.store.server import RUNNING, require_running
+
+# Within which a server accepts a connection that has no other limit.
+_SECONDS = 5.0
+
+
+def require_peer(connection: socket.socket, pid: int, uid: int, seconds: float) -> None:
+    """StoreUnavailable unless that process of that user has accepted a connection within this machine."""
+    try:
+        end = other_end(connection, seconds)
+    except OSError as error:
+        raise StoreUnavailable(f"The embedded ClickHouse did not accept a connection ({error}).") from error
+    if end.uid != uid or not end.is_open_in(pid):
+        raise StoreUnavailable("Another process listens where the embedded ClickHouse did. It was sent nothing.")
+
+
+def connection_to(folder: Path) -> type[HTTPConnection]:
+    """Connections that go to the server that is announced in a data folder, whatever address they name.
+
+    Each new one finds the server anew, so a server that was restarted on another port is found without more.
+    """
+
+    class Connection(_Announced):
+        data_folder = folder
+
+    return Connection
+
+
+class _Announced(HTTPConnection):
+    data_folder: ClassVar[Path]
+
+    def connect(self) -> None:
+        """Connect to the server. StoreUnavailable when there is none, or when another process listens there."""
+        running = require_running(self.data_folder)
+        self.host, self.port = "127.0.0.1", running.port
+        super().connect()
+        try:
+            # Only the folder's owner can write there.
+            uid = (self.data_folder / RUNNING).stat().st_uid
+            require_peer(self.sock, running.server, uid, self.timeout or _SECONDS)
+        except BaseException:
+            # An open connection might be used later as it is.
+            self.close()
+            raise

@@ -1,0 +1,95 @@
+"""The embedded ClickHouse of a data folder as others find it: where it answers, which process it is, its password."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
+
+RUNNING = "running.json"
+PASSWORD = "password"
+_START = "Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
+# What secrets.token_urlsafe(32) makes.
+_A_PASSWORD = re.compile(r"[A-Za-z0-9_-]{43}\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers, as the process that holds its data folder announces it.
+
+    `pid` is that process, `server` the one that listens on `port` of 127.0.0.1.
+    """
+
+    pid: int
+    server: int
+    port: int
+    user: str
+
+    @property
+    def url(self) -> str:
+        """Where the server answers HTTP."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+def read_running(folder: Path) -> Running | None:
+    """What was announced last in a data folder; None when nothing is, or nothing that this version understands."""
+    try:
+        return Running(**json.loads((folder / RUNNING).read_bytes() or b"null"))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def require_running(folder: Path) -> Running:
+    """The server that is announced in a data folder. StoreUnavailable when there is none."""
+    running = read_running(folder)
+    if running is None:
+        raise StoreUnavailable(f"No ClickHouse is running in {folder}. {_START}")
+    return running
+
+
+def read_password(folder: Path) -> str:
+    """The password of the service's user. StoreUnavailable when the file cannot be read or holds no password."""
+    path = folder / PASSWORD
+    try:
+        content = path.read_text("ascii")
+    except OSError as error:
+        raise StoreUnavailable(f"The password file {path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError:
+        content = "\0"
+    if not _A_PASSWORD.fullmatch(content):
+        fault = "is malformed" if content else "is empty"
+        raise StoreUnavailable(
+            f"The password file {path} {fault}. Stop what runs in this data folder and delete the file; "
+            "the next start makes a new password."
+        )
+    return content.rstrip("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A ClickHouse and the credentials for it. With a data folder, it is the one that is announced there."""
+
+    url: str
+    user: str
+    password: str = field(repr=False)
+    data_folder: Path | None = None
+
+
+def server_of(settings: Settings) -> Server:
+    """The ClickHouse that settings name by URL, or else the one in their data folder.
+
+    StoreUnavailable when none runs there, or its password cannot be read.
+    """
+    if settings.clickhouse_url is not None:
+        return Server(settings.clickhouse_url, settings.clickhouse_user, settings.clickhouse_password)
+    folder = settings.data_dir.absolute()
+    running = require_running(folder)
+    return Server(running.url, running.user, read_password(folder), folder)
+
+
+def address_of(settings: Settings) -> str:
+    """The URL of that ClickHouse; the data folder when none runs there."""
+    running = read_running(settings.data_dir)
+    return settings.clickhouse_url or (running.url if running else str(settings.data_dir))

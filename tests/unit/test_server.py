@@ -1,0 +1,113 @@
+"""What a data folder tells of its server: files that are missing, empty or malformed included."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.embedded.folder import DataFolder
+from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.store.server import (
+    Running,
+    Server,
+    address_of,
+    read_password,
+    read_running,
+    require_running,
+    server_of,
+)
+
+ANNOUNCED = Running(pid=1, server=2, port=20001, user="analytics")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> DataFolder:
+    """A data folder with an announced server."""
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    folder.announce(ANNOUNCED)
+    return folder
+
+
+def test_an_announced_server_is_found_with_its_password(folder: DataFolder) -> None:
+    password = folder.password()
+    settings = Settings(data_dir=folder.root)
+    assert server_of(settings) == Server("http://127.0.0.1:20001", "analytics", password, folder.root)
+    assert address_of(settings) == "http://127.0.0.1:20001"
+
+
+def test_a_server_named_by_url_is_reached_with_the_credentials_beside_it(folder: DataFolder) -> None:
+    named = Settings(data_dir=folder.root, clickhouse_url="http://host:8123", clickhouse_user="me")
+    assert server_of(named) == Server("http://host:8123", "me", "")
+    assert address_of(named) == "http://host:8123"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", "7", json.dumps({"pid": 1, "url": "http://127.0.0.1:1"})])
+def test_a_folder_in_which_nothing_intelligible_is_announced_has_no_server(folder: DataFolder, content: str) -> None:
+    (folder.root / "running.json").write_text(content)
+    assert read_running(folder.root) is None
+    with pytest.raises(StoreUnavailable, match="`analytics-service up`"):
+        require_running(folder.root)
+    assert address_of(Settings(data_dir=folder.root)) == str(folder.root)
+
+
+def test_a_folder_that_does_not_exist_has_no_server(tmp_path: Path) -> None:
+    assert read_running(tmp_path / "none") is None
+
+
+def test_a_password_does_not_show_where_the_server_is_printed(folder: DataFolder) -> None:
+    password = folder.password()
+    assert password not in repr(server_of(Settings(data_dir=folder.root)))
+
+
+def test_a_password_is_made_once(folder: DataFolder) -> None:
+    password = folder.password()
+    assert folder.password() == read_password(folder.root) == password
+    # 43 characters of base64 are 256 bits.
+    assert len(password) == 43
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [(b"", "is empty"), (b"short", "is malformed"), (b"\xff" * 43, "is malformed"), (b"a b" * 15, "is malformed")],
+)
+def test_a_password_file_without_a_password_is_refused_in_one_line(
+    folder: DataFolder, content: bytes, fault: str
+) -> None:
+    path = folder.root / "password"
+    path.write_bytes(content)
+    with pytest.raises(EmbeddedServerError) as refused:
+        folder.password()
+    assert f"The password file {path} {fault}." in str(refused.value)
+    assert "delete the file" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert path.read_bytes() == content
+
+
+def test_a_password_file_that_cannot_be_read_is_refused_in_one_line(folder: DataFolder) -> None:
+    path = folder.root / "password"
+    path.mkdir()
+    with pytest.raises(EmbeddedServerError, match=r"^The password file \S+ cannot be read \([^\n]+\)\.$"):
+        folder.password()
+    with pytest.raises(StoreUnavailable, match=r"^The password file \S+ cannot be read \([^\n]+\)\.$"):
+        read_password(folder.root)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o400])
+def test_the_mode_of_a_password_file_is_corrected(
+    folder: DataFolder, mode: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    password, path = folder.password(), folder.root / "password"
+    path.chmod(mode)
+    assert folder.password() == password
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert caplog.messages == [f"The mode of {path} was {mode:04o}; it is 0600 now, for its owner only."]
+
+
+def test_a_password_with_the_line_end_of_an_editor_is_read_without_it(folder: DataFolder) -> None:
+    password = folder.password()
+    with (folder.root / "password").open("a") as file:
+        file.write(os.linesep)
+    assert folder.password() == password
