@@ -116,6 +116,9 @@ class LedgerStore(Store):
         self.on_look: Callable[[], None] = lambda: None
         self.before: Hook = nothing
 
+    def watch(self) -> None:
+        """There is no server that could hang."""
+
     def change(self, family: str, **fields: int) -> "LedgerStore":
         """Give a family another head."""
         self.heads[family] = replace(self.heads[family], **fields)
