@@ -34,7 +34,7 @@ from analytics_service.store.swaps import read_contract
 
 State = tuple[Head, ...]
 _T = TypeVar("_T")
-# How long a request waits for a rewrite to finish, seconds.
+# How long a request waits for a rewrite to finish, and before that for its turn to do so, seconds.
 _PATIENCE = 6.0
 
 
@@ -194,7 +194,8 @@ class Views:
         with self._store.turns.request():
             with suppress(Superseded):
                 return act(self.newest())
-            self._store.take_turn()
+            self._store.require_answers()
+            self._store.turns.take(_PATIENCE)
             return self._patiently(act)
 
     def _patiently(self, act: Callable[[View], _T]) -> _T:
