@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property
 from operator import attrgetter
 from typing import Literal, Protocol
 
 from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
+from analytics_service.market.part import Part
 from analytics_service.market.positions import Account, Balance, LendPosition, Position, Stake, Unbonding
 from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool
 from analytics_service.market.rates import MarketRate, NetRate, net_rate
@@ -85,7 +85,7 @@ class BorrowAccount:
         """The account's position among those of the address."""
         return self.account.index
 
-    @cached_property
+    @Part
     def totals(self) -> BorrowTotals:
         """The account's collaterals and debts."""
         return _borrow_totals(
@@ -94,7 +94,7 @@ class BorrowAccount:
             self.context,
         )
 
-    @cached_property
+    @Part
     def health(self) -> Health:
         """The account's health (rule 6.4)."""
         return _health(self.index, self.totals, self.stakes, self.context)
@@ -181,39 +181,39 @@ class Portfolio:
     position: Position
     context: MarketContext
 
-    @cached_property
+    @Part
     def accounts(self) -> tuple[BorrowAccount, ...]:
         """The borrow accounts."""
         return tuple(BorrowAccount(one, self.position.stakes, self.context) for one in self.position.accounts)
 
-    @cached_property
+    @Part
     def totals(self) -> BorrowTotals:
         """Collaterals and debts over all accounts, by asset."""
         return _totals_over(self.accounts, self.context)
 
-    @cached_property
+    @Part
     def lends(self) -> tuple[LendPool, ...]:
         """The lent assets."""
         return tuple(_lend_pool(lend, self.context) for lend in self.position.lends)
 
-    @cached_property
+    @Part
     def lend_net_rate(self) -> NetRate:
         """The mean rate of the lent assets, weighted by value."""
         return net_rate(
             (_value(lend.origin_equivalent.total, lend.asset_id, self.context), lend.market_rate) for lend in self.lends
         )
 
-    @cached_property
+    @Part
     def wallet(self) -> tuple[WalletBalance, ...]:
         """The balances of the wallet."""
         return tuple(_wallet_balance(balance, self.context) for balance in self.position.wallet)
 
-    @cached_property
+    @Part
     def wallet_value(self) -> Decimal:
         """USD value of the balances of known assets."""
         return total(_value(balance.amount, balance.asset_id, self.context) for balance in self.wallet)
 
-    @cached_property
+    @Part
     def staking(self) -> Staking:
         """The staking of the protocol token."""
         return _staking(self.position, self.context.ptoken)

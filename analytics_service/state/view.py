@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.history.catalogue import PRICES
@@ -15,6 +15,7 @@ from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import EventPage, PageQuery
 from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.part import Part
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.supply import Supply, market_supply
@@ -34,25 +35,8 @@ from analytics_service.store.swaps import read_contract
 
 State = tuple[Head, ...]
 _T = TypeVar("_T")
-# How long a request waits for a rewrite to finish, seconds.
+# How long a request waits for a rewrite to finish, and before that for its turn to do so, seconds.
 _PATIENCE = 6.0
-
-
-class Part(Generic[_T]):
-    """A part of a view, read when it is first asked for. Two threads may both read it; either answer is right.
-
-    Before Python 3.12, functools.cached_property has threads wait for each other: all of a worker might wait for one
-    that waits for the store.
-    """
-
-    def __init__(self, read: Callable[[Any], _T]) -> None:
-        self._read = read
-        self._name = read.__name__
-        self.__doc__ = read.__doc__
-
-    def __get__(self, view: object, owner: type) -> _T:
-        value = view.__dict__[self._name] = self._read(view)
-        return value
 
 
 class View:
@@ -194,7 +178,8 @@ class Views:
         with self._store.turns.request():
             with suppress(Superseded):
                 return act(self.newest())
-            self._store.take_turn()
+            self._store.require_answers()
+            self._store.turns.take(_PATIENCE)
             return self._patiently(act)
 
     def _patiently(self, act: Callable[[View], _T]) -> _T:

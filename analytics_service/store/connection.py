@@ -4,7 +4,6 @@ import io
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from urllib.parse import urlsplit
 
 import clickhouse_connect
@@ -58,6 +57,7 @@ class Store:
         self._lock = threading.Lock()
         self._pulse = Pulse(self._ping, on_silence=lambda: self._connections.cut())
         self._connections = Connections(self._pulse.require)
+        self._pinging = pool_manager(settings, most=1)
 
     def watch(self) -> None:
         """Find out within two seconds, from now on, when ClickHouse does not answer (rule 8.9).
@@ -139,6 +139,7 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self._pulse.stop()
+        self._pinging.clear()
         with self._lock:
             if self._client is not None:
                 # The pool is ours, so the client leaves its connections open; a server waits for them when it stops.
@@ -156,10 +157,6 @@ class Store:
     def _ping(self, seconds: float) -> None:
         """Ask the server whether it is there, on a connection of its own. StoreUnavailable when it is not."""
         ping(self._pinging, server_of(self._settings).url, seconds)
-
-    @cached_property
-    def _pinging(self) -> urllib3.PoolManager:
-        return pool_manager(self._settings, most=1)
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:

@@ -25,10 +25,9 @@ class Turns:
     such as those of jobs or those that load memory, need no turn.
     """
 
-    def __init__(self, threads: int, queue_seconds: float = _QUEUE_SECONDS) -> None:
+    def __init__(self, threads: int) -> None:
         self._turns = threading.BoundedSemaphore(max(threads // 2, 1))
         self._queue = threading.BoundedSemaphore(threads // 4)
-        self._queue_seconds = queue_seconds
         self._here = threading.local()
 
     @contextmanager
@@ -47,20 +46,22 @@ class Turns:
         """The turn of the request that this thread answers, taken or not; None if it answers none."""
         return getattr(self._here, "turn", None)
 
-    def take(self) -> None:
-        """Called before a thread waits for the store, or for another thread that does. StoreUnavailable when enough
-        requests wait."""
+    def take(self, queue_seconds: float = _QUEUE_SECONDS) -> None:
+        """Called before a thread waits for the store, or for another thread that does.
+
+        StoreUnavailable when enough requests wait for their turn, or when it does not come within so many seconds.
+        """
         mine = self.mine
         if mine is None or mine.taken:
             return
-        if not (self._turns.acquire(blocking=False) or self._acquire_later()):
+        if not (self._turns.acquire(blocking=False) or self._acquire_later(queue_seconds)):
             raise StoreUnavailable("Enough requests wait for ClickHouse already.")
         mine.taken = True
 
-    def _acquire_later(self) -> bool:
+    def _acquire_later(self, seconds: float) -> bool:
         if not self._queue.acquire(blocking=False):
             return False
         try:
-            return self._turns.acquire(timeout=self._queue_seconds)
+            return self._turns.acquire(timeout=seconds)
         finally:
             self._queue.release()

@@ -39,15 +39,15 @@ def waiting(turns: Turns, count: int) -> Iterator[threading.Event]:
             thread.join()
 
 
-def take(turns: Turns) -> None:
+def take(turns: Turns, queue_seconds: float = 30) -> None:
     """A request that takes its turn."""
     with turns.request():
-        turns.take()
+        turns.take(queue_seconds)
 
 
 def test_half_of_the_threads_may_wait_and_a_quarter_for_their_turn() -> None:
     """Of 8 threads, 4 wait for the store and 2 for their turn. Of 3 more requests the third is refused at once."""
-    turns = Turns(threads=8, queue_seconds=30)
+    turns = Turns(threads=8)
     with ThreadPoolExecutor(3) as pool, waiting(turns, 4) as go_on:
         asked = [pool.submit(take, turns) for _ in range(3)]
         until(lambda: any(one.done() for one in asked))
@@ -58,9 +58,9 @@ def test_half_of_the_threads_may_wait_and_a_quarter_for_their_turn() -> None:
 
 
 def test_a_request_whose_turn_does_not_come_in_time_is_refused() -> None:
-    turns = Turns(threads=4, queue_seconds=0.01)
+    turns = Turns(threads=4)
     with waiting(turns, 2), pytest.raises(StoreUnavailable):
-        take(turns)
+        take(turns, queue_seconds=0.01)
 
 
 def test_a_single_thread_may_wait_too() -> None:
