@@ -9,6 +9,17 @@ _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names o
 _BACKLOG = 2048
 
 
+def listen(bind: str) -> socket.socket:
+    """A socket that listens on `host:port`, which was free before. SettingError when something else was faster."""
+    host, port = split_address(bind)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+    except OSError as error:
+        raise SettingError(f"Nothing can listen on {bind} any more ({error.strerror}).") from error
+
+
 def split_address(bind: str) -> tuple[str, int]:
     """Host and port of `host:port` or `[host]:port`."""
     host, _, port = bind.rpartition(":")
@@ -29,16 +40,9 @@ def local_url(bind: str) -> str:
 
 def require_free(bind: str) -> None:
     """SettingError when nothing can listen on `host:port`."""
-    listen(bind).close()
-
-
-def listen(bind: str) -> socket.socket:
-    """A socket that listens on `host:port`. SettingError when that is not possible."""
     host, port = split_address(bind)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
         raise SettingError(
             f"Nothing can listen on {bind} ({error.strerror}). "
