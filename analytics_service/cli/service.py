@@ -36,7 +36,7 @@ def up(**overrides: Any) -> None:
 def serve(**overrides: Any) -> None:
     """Run the HTTP service only, under gunicorn, until SIGTERM.
 
-    GUNICORN_CMD_ARGS may hold further options of gunicorn. Example:
+    GUNICORN_CMD_ARGS may hold further options of gunicorn, except --bind. Example:
 
     \b
         analytics-service serve --bind 0.0.0.0:8000 --workers 4

@@ -1,5 +1,6 @@
 """The files that `example` prints, read by the programs that they are for. Tests of missing programs are skipped."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,38 @@ http {{
     include {folder}/example.conf;
 }}
 """
+# Series as Prometheus has them after a scrape a minute, and their values for an hour: `0+6x60` grows by 6.
+_OF = 'instance="a",job="analytics-service"'
+_BAD = {
+    f"up{{{_OF}}}": "0x60",
+    f"analytics_store_up{{{_OF}}}": "0x60",
+    f"analytics_schema_current{{{_OF}}}": "0x60",
+    # A request a second, of which one in ten fails, all slower than a second.
+    f'analytics_request_seconds_count{{route="/",status="200",{_OF}}}': "0+54x60",
+    f'analytics_request_seconds_count{{route="/",status="503",{_OF}}}': "0+6x60",
+    f'analytics_request_seconds_bucket{{route="/",status="200",le="1",{_OF}}}': "0x60",
+    f'analytics_request_seconds_bucket{{route="/",status="200",le="2.5",{_OF}}}': "0+54x60",
+    f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+54x60",
+    f'analytics_store_query_errors_total{{query="ledger",error="StoreUnavailable",{_OF}}}': "0+6x60",
+    f'analytics_snapshot_fresh{{family="prices",{_OF}}}': "0x60",
+    f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "0+1x60",
+    f'analytics_job_runs_total{{exported_job="prices",outcome="skipped",{_OF}}}': "0+1x60",
+    f'analytics_history_gaps{{family="prices",{_OF}}}': "3x60",
+}
+_GOOD = {
+    f"up{{{_OF}}}": "1x60",
+    f"analytics_store_up{{{_OF}}}": "1x60",
+    f"analytics_schema_current{{{_OF}}}": "1x60",
+    f'analytics_request_seconds_count{{route="/",status="200",{_OF}}}': "0+1000x60",
+    f'analytics_request_seconds_count{{route="/",status="503",{_OF}}}': "0+1x60",
+    f'analytics_request_seconds_bucket{{route="/",status="200",le="1",{_OF}}}': "0+1000x60",
+    f'analytics_request_seconds_bucket{{route="/",status="200",le="+Inf",{_OF}}}': "0+1000x60",
+    f'analytics_store_query_errors_total{{query="ledger",error="StoreUnavailable",{_OF}}}': "0x60",
+    f'analytics_snapshot_fresh{{family="prices",{_OF}}}': "1x60",
+    f'analytics_job_runs_total{{exported_job="prices",outcome="done",{_OF}}}': "0+1x60",
+    f'analytics_job_runs_total{{exported_job="prices",outcome="failed",{_OF}}}': "1x60",
+    f'analytics_history_gaps{{family="prices",{_OF}}}': "0x60",
+}
 
 
 def accepted(program: str, *arguments: str) -> str:
@@ -39,6 +72,34 @@ def test_prometheus_accepts_the_rules(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yml"
     rules.write_text(printed("prometheus-rules"))
     assert "SUCCESS: 10 rules found" in accepted("promtool", "check", "rules", str(rules))
+
+
+@pytest.mark.parametrize(("series", "firing"), [(_BAD, 10), (_GOOD, 0)], ids=["bad", "good"])
+def test_every_alert_fires_when_all_is_bad_and_none_when_all_is_well(
+    tmp_path: Path, series: dict[str, str], firing: int
+) -> None:
+    """As Prometheus scrapes the metrics: it has a label `job` of its own."""
+    (tmp_path / "rules.yml").write_text(printed("prometheus-rules"))
+    test = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": one, "values": values} for one, values in series.items()],
+                "promql_expr_test": [
+                    {
+                        "expr": 'count(count by (alertname) (ALERTS{alertstate="firing"})) or vector(0)',
+                        "eval_time": "50m",
+                        "exp_samples": [{"labels": "{}", "value": firing}],
+                    }
+                ],
+            }
+        ],
+    }
+    # JSON is YAML, too.
+    (tmp_path / "test.yml").write_text(json.dumps(test))
+    assert "SUCCESS" in accepted("promtool", "test", "rules", str(tmp_path / "test.yml"))
 
 
 def test_prometheus_accepts_the_queries_of_the_dashboard(tmp_path: Path) -> None:
