@@ -6,6 +6,7 @@ import click
 
 from analytics_service.errors import (
     AnalyticsError,
+    BackupRefused,
     ImportRefused,
     SettingError,
     SnapshotRefused,
@@ -13,7 +14,7 @@ from analytics_service.errors import (
     StoreUnavailable,
 )
 
-_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused)
+_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, BackupRefused)
 _STATUS_HINT = " `analytics-service status` says where it is looked for."
 
 

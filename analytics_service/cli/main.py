@@ -4,6 +4,7 @@ import signal
 
 import click
 
+from analytics_service.cli.backups import backup, restore
 from analytics_service.cli.errors import Commands
 from analytics_service.cli.imports import import_group
 from analytics_service.cli.jobs import jobs
@@ -27,7 +28,7 @@ def cli() -> None:
     """
 
 
-for command in (up, serve, jobs, migrate, status, settings, import_group):
+for command in (up, serve, jobs, migrate, status, settings, import_group, backup, restore):
     cli.add_command(command)
 
 

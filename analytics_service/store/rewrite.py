@@ -147,19 +147,19 @@ def announced(store: Store, staged: Staging, retry: Retry = once, every: float =
         sent = True
         while not stop.wait(every):
             try:
-                _tell(store, staged, finished=0)
+                tell(store, [staged.family], staged.version, finished=0)
                 sent = True
             except AnalyticsError as error:
                 if sent:
                     log.warning("Heartbeats cannot be sent: %s", error)
                 sent = False
 
-    retry(lambda: _tell(store, staged, finished=0))
+    retry(lambda: tell(store, [staged.family], staged.version, finished=0))
     heart = threading.Thread(target=send_heartbeats, name="heartbeat", daemon=True)
     heart.start()
     try:
         yield
-        retry(lambda: _tell(store, staged, finished=1))
+        retry(lambda: tell(store, [staged.family], staged.version, finished=1))
     finally:
         stop.set()
         heart.join()
@@ -180,6 +180,7 @@ def _is_open(store: Store, staged: Staging) -> bool:
     return bool(announced and not finished)
 
 
-def _tell(store: Store, staged: Staging, finished: int) -> None:
-    row = {"family": staged.family, "version": staged.version, "finished": finished}
-    store.insert("publication", pl.DataFrame([row], schema=_SCHEMA))
+def tell(store: Store, families: Sequence[str], version: int, finished: int) -> None:
+    """Announce a rewrite of families, send its heartbeat, or finish it (rule 8.5)."""
+    rows = [{"family": family, "version": version, "finished": finished} for family in families]
+    store.insert("publication", pl.DataFrame(rows, schema=_SCHEMA))
