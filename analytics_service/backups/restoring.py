@@ -20,6 +20,7 @@ from analytics_service.progress import Reporter
 from analytics_service.store.admission import CLAIM, claim_for, read_holdings
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
+from analytics_service.store.job_runs import read_runs
 from analytics_service.store.ledger import Ledger, new_version, read_ledger
 from analytics_service.store.migrations import migrate, shipped
 from analytics_service.store.rewrite import settle, tell
@@ -53,6 +54,7 @@ def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace
     before = _settled(store)
     if (before.heads or read_holdings(store).claimed_by) and not replace:
         raise BackupRefused("The store has data. With --replace, all of it is replaced by the backup.")
+    _require_no_scheduler(store)
     archive.check(reporter)
     version = new_version()
     with _beside(store, version) as beside:
@@ -70,6 +72,15 @@ def _settled(store: Store) -> Ledger:
     if ledger.open:
         raise StoreUnavailable("The store is being written to. Stop imports and backfills, and restore again.")
     return ledger
+
+
+def _require_no_scheduler(store: Store) -> None:
+    for scheduler in read_runs(store)[1]:
+        if scheduler.alive:
+            raise BackupRefused(
+                f"The scheduler {scheduler.name} writes to the store; it was heard of {scheduler.heard_seconds_ago} s "
+                "ago. Stop it, and restore again. One that was killed is forgotten after some minutes."
+            )
 
 
 @contextmanager

@@ -26,13 +26,14 @@ from analytics_service.progress import Reporter
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
+from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.ledger import LEDGER, Head, Ledger, read_ledger, require_unchanged
 from analytics_service.store.migrations import shipped
 from analytics_service.store.rewrite import settle
 from analytics_service.store.schema import missing, schema_of, what_is_missing
 
-# What the service writes for itself: which rewrites are under way. A restored store has none.
-NOT_SAVED = frozenset({"publication"})
+# What the service says about its own processes: which rewrites are under way, and what schedulers run next.
+NOT_SAVED = frozenset({"publication", JOB_RUNS})
 _ATTEMPTS = 5
 _TIMES = ("observed_at", "at")
 
