@@ -9,6 +9,7 @@ from dataclasses import replace
 from analytics_service.config import Settings
 from analytics_service.embedded.configuration import USER
 from analytics_service.embedded.folder import DataFolder, Holder, Running
+from analytics_service.embedded.query_log import keep_query_log
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import EmbeddedServerError
 from analytics_service.processes.restarts import Restarts
@@ -41,7 +42,9 @@ def clickhouse(
         return
     try:
         with serving(folder, lock, on_failure, Restarts()):
-            yield _settings_of(settings, folder)
+            reached = _settings_of(settings, folder)
+            keep_query_log(reached)
+            yield reached
     finally:
         os.close(lock)
 
