@@ -20,6 +20,7 @@ from analytics_service.errors import BackupRefused, StoreUnavailable, Superseded
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF, TABLES
+from analytics_service.store.job_runs import JobRun, read_runs, record
 from analytics_service.store.ledger import Origin, new_version, oldest_change, read_ledger, require_unchanged
 from analytics_service.store.migrations import migrate, shipped
 from analytics_service.store.rewrite import tell
@@ -282,3 +283,18 @@ def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Sett
     with client(settings) as own:
         newest = "SELECT argMax(price, rank) FROM price_rollup WHERE asset_id = 'token;b' AND width = 'day'"
         assert own.query(newest).result_rows == [(Decimal(5),)]
+
+
+def test_a_store_that_a_scheduler_writes_to_is_refused(store: Store, settings: Settings, of_two: Path) -> None:
+    """One that has stopped says so, and one that was killed falls silent."""
+    with client(settings) as own:
+        columns = "(family, scheduler, heard_at, every, next_at)"
+        own.command(f"INSERT INTO job_run {columns} VALUES ('prices', 'killed:1', now() - 181, 60, now())")
+    record(store, [JobRun("prices", "stopped:2", 60, None), JobRun("routes", "running:3", 3600, 0)])
+    alive = {scheduler.name: scheduler.alive for scheduler in read_runs(store)[1]}
+    assert alive == {"killed:1": False, "stopped:2": False, "running:3": True}
+    with pytest.raises(BackupRefused, match=r"The scheduler running:3 writes to the store"):
+        restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    record(store, [JobRun("routes", "running:3", 3600, None)])
+    restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    assert prices(settings) == TWO
