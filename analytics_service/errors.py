@@ -65,6 +65,14 @@ class ImportRefused(AnalyticsError):
     """A file of history cannot be imported as it is; nothing has been written."""
 
 
+class BackupRefused(AnalyticsError):
+    """A backup cannot be taken or restored like this; nothing has been changed."""
+
+
+class BackupFailed(AnalyticsError):
+    """The file of a backup could not be written; nothing of it is left."""
+
+
 class EmbeddedServerError(AnalyticsError):
     """The embedded ClickHouse could not be started or kept running."""
 

@@ -18,9 +18,10 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from analytics_service.config import Settings
 from analytics_service.errors import AnalyticsError
-from analytics_service.market.instants import EPOCH, floored, shown
+from analytics_service.market.instants import EPOCH, floored, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import JobRun, record, scheduler_name
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import Recovery
 from jobs.registry import JOBS, Job
@@ -49,6 +50,7 @@ def run(
     recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
     recovery.start()
     scheduler.start()
+    say(store, [JobRun(job.family, scheduler_name(), job.every(settings), _next_run(scheduler, job)) for job in jobs])
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
     try:
         stop.wait()
@@ -56,6 +58,7 @@ def run(
         stop.set()
         scheduler.shutdown(wait=True)
         recovery.join()
+        say(store, [JobRun(job.family, scheduler_name(), job.every(settings), next_at=None) for job in jobs])
     log.info("The scheduler has stopped.")
 
 
@@ -67,6 +70,10 @@ def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_
     recovery = Recovery(store)
     while not stop.wait(every):
         recovery.look()
+
+
+def _next_run(scheduler: BackgroundScheduler, job: Job) -> int:
+    return unix_second(scheduler.get_job(job.name).next_run_time)
 
 
 def build(
@@ -122,15 +129,40 @@ class Tick:
         self._every = every
         self._retries = retries
         self._last: datetime | None = None
+        self._failed_at: int | None = None
+        self._error = ""
 
     def __call__(self, at: datetime) -> None:
-        """Run the job for the instant, and log which instants before it were passed over."""
+        """Run the job for the instant, log which instants before it were passed over, and tell operators."""
         name, last, self._last = self._job.name, self._last, at
         if last and at - last > self._every:
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
             log.warning("%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy)
-        if run_once(self._job, self._source, self._store, at, self._retries) is Outcome.DONE:
-            log.info("%s: snapshot of %s is complete.", name, shown(at))
+        try:
+            if run_once(self._job, self._source, self._store, at, self._retries) is Outcome.DONE:
+                log.info("%s: snapshot of %s is complete.", name, shown(at))
+        except Exception as error:
+            self._failed_at, self._error = unix_second(at), reason_of(error)
+            raise
+        finally:
+            say(self._store, [self._said(at)])
+
+    def _said(self, at: datetime) -> JobRun:
+        every = int(self._every.total_seconds())
+        return JobRun(self._job.family, scheduler_name(), every, unix_second(at) + every, self._failed_at, self._error)
+
+
+def say(store: Store, runs: list[JobRun]) -> None:
+    """Tell operators about runs. It is no harm when they cannot be told: the ledger says what is complete."""
+    try:
+        record(store, runs)
+    except AnalyticsError as error:
+        log.debug("What runs next cannot be recorded: %s", error)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a run failed, as operators are told."""
+    return str(error) if isinstance(error, AnalyticsError) else "an unexpected error."
 
 
 def report(event: JobEvent) -> None:
@@ -143,6 +175,5 @@ def report(event: JobEvent) -> None:
     if event.code == EVENT_JOB_MISSED:
         log.warning("%s: skipped the run for %s, because it could not begin in time.", event.job_id, at)
         return
-    expected = isinstance(event.exception, AnalyticsError)
-    reason = str(event.exception) if expected else "an unexpected error."
-    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason, exc_info=None if expected else event.exception)
+    unexpected = None if isinstance(event.exception, AnalyticsError) else event.exception
+    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason_of(event.exception), exc_info=unexpected)

@@ -6,13 +6,14 @@ import click
 
 from analytics_service.errors import (
     AnalyticsError,
+    BackupRefused,
     ImportRefused,
     SettingError,
     SnapshotRefused,
     SourceRefused,
 )
 
-_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused)
+_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, BackupRefused)
 
 
 class Commands(click.Group):

@@ -1,7 +1,7 @@
 """`import`: history from files."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -10,30 +10,13 @@ import click
 
 from analytics_service.cli.context import load_settings, open_store, open_store_to_read, place
 from analytics_service.cli.options import data_dir_option
+from analytics_service.cli.progress import ProgressBars
 from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import Request, Summary, import_files, try_import
 from analytics_service.sources.choice import require_import_admitted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-class ProgressBars:
-    """Shows each stage of an import as a progress bar."""
-
-    def __init__(self) -> None:
-        self._stage = ExitStack()
-        self._bar: Any = None
-
-    def stage(self, label: str, total: int) -> None:
-        self._stage.close()
-        self._bar = self._stage.enter_context(click.progressbar(length=total, label=label))
-
-    def advance(self, count: int) -> None:
-        self._bar.update(count)
-
-    def close(self) -> None:
-        self._stage.close()
 
 
 def _import_options(command: _Command) -> _Command:

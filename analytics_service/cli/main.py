@@ -4,6 +4,7 @@ import signal
 
 import click
 
+from analytics_service.cli.backups import backup, restore
 from analytics_service.cli.errors import Commands
 from analytics_service.cli.example import example
 from analytics_service.cli.imports import import_group
@@ -28,7 +29,7 @@ def cli() -> None:
     """
 
 
-for command in (up, serve, jobs, migrate, status, settings, import_group, example):
+for command in (up, serve, jobs, migrate, status, settings, import_group, backup, restore, example):
     cli.add_command(command)
 
 

@@ -1,5 +1,6 @@
 """`migrate` and `status`: the database's schema, and how the service's data is."""
 
+import os
 import sys
 from contextlib import closing
 from datetime import UTC, datetime
@@ -8,12 +9,15 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import command_line, load_settings
-from analytics_service.cli.options import data_dir_option
+from analytics_service.cli.options import bind_option, data_dir_option
 from analytics_service.cli.report import report
+from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.errors import SchemaError
 from analytics_service.store import migrations
 from analytics_service.store.assets import ids_in_several_cases
 from analytics_service.store.connection import Store
+from analytics_service.store.schema import missing, what_is_missing
 
 
 @click.command()
@@ -22,13 +26,15 @@ def migrate(**overrides: Any) -> None:
     """Bring the schema of the database up to date.
 
     Applies the numbered scripts that the database has not seen; running it again changes nothing. Names asset ids that
-    are stored in several cases. Example:
+    are stored in several cases. Exit code 1 when a table or view is missing that was made before. Example:
 
     \b
         ANALYTICS_CLICKHOUSE_URL=http://clickhouse:8123 analytics-service migrate
     """
     with clickhouse(load_settings(**overrides), command_line()) as reached, closing(Store(reached)) as store:
         applied = migrations.migrate(store)
+        if lacking := missing(store):
+            raise SchemaError(what_is_missing(lacking))
         doubled = ids_in_several_cases(store)
     for migration in applied:
         click.echo(f"Applied {migration.name}.")
@@ -42,16 +48,21 @@ def migrate(**overrides: Any) -> None:
 
 
 @click.command()
+@click.option("--json", "is_json", is_flag=True, help="Print one JSON document.")
+@bind_option
 @data_dir_option
-def status(**overrides: Any) -> None:
-    """Say where ClickHouse is, whether its schema is up to date, and how old the newest data is.
+def status(is_json: bool, **overrides: Any) -> None:
+    """Say how every part of the service is: ClickHouse, HTTP service, scheduler, families of data, tables.
 
-    Exit code 1 when ClickHouse does not answer or migrations are pending. Example:
+    Exit code 1 when something is wrong; the lines `Problem` say what. Gaps are the scheduled instants of the last 24
+    hours that have no snapshot. Example:
 
     \b
-        analytics-service status
+        analytics-service status --json
     """
-    lines, healthy = report(load_settings(**overrides), datetime.now(UTC))
-    click.echo("\n".join(lines))
-    if not healthy:
+    settings = load_settings(**overrides)
+    named = overrides["bind"] or (settings.bind if "ANALYTICS_BIND" in os.environ else None)
+    found = report(settings, datetime.now(UTC), named)
+    click.echo(as_json(found) if is_json else as_text(found))
+    if not found.healthy:
         sys.exit(1)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from analytics_service.config import Settings
 from analytics_service.embedded.folder import DataFolder, Holder
+from analytics_service.embedded.query_log import keep_query_log
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import EmbeddedServerError
 from analytics_service.processes.restarts import Restarts
@@ -43,6 +44,7 @@ def clickhouse(
         return
     try:
         with serving(folder, lock, on_failure, Restarts()):
+            keep_query_log(reached)
             yield reached
     finally:
         os.close(lock)

@@ -12,7 +12,7 @@ import polars as pl
 
 from analytics_service.imports.families import Family
 from analytics_service.imports.merging import WINDOW
-from analytics_service.imports.reporter import Reporter
+from analytics_service.progress import Reporter
 from analytics_service.store.announcements import Retry
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store

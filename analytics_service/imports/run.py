@@ -22,10 +22,10 @@ from analytics_service.imports.forms import Form
 from analytics_service.imports.merging import merged
 from analytics_service.imports.publishing import Content, publish
 from analytics_service.imports.rejected import RejectedFile
-from analytics_service.imports.reporter import Reporter
 from analytics_service.imports.tables import Table, open_table
 from analytics_service.imports.validation import Names, Rules, TimeUnit, ValidatedFile, validate_file
 from analytics_service.market.assets import Asset, as_stored, split_id
+from analytics_service.progress import Reporter
 from analytics_service.store.admission import require_admitted
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store

@@ -65,7 +65,7 @@ def claim(store: Store, origin: Origin) -> None:
     SourceRefused when the store is another side's. A claim is never given up.
     """
     if require_admitted(store, origin).claimed_by is None:
-        _create_claim(store, origin)
+        claim_for(store, _side(origin))
         require_admitted(store, origin)
 
 
@@ -73,8 +73,13 @@ def choose(store: Store, origin: Origin) -> None:
     """Let an origin hold a mixed store that has data of it: its side may be added to, and no other. Else do nothing."""
     origins = read_holdings(store).origins
     if origin in origins and Holdings(origins).is_undecided:
-        _create_claim(store, origin)
+        claim_for(store, _side(origin))
         store.execute(f"ALTER TABLE {CLAIM} MODIFY COMMENT {_literal(_side(origin))}")
+
+
+def claim_for(store: Store, side: str) -> None:
+    """Claim a store that nobody has claimed for a side, as `Holdings.claimed_by` names it."""
+    store.execute(f"CREATE TABLE IF NOT EXISTS {CLAIM} (side String) ENGINE = Memory COMMENT {_literal(side)}")
 
 
 def how_to_decide(holdings: Holdings) -> str:
@@ -100,11 +105,6 @@ def _refusal(origin: Origin, holdings: Holdings) -> str:
 
 def _side(origin: Origin) -> str:
     return origin.spec if origin.simulated else _REAL
-
-
-def _create_claim(store: Store, origin: Origin) -> None:
-    side = _literal(_side(origin))
-    store.execute(f"CREATE TABLE IF NOT EXISTS {CLAIM} (side String) ENGINE = Memory COMMENT {side}")
 
 
 def _literal(text: str) -> str:

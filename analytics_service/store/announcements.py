@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -60,24 +60,25 @@ def announced(
         sent = True
         while not stop.wait(every):
             try:
-                _tell(store, staged, kind, finished=0)
+                tell(store, kind, [staged.family], staged.version, finished=0)
                 sent = True
             except AnalyticsError as error:
                 if sent:
                     log.warning("Heartbeats cannot be sent: %s", error)
                 sent = False
 
-    retry(lambda: _tell(store, staged, kind, finished=0))
+    retry(lambda: tell(store, kind, [staged.family], staged.version, finished=0))
     heart = threading.Thread(target=send_heartbeats, name="heartbeat", daemon=True)
     heart.start()
     try:
         yield
-        retry(lambda: _tell(store, staged, kind, finished=1))
+        retry(lambda: tell(store, kind, [staged.family], staged.version, finished=1))
     finally:
         stop.set()
         heart.join()
 
 
-def _tell(store: Store, staged: Staging, kind: str, finished: int) -> None:
-    row = {"family": staged.family, "version": staged.version, "finished": finished}
-    store.insert(kind, pl.DataFrame([row], schema=_SCHEMA))
+def tell(store: Store, kind: str, families: Sequence[str], version: int, finished: int) -> None:
+    """Announce a run of families as one of a kind, send its heartbeat, or finish it (rule 8.5)."""
+    rows = [{"family": family, "version": version, "finished": finished} for family in families]
+    store.insert(kind, pl.DataFrame(rows, schema=_SCHEMA))

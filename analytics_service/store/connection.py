@@ -2,8 +2,10 @@
 
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import BinaryIO, cast
 from urllib.parse import urlsplit
 
 import clickhouse_connect
@@ -39,6 +41,8 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _CLIENT_MARGIN = 5
 # Seconds within which a server must accept the first connection and answer on it.
 _CONNECT_SECONDS = 4
+# Bytes of a stream that are read at a time.
+_CHUNK = 2**20
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
 
@@ -121,6 +125,43 @@ class Store:
                 },
             )
 
+    def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
+        """The rows of a named query in ClickHouse's Native format, some bytes at a time.
+
+        An answer that breaks off is StoreUnavailable; only one without any bytes may come from a server that died.
+        """
+        with self._translated(f"query {query}"):
+            stream = self._connected().raw_stream(
+                named_query(query, parts),
+                parameters=parameters,
+                fmt="Native",
+                settings={
+                    "max_execution_time": self._settings.query_timeout,
+                    "wait_end_of_query": 0,
+                    "log_comment": query,
+                },
+            )
+        body = cast(BinaryIO, stream)
+        try:
+            while True:
+                with self._translated(f"query {query}"):
+                    chunk = body.read(_CHUNK)
+                if not chunk:
+                    return
+                yield chunk
+        finally:
+            body.close()
+
+    def insert_native(self, table: str, chunks: Generator[bytes]) -> None:
+        """Write rows in the Native format, as `native_rows` has them, into a table without rows of its own."""
+        with self._translated(f"insert into {table}"):
+            self._connected().raw_insert(
+                table,
+                insert_block=chunks,
+                fmt="Native",
+                settings={"async_insert": 0, "max_partitions_per_insert_block": 0, "log_comment": f"insert {table}"},
+            )
+
     def execute(self, statement: str) -> None:
         """Run a statement without an answer, such as DDL, in the service's database."""
         with self._translated("statement"):
@@ -135,6 +176,10 @@ class Store:
         """The server's version, such as 26.9.2.1."""
         with self._translated("version"):
             return str(self._connected().command("SELECT version()", use_database=False))
+
+    def sibling(self, database: str) -> "Store":
+        """Another database on the same server, to be closed after use."""
+        return Store(replace(self._settings, clickhouse_database=database))
 
     def close(self) -> None:
         """Close all connections."""

@@ -29,6 +29,8 @@ class Service:
     # Tests that need three months of history name another.
     source: str | None = "recent:7"
     workers: int = 2
+    # More settings of its commands.
+    environ: dict[str, str] = field(default_factory=dict)
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def command(self, *arguments: str, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
@@ -39,7 +41,7 @@ class Service:
         path = os.pathsep.join([str(_CHECKOUT), str(_package_of_recent(self.data_dir.parent))])
         process = subprocess.Popen(
             [sys.executable, "-m", "analytics_service.cli", *arguments],
-            env={**inherited, **settings, "PYTHONPATH": path},
+            env={**inherited, **settings, **self.environ, "PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

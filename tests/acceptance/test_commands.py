@@ -132,7 +132,7 @@ def test_ctrl_c_ends_up_cleanly_even_when_the_one_before_was_killed_and_data_out
 def test_a_single_command_starts_and_stops_its_own_clickhouse(own: Service, command: str) -> None:
     bind = ["--bind", own.bind] if command == "serve" else []
     process = own.command(*command.split(), *bind)
-    until(lambda: (own.data_dir / "running.json").exists() and own.done("status")[0] == 0)
+    until(lambda: (own.data_dir / "running.json").exists() and "up to date" in own.done("status")[1])
     if command == "serve":
         until(lambda: own.get("/healthz")[0] == 200)
     started = descendants(process.pid)

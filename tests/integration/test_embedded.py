@@ -12,11 +12,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import polars as pl
 import pytest
+from clickhouse_connect.driver.exceptions import DatabaseError
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, serving
@@ -30,6 +33,7 @@ from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.store.connection import Store
 from analytics_service.store.server import Running, read_password, read_running
+from tests.clickhouse import client
 from tests.processes import alive, free_port, until
 
 _SUPERVISOR = """
@@ -190,11 +194,55 @@ def test_the_server_listens_on_loopback_only(server: Settings) -> None:
         pass
 
 
-def test_queries_are_logged_for_a_week(server: Settings) -> None:
-    sql = "SELECT create_table_query FROM system.tables WHERE name = 'query_log'"
-    until(lambda: "query_log" in asked(str(server.clickhouse_url), sql, "analytics", server.clickhouse_password)[1])
-    _, body = asked(str(server.clickhouse_url), sql, "analytics", server.clickhouse_password)
-    assert "TTL event_date + toIntervalDay(7)" in body
+_LOGGED = "SELECT query, error_code FROM service_log.query_log WHERE query LIKE '%4711%' AND name = '' ORDER BY query"
+
+
+def ask(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a query; none if it is refused. The server's log has it when the answer is there."""
+    with client(replace(settings, clickhouse_database="default")) as own:
+        try:
+            return [tuple(row) for row in own.query(sql).result_rows]
+        except DatabaseError:
+            return []
+        finally:
+            own.command("SYSTEM FLUSH LOGS")
+
+
+def test_queries_that_failed_or_were_slow_are_logged_for_a_week_and_outlive_the_server(own: Settings) -> None:
+    """A fast one is only in the server's own log, which begins anew. Older rows go when their part is merged."""
+    known = [("SELECT 4711 FROM nothing", 60), ("SELECT sleep(0.2), 4711", 0)]
+    with clickhouse(own, "pytest") as settings:
+        for sql in ("SELECT 4711", "SELECT sleep(0.2), 4711", "SELECT 4711 FROM nothing"):
+            ask(settings, sql)
+        found = [(query.removesuffix("\n FORMAT Native"), code) for query, code in ask(settings, _LOGGED)]
+        assert found == known
+        with client(replace(settings, clickhouse_database="service_log")) as own_client:
+            own_client.command("INSERT INTO query_log (ended_at, query) VALUES (now() - INTERVAL 8 DAY, 'old')")
+    with clickhouse(own, "pytest") as settings:
+        assert len(ask(settings, _LOGGED)) == len(known)
+        ask(settings, "SELECT sleep(0.2), 4711 AS again")
+        assert len(ask(settings, _LOGGED)) == len(known) + 1
+        with client(replace(settings, clickhouse_database="service_log")) as own_client:
+            own_client.command("OPTIMIZE TABLE query_log FINAL")
+        assert ask(settings, "SELECT count() FROM service_log.query_log WHERE query = 'old'") == [(0,)]
+
+
+def test_the_log_of_queries_is_bounded(server: Settings) -> None:
+    """Of all queries that are logged together twenty are kept; the server's own log ends after an hour."""
+    with client(replace(server, clickhouse_database="default")) as own:
+        own.command("SYSTEM FLUSH LOGS")
+        for number in range(25):
+            with pytest.raises(DatabaseError):
+                own.command(f"SELECT {number} FROM bounded")
+    ask(server, "SELECT 1")
+    kept = "SELECT count() FROM service_log.query_log WHERE query LIKE '%FROM bounded%' GROUP BY _part"
+    counts = [count for (count,) in ask(server, kept)]
+    assert counts
+    # The log may have been written by itself in between.
+    assert sum(counts) <= 20 * len(counts)
+    sql = "SELECT create_table_query FROM system.tables WHERE database = 'system' AND name = 'query_log'"
+    ((statement,),) = ask(server, sql)
+    assert "TTL event_time + toIntervalHour(1) SETTINGS ttl_only_drop_parts = 1" in statement
 
 
 def test_a_backup_can_be_written_and_restored(server: Settings, store: Store) -> None:

@@ -16,6 +16,7 @@ from analytics_service.errors import SchemaError
 from analytics_service.store.connection import Store
 from analytics_service.store.dictionary import data_dictionary
 from analytics_service.store.migrations import Migration, migrate, pending, require_server, shipped
+from analytics_service.store.schema import schema_of
 from analytics_service.store.sql import scripts, statements
 from tests import clickhouse
 from tests.integration.pages import commit
@@ -72,6 +73,29 @@ def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings
     store.execute("INSERT INTO lend_rate (asset_id, observed_at, apr, version) VALUES ('token;0xaB', 100, 0, 1)")
     result = CliRunner().invoke(cli, ["migrate"], env=environ)
     assert (result.exit_code, "several cases: token;0xAb, token;0xaB." in result.output) == (0, True)
+
+
+def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, store: Store) -> None:
+    """Their migrations are recorded, so that nothing makes them again."""
+    store.execute("DROP TABLE lend_rate_rollup_view SYNC")
+    store.execute("DROP TABLE swap_route SYNC")
+    environ = {
+        "ANALYTICS_CLICKHOUSE_URL": str(settings.clickhouse_url),
+        "ANALYTICS_CLICKHOUSE_USER": settings.clickhouse_user,
+        "ANALYTICS_CLICKHOUSE_PASSWORD": settings.clickhouse_password,
+        "ANALYTICS_CLICKHOUSE_DATABASE": settings.clickhouse_database,
+    }
+    for command in ("migrate", "status"):
+        result = CliRunner().invoke(cli, [command], env=environ)
+        assert result.exit_code == 1
+        assert "lend_rate_rollup_view (made by 0003_rates.sql), swap_route (made by 0008_swaps.sql)" in result.output
+        assert "analytics-service restore FILE --replace" in result.output
+
+
+def test_the_scripts_make_what_a_new_database_has(store: Store, run: Run) -> None:
+    """Nothing else is in it, apart from the list of migrations itself."""
+    present = run("SELECT name FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migration'")
+    assert {name for (name,) in present} == schema_of(shipped()).made_by.keys()
 
 
 @pytest.mark.parametrize("version", ["25.7.9.1", "24.12.1.1", "9.1"])

@@ -18,6 +18,7 @@ from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
 from jobs.scheduler import InstantExecutor, Tick, build, report, run
@@ -199,3 +200,38 @@ def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
     report(JobExecutionEvent(EVENT_JOB_ERROR, "prices", "default", NOON, exception=error))
     assert caplog.messages == ["prices: no snapshot of 2025-03-01T12:00:00Z: ClickHouse cannot be reached."]
     assert caplog.records[0].exc_info is None
+
+
+def said(store: FakeStore) -> list[dict[str, object]]:
+    """What a scheduler told operators, row by row."""
+    return [row for table, rows in store.inserts if table == JOB_RUNS for row in rows.to_dicts()]
+
+
+def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
+    """The failure is still told after the next run has succeeded."""
+    failing = [True]
+
+    def fail_once(at: datetime) -> None:
+        if failing.pop() if failing else False:
+            raise SourceError("The source is away.")
+
+    store = FakeStore()
+    tick = Tick(JOBS["prices"], WatchedSource(fail_once), store, MINUTE, Retries())
+    with pytest.raises(SourceError):
+        tick(NOON)
+    tick(NOON + MINUTE)
+    noon = int(NOON.timestamp())
+    facts = [(row["family"], row["every"], row["next_at"], row["failed_at"], row["error"]) for row in said(store)]
+    assert facts == [
+        ("prices", 60, noon + 60, noon, "The source is away."),
+        ("prices", 60, noon + 120, noon, "The source is away."),
+    ]
+
+
+def test_operators_are_told_when_a_scheduler_begins_and_ends() -> None:
+    store, stop = FakeStore(), threading.Event()
+    stop.set()
+    run_until_stopped(WatchedSource(lambda at: None), store, stop, Settings())
+    first, *_, last = said(store)
+    assert (first["family"], first["every"], last["next_at"]) == ("prices", 60, None)
+    assert first["next_at"] is not None

@@ -1,4 +1,4 @@
-"""How an import reports its progress."""
+"""How a long operation reports its progress."""
 
 from typing import Protocol
 

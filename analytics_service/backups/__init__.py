@@ -1,0 +1,1 @@
+"""Backups: the whole store as one file, and back."""

@@ -1,0 +1,171 @@
+"""The file of a backup: a zip with the rows of each table in ClickHouse's Native format, and a manifest.
+
+Native keeps every type exactly, and any newer ClickHouse reads it. Names and sizes come last in a zip, so one that
+was cut short is never taken for a whole one.
+"""
+
+import hashlib
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from analytics_service.errors import BackupFailed, BackupRefused
+from analytics_service.progress import Reporter
+
+FORMAT = 1
+_MANIFEST = "manifest.json"
+_CHUNK = 2**20
+# Of zlib's levels the fastest: Native is columnar, so that higher ones gain little.
+_LEVEL = 1
+# What reading a zip that was damaged or cut short raises.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError)
+
+
+@dataclass(frozen=True, slots=True)
+class TableContent:
+    """A table in a backup: rows, repeated ones counted once; bytes before compression; SHA-256 of those, in hex."""
+
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The newest snapshot of a family in a backup. Instants are unix seconds."""
+
+    at: int
+    last_observed_at: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A migration that was applied to the store."""
+
+    number: int
+    name: str
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a backup holds. `taken_at` is a unix second; `side` is the one that the store is claimed for (rule 8.7)."""
+
+    format: int
+    taken_at: int
+    service: str
+    clickhouse: str
+    origins: Sequence[str]
+    side: str | None
+    migrations: Sequence[Script]
+    families: Mapping[str, Snapshot]
+    tables: Mapping[str, TableContent]
+
+    def to_json(self) -> str:
+        """The manifest as it is in the file."""
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Manifest":
+        """The manifest from a file of this format."""
+        fields: dict[str, Any] = json.loads(text)
+        fields["migrations"] = [Script(**each) for each in fields["migrations"]]
+        fields["families"] = {name: Snapshot(**each) for name, each in fields["families"].items()}
+        fields["tables"] = {name: TableContent(**each) for name, each in fields["tables"].items()}
+        return cls(**fields)
+
+
+class ArchiveWriter:
+    """Writes the tables of a backup, one after the other, and then its manifest."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+
+    def add(self, table: str, chunks: Iterator[bytes], reporter: Reporter) -> tuple[int, str]:
+        """Write a table's rows; the number of bytes, and their SHA-256 in hex."""
+        digest, size = hashlib.sha256(), 0
+        with self._archive.open(_member(table), "w", force_zip64=True) as member:
+            for chunk in chunks:
+                member.write(chunk)
+                digest.update(chunk)
+                size += len(chunk)
+                reporter.advance(len(chunk))
+        return size, digest.hexdigest()
+
+    def finish(self, manifest: Manifest) -> None:
+        """Write the manifest, which makes the backup whole."""
+        self._archive.writestr(_MANIFEST, manifest.to_json())
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[ArchiveWriter]:
+    """A new file, which has its name only once the block has ended; else nothing of it is left.
+
+    BackupFailed when the system refuses, such as for a disk that is full.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+                yield ArchiveWriter(archive)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise BackupFailed(f"The backup {path} cannot be written ({error.strerror or error}).") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class ArchiveReader:
+    """Reads the file of a backup. BackupRefused for a file that is none, is damaged, or is of a newer format."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._checked(), zipfile.ZipFile(path) as archive:
+            text = archive.read(_MANIFEST).decode()
+            written_as = json.loads(text)["format"]
+            if written_as > FORMAT:
+                raise BackupRefused(
+                    f"{path} is of format {written_as}, and this version reads up to {FORMAT}. Install a newer version."
+                )
+            self.manifest = Manifest.from_json(text)
+
+    def check(self, reporter: Reporter) -> None:
+        """Read the whole file once. BackupRefused when it is not as it was written."""
+        reporter.stage("Checking the backup", sum(table.bytes for table in self.manifest.tables.values()))
+        for name, table in self.manifest.tables.items():
+            digest, size = hashlib.sha256(), 0
+            for chunk in self.chunks(name):
+                digest.update(chunk)
+                size += len(chunk)
+                reporter.advance(len(chunk))
+            if (size, digest.hexdigest()) != (table.bytes, table.sha256):
+                raise BackupRefused(f"{self._path} is damaged: table {name} is not as it was written.")
+
+    def chunks(self, table: str) -> Iterator[bytes]:
+        """The bytes of a table's rows, some at a time."""
+        with self._checked(), zipfile.ZipFile(self._path) as archive, archive.open(_member(table)) as member:
+            while chunk := member.read(_CHUNK):
+                yield chunk
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        try:
+            yield
+        except (*_DAMAGED, ValueError, TypeError) as error:
+            raise BackupRefused(f"{self._path} is no backup of this service, or it is damaged.") from error
+        except OSError as error:
+            raise BackupRefused(f"{self._path} cannot be read ({error.strerror or error}).") from error
+
+
+def _member(table: str) -> str:
+    return f"tables/{table}.native"

@@ -1,0 +1,154 @@
+"""Restores a backup: into a database beside the store's own, where it is checked, and then in place of all tables at
+once.
+
+Until the tables are exchanged, nothing in the store has changed, so a restore that is killed is simply run again. For
+readers it is a rewrite of every family (rule 8.10): it is announced before the tables are exchanged, by one
+statement, and it counts as finished in the tables that take their place. So no answer mixes old and new rows, and
+workers show the new heads at their next look at the ledger.
+
+Writers must be stopped: what they write while tables are exchanged might be lost.
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import polars as pl
+
+from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
+from analytics_service.errors import BackupRefused, StoreUnavailable
+from analytics_service.progress import Reporter
+from analytics_service.store.admission import CLAIM, claim_for, read_holdings
+from analytics_service.store.announcements import REWRITE, tell
+from analytics_service.store.connection import Store
+from analytics_service.store.families import TABLES
+from analytics_service.store.job_runs import read_runs
+from analytics_service.store.ledger import Ledger, new_version, read_ledger
+from analytics_service.store.migrations import migrate, shipped
+from analytics_service.store.rewrite import settle
+from analytics_service.store.schema import complete, schema_of
+
+_HEADS = "snapshot_head"
+
+
+def require_restorable(manifest: Manifest) -> None:
+    """BackupRefused when the backup is of a newer version, or of scripts that were changed."""
+    known = {migration.number: migration for migration in shipped()}
+    for script in manifest.migrations:
+        mine = known.get(script.number)
+        if mine is None:
+            raise BackupRefused(
+                f"The backup has migration {script.name}, which this version does not know: it was taken by a newer "
+                f"version ({manifest.service or 'unknown'}). Install that version."
+            )
+        if mine.checksum != script.checksum:
+            raise BackupRefused(f"Migration {mine.name} is not the one that the backup was taken with.")
+
+
+def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace: bool) -> None:
+    """Let the store, whose migrations were all applied, have the data of a backup and no other.
+
+    BackupRefused, with nothing changed, for a backup that cannot be restored, and for a store that has data when
+    `replace` is false.
+    """
+    require_restorable(archive.manifest)
+    before = _settled(store)
+    if (before.heads or read_holdings(store).claimed_by) and not replace:
+        raise BackupRefused("The store has data. With --replace, all of it is replaced by the backup.")
+    _require_no_scheduler(store)
+    archive.check(reporter)
+    version = new_version()
+    with _beside(store, version) as beside:
+        _load(beside, archive, reporter)
+        families = sorted({*TABLES, *before.heads, *archive.manifest.families})
+        _mark(beside, store.database, families, version)
+        if _settled(store) != before:
+            raise StoreUnavailable("The store was written to meanwhile. Stop what writes to it, and restore again.")
+        _exchange(store, beside, archive.manifest.side, families, version)
+
+
+def _settled(store: Store) -> Ledger:
+    settle(store)
+    ledger = read_ledger(store)
+    if ledger.open:
+        raise StoreUnavailable("The store is being written to. Stop imports and backfills, and restore again.")
+    return ledger
+
+
+def _require_no_scheduler(store: Store) -> None:
+    for scheduler in read_runs(store)[1]:
+        if scheduler.alive:
+            raise BackupRefused(
+                f"The scheduler {scheduler.name} writes to the store; it was heard of {scheduler.heard_seconds_ago} s "
+                "ago. Stop it, and restore again. One that was killed is forgotten after some minutes."
+            )
+
+
+@contextmanager
+def _beside(store: Store, version: int) -> Iterator[Store]:
+    """A database beside the store's own, for the duration of the block; those that killed restores left are dropped."""
+    prefix = f"{store.database}_restore_"
+    for name in store.frame("databases_like", prefix=prefix)["name"]:
+        store.execute_outside_database(f"DROP DATABASE IF EXISTS `{name}` SYNC")
+    beside = store.sibling(f"{prefix}{version}")
+    try:
+        yield beside
+    finally:
+        store.execute_outside_database(f"DROP DATABASE IF EXISTS `{beside.database}` SYNC")
+        beside.close()
+
+
+def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
+    """Fill an empty database under the schema that the backup was taken with, and bring that up to date."""
+    manifest = archive.manifest
+    applied = {script.number for script in manifest.migrations}
+    migrate(beside, [migration for migration in shipped() if migration.number in applied])
+    reporter.stage("Restoring", sum(table.bytes for table in manifest.tables.values()))
+    for name, content in manifest.tables.items():
+        if content.bytes:
+            beside.insert_native(name, _reported(archive.chunks(name), reporter))
+        rows = int(beside.frame("backup_count", {"only": "true"}, table=name)["rows"][0])
+        if rows != content.rows:
+            raise BackupRefused(
+                f"Table {name} has {rows} rows, and the backup says {content.rows}. Nothing was changed."
+            )
+    migrate(beside)
+    heads = read_ledger(beside).heads.values()
+    if {one.family: Snapshot(one.at, one.last_observed_at, one.version) for one in heads} != manifest.families:
+        raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")
+
+
+def _reported(chunks: Iterable[bytes], reporter: Reporter) -> Generator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        reporter.advance(len(chunk))
+
+
+def _mark(beside: Store, database: str, families: Sequence[str], version: int) -> None:
+    """Make the heads differ from all that workers have seen (rule 8.2), whatever they were.
+
+    The rewrites are those of the store, and this one. The count of runs is one that no store reaches, so that nobody
+    takes the backup for what they know and some more runs.
+    """
+    beside.execute(
+        f"INSERT INTO {REWRITE} (family, version, announced_at, finished) "
+        f"SELECT family, version, max(announced_at), 1 FROM `{database}`.{REWRITE} GROUP BY family, version"
+    )
+    tell(beside, REWRITE, families, version, finished=1)
+    restored = sorted(read_ledger(beside).heads)
+    schema = {"family": pl.String, "runs": pl.UInt64}
+    beside.insert(_HEADS, pl.DataFrame({"family": restored, "runs": [version] * len(restored)}, schema=schema))
+
+
+def _exchange(store: Store, beside: Store, side: str | None, families: Sequence[str], version: int) -> None:
+    """Exchange all tables by one statement: the server carries it out even if this process is killed."""
+    tables = sorted(schema_of(shipped()).tables, key=lambda name: name == REWRITE)
+    if side is not None:
+        claim_for(beside, side)
+        claim_for(store, read_holdings(store).claimed_by or side)
+        tables.insert(0, CLAIM)
+    complete(store, beside)
+    tell(store, REWRITE, families, version, finished=0)
+    pairs = ", ".join(f"`{store.database}`.{name} AND `{beside.database}`.{name}" for name in tables)
+    store.execute(f"EXCHANGE TABLES {pairs}")
+    if side is None:
+        store.execute(f"DROP TABLE IF EXISTS {CLAIM} SYNC")

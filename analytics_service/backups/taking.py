@@ -1,0 +1,132 @@
+"""Takes a backup while the service runs: the ledger first, then the rows of the runs that it lists, and no others.
+
+A run that only adds to the end of history has rows after its family's head, with a greater version (rule 8.1), which
+are left out. When a rewrite was announced meanwhile (rule 8.3), everything is read again. Tables that views fill are
+left out as well: the views fill them again when a backup is restored (rule 8.10).
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+
+from analytics_service.backups.archive import (
+    FORMAT,
+    ArchiveWriter,
+    Manifest,
+    Script,
+    Snapshot,
+    TableContent,
+    writing,
+)
+from analytics_service.errors import BackupRefused, StoreUnavailable, Superseded
+from analytics_service.market.instants import unix_second
+from analytics_service.progress import Reporter
+from analytics_service.store.admission import read_holdings
+from analytics_service.store.announcements import APPEND, REWRITE
+from analytics_service.store.connection import Store
+from analytics_service.store.families import FAMILY_OF
+from analytics_service.store.job_runs import JOB_RUNS
+from analytics_service.store.ledger import LEDGER, Head, Ledger, read_ledger, require_unchanged
+from analytics_service.store.migrations import shipped
+from analytics_service.store.rewrite import settle
+from analytics_service.store.schema import missing, schema_of, what_is_missing
+
+# What the service says about its own processes: which runs are under way, and what schedulers run next.
+NOT_SAVED = frozenset({REWRITE, APPEND, JOB_RUNS})
+_ATTEMPTS = 5
+_TIMES = ("observed_at", "at")
+
+
+def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Manifest:
+    """Write the store, whose schema is current, into a file, and return what is in it.
+
+    BackupRefused for a store without data, BackupFailed when the file cannot be written, StoreUnavailable when history
+    is being rewritten all the time.
+    """
+    if lacking := missing(store):
+        raise BackupRefused(what_is_missing(lacking))
+    for _ in range(_ATTEMPTS):
+        ledger = _settled(store)
+        with suppress(Superseded), writing(path) as archive:
+            return _write(store, ledger, archive, now, reporter)
+    raise StoreUnavailable("History is being rewritten again and again. Take the backup when that is done.")
+
+
+def _settled(store: Store) -> Ledger:
+    settle(store)
+    ledger = read_ledger(store)
+    if ledger.open:
+        raise StoreUnavailable(
+            f"{', '.join(sorted(ledger.open))}: history is being rewritten. Try again when it is done."
+        )
+    if not ledger.heads:
+        raise BackupRefused("The store has no data, so there is nothing to back up.")
+    return ledger
+
+
+def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, reporter: Reporter) -> Manifest:
+    tables = _rows_of(store, ledger.heads)
+    sizes = {row["name"]: row["bytes"] for row in store.frame("tables").iter_rows(named=True)}
+    reporter.stage("Backup", sum(sizes[table] for table in tables))
+    contents = {table: _save(store, table, only, archive, reporter) for table, only in tables.items()}
+    for head in ledger.heads.values():
+        require_unchanged(store, head)
+    manifest = Manifest(
+        format=FORMAT,
+        taken_at=unix_second(now.replace(microsecond=0)),
+        service=service_version(),
+        clickhouse=store.server_version(),
+        origins=sorted(map(str, ledger.origins)),
+        side=read_holdings(store).claimed_by,
+        migrations=[Script(each.number, each.name, each.checksum) for each in shipped()],
+        families={one.family: Snapshot(one.at, one.last_observed_at, one.version) for one in ledger.heads.values()},
+        tables=contents,
+    )
+    archive.finish(manifest)
+    return manifest
+
+
+def _save(store: Store, table: str, only: str, archive: ArchiveWriter, reporter: Reporter) -> TableContent:
+    size, digest = archive.add(table, store.native_rows("backup_rows", {"only": only}, table=table), reporter)
+    rows = int(store.frame("backup_count", {"only": only}, table=table)["rows"][0])
+    if rows and not size:
+        # A server that dies as it begins to answer sends an end without rows.
+        raise StoreUnavailable(f"ClickHouse broke off its answer (rows of {table}).")
+    return TableContent(rows, size, digest)
+
+
+def _rows_of(store: Store, heads: Mapping[str, Head]) -> dict[str, str]:
+    """Tables in the order in which they are saved, each with an SQL condition on its rows."""
+    keys = {row["name"]: row["sorting_key"].split(", ") for row in store.frame("tables").iter_rows(named=True)}
+    known = [table for table in schema_of(shipped()).sources if table not in NOT_SAVED]
+    return {LEDGER: _completed(heads)} | {
+        table: _not_after(heads.get(FAMILY_OF.get(table, "")), keys[table], is_filtered=table in FAMILY_OF)
+        for table in known
+        if table != LEDGER
+    }
+
+
+def _completed(heads: Mapping[str, Head]) -> str:
+    """The runs of the ledger that the heads count."""
+    return " OR ".join(f"(family = '{head.family}' AND version <= {head.version})" for head in heads.values())
+
+
+def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) -> str:
+    """The rows of a family's table apart from those of runs after its head. Where rows have no time in their key, later
+    ones have replaced older ones already, and whoever reads them checks their versions."""
+    time = next((column for column in _TIMES if column in sorted_by), None)
+    if not is_filtered or time is None:
+        return "true"
+    if head is None:
+        return "false"
+    return f"NOT (toUnixTimestamp({time}) > {head.last_observed_at} AND version > {head.version})"
+
+
+def service_version() -> str:
+    """The version of this service; empty when it runs from a checkout that is not installed."""
+    try:
+        return metadata.version("analytics-service")
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,146 @@
+"""The report of `status` as a table for people, and as JSON for programs."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+
+import click
+
+from analytics_service.cli.report import FamilyReport, Report
+from analytics_service.market.instants import shown
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_HEADINGS = ("family", "newest snapshot", "age", "rows", "gaps, 24 h", "next run", "last error")
+
+
+def as_json(report: Report) -> str:
+    """One document; the names stay the same from version to version."""
+    http = report.http
+    document = {
+        "at": shown(report.at.replace(microsecond=0)),
+        "healthy": report.healthy,
+        "faults": report.faults,
+        "service": {"version": report.service},
+        "clickhouse": {
+            "alive": report.clickhouse is not None,
+            "url": report.url,
+            "database": report.database,
+            "version": report.clickhouse,
+            "memory_bytes": report.memory,
+            "disk_bytes": sum(table.bytes for table in report.tables),
+        },
+        "schema": {"pending": list(report.schema_pending), "missing": list(report.schema_missing)},
+        "http": http and {"bind": http.bind, "alive": http.alive, "ready": http.ready, "expected": http.expected},
+        "schedulers": [
+            {"name": one.name, "alive": one.alive, "heard_seconds_ago": one.heard_seconds_ago}
+            for one in report.schedulers
+        ],
+        "sources": [{"name": str(origin), "simulated": origin.simulated} for origin in report.origins],
+        "families": [_family(one) for one in report.families],
+        "tables": [{"table": one.table, "rows": one.rows, "bytes": one.bytes} for one in report.tables],
+    }
+    return json.dumps(document, indent=2)
+
+
+def _family(one: FamilyReport) -> dict[str, object]:
+    return {
+        "family": one.family,
+        "newest": _instant(one.newest),
+        "age_seconds": one.age_seconds,
+        "fresh": one.fresh,
+        "rows": one.rows,
+        "interval_seconds": one.interval,
+        "gaps_last_day": one.gaps,
+        "next_run": _instant(one.next_run),
+        "last_error_at": _instant(one.failed_at),
+        "last_error": one.error or None,
+    }
+
+
+def as_text(report: Report) -> str:
+    """Lines for a terminal. Colours are click's, which leaves them out where nobody would see them."""
+    return "\n".join(_lines(report))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    if report.clickhouse is not None:
+        memory = f", {size(report.memory)} of memory" if report.memory else ""
+        yield f"ClickHouse  {report.clickhouse} at {report.url}, database {report.database}{memory}"
+    elif report.url:
+        yield f"ClickHouse  {_bad('does not answer')} at {report.url}"
+    if report.clickhouse is not None and not (report.schema_pending or report.schema_missing):
+        yield "Schema      up to date"
+    if report.http is not None:
+        state = "ready" if report.http.ready else _bad("not ready") if report.http.alive else "does not answer"
+        yield f"HTTP        {state} on {report.http.bind}"
+    for scheduler in report.schedulers:
+        if scheduler.alive:
+            yield f"Scheduler   {scheduler.name}, heard of {scheduler.heard_seconds_ago} s ago"
+    for origin in report.origins:
+        yield f"Source      {origin}{', which is simulated' if origin.simulated else ''}"
+    if report.service:
+        yield f"Version     {report.service}"
+    if report.families:
+        yield ""
+        yield from aligned([_HEADINGS, *map(_cells, report.families)], right={2, 3, 4})
+    elif report.clickhouse is not None and not report.faults:
+        yield "Data        no snapshot yet"
+    if report.tables:
+        yield ""
+        total = sum(table.bytes for table in report.tables)
+        cells = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in report.tables]
+        yield from aligned([("table", "rows", "disk"), *cells, ("all", "", size(total))], right={1, 2})
+    if report.faults:
+        yield ""
+    for fault in report.faults:
+        yield _bad(f"Problem     {fault}")
+
+
+def _cells(one: FamilyReport) -> tuple[str, ...]:
+    error = f"{one.failed_at:%Y-%m-%dT%H:%M:%SZ}: {one.error}" if one.failed_at else "-"
+    age = "-" if one.age_seconds is None else _age(one.age_seconds)
+    gaps = "-" if one.gaps is None else str(one.gaps)
+    return (
+        one.family,
+        _instant(one.newest) or "-",
+        age if one.fresh else f"{age} !",
+        f"{one.rows:,}",
+        gaps,
+        _instant(one.next_run) or "-",
+        error,
+    )
+
+
+def aligned(rows: list[tuple[str, ...]], right: set[int]) -> list[str]:
+    """Rows as lines with columns of equal width; the first one is the heading."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def size(count: int) -> str:
+    """Bytes in a unit that leaves at most four digits before the point."""
+    value, unit = float(count), 0
+    while value >= 1024 and unit < len(_UNITS) - 1:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} B"
+
+
+def _age(seconds: int) -> str:
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, rest = divmod(rest, 60)
+    return f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _instant(at: datetime | None) -> str | None:
+    return None if at is None else shown(at)
+
+
+def _bad(text: str) -> str:
+    return click.style(text, fg="red")

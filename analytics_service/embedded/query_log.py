@@ -1,0 +1,24 @@
+"""The log of queries that outlives the embedded server, whose own log is lost when it ends."""
+
+import logging
+from contextlib import closing
+
+from analytics_service.config import Settings
+from analytics_service.errors import AnalyticsError
+from analytics_service.store.connection import Store
+from analytics_service.store.sql import scripts, statements
+
+log = logging.getLogger(__name__)
+
+
+def keep_query_log(settings: Settings) -> None:
+    """Have the server keep what an operator needs of its log. The service runs without it, too."""
+    with closing(Store(settings)) as store:
+        try:
+            # The view can only be made when the server has made its own table.
+            store.execute_outside_database("SYSTEM FLUSH LOGS")
+            for script in scripts("embedded"):
+                for statement in statements(script.read_text("utf-8")):
+                    store.execute_outside_database(statement)
+        except AnalyticsError as error:
+            log.warning("Queries are not logged: %s", error)

@@ -1,0 +1,76 @@
+"""What schedulers tell operators about their runs: failures, and when each job runs next."""
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from analytics_service.store.connection import Store
+
+JOB_RUNS = "job_run"
+_SCHEMA = {
+    "family": pl.String,
+    "scheduler": pl.String,
+    "every": pl.UInt32,
+    "next_at": pl.UInt32,
+    "failed_at": pl.UInt32,
+    "error": pl.String,
+}
+# Seconds that a scheduler may be late before it counts as gone.
+_LATE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """What a scheduler says about a family. Instants are unix seconds.
+
+    `every` are the seconds between snapshots. `next_at` is None once the scheduler has stopped. `failed_at` is the
+    instant of the last snapshot that could not be taken, and `error` says why.
+    """
+
+    family: str
+    scheduler: str
+    every: int
+    next_at: int | None
+    failed_at: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A scheduler that was running within the last week, by host and process id."""
+
+    name: str
+    heard_seconds_ago: int
+    alive: bool
+
+
+def scheduler_name() -> str:
+    """The name of a scheduler in this process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def record(store: Store, runs: Sequence[JobRun]) -> None:
+    """Write what a scheduler says now."""
+    columns = {name: [getattr(run, name) for run in runs] for name in _SCHEMA}
+    store.insert(JOB_RUNS, pl.DataFrame(columns, schema=_SCHEMA))
+
+
+def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
+    """What all schedulers of the last week said last, newest first, and the schedulers themselves."""
+    rows = list(store.frame("job_runs").iter_rows(named=True))
+    runs = [JobRun(**{name: row[name] for name in _SCHEMA}) for row in rows]
+    by_scheduler: dict[str, list[dict[str, int | None]]] = {}
+    for row in rows:
+        by_scheduler.setdefault(row["scheduler"], []).append(row)
+    return runs, [_scheduler(name, said) for name, said in by_scheduler.items()]
+
+
+def _scheduler(name: str, said: list[dict[str, int | None]]) -> Scheduler:
+    """Its most frequent job is heard of at least at every second instant; a stopped one has no next run."""
+    age = min(row["age"] or 0 for row in said)
+    often = min(row["every"] or 0 for row in said)
+    is_stopped = all(row["next_at"] is None for row in said)
+    return Scheduler(name, age, not is_stopped and age <= 2 * often + _LATE)

@@ -1,0 +1,60 @@
+"""`backup` and `restore` as an operator uses them: from a folder to a server and back."""
+
+from pathlib import Path
+
+from analytics_service.embedded.folder import DataFolder
+from tests.acceptance.conftest import Service, stop
+from tests.processes import until
+
+HISTORY = "/api/v1/assets/price-history?start=1700000000&end=1700003600&period=h"
+
+
+def test_data_moves_from_a_folder_to_a_server_and_back(own: Service, tmp_path: Path) -> None:
+    """The server is the embedded one of another folder, reached by its URL as any server is."""
+    own.source = None
+    prices, assets, backup, moved = (tmp_path / name for name in ("prices.csv", "assets.csv", "backup", "moved"))
+    prices.write_text("symbol,timestamp,USD_price\nAAA,1700000000,1.5\nAAA,1700003600,2\n")
+    assets.write_text("symbol,address,decimals\nAAA,0xa,6\n")
+    assert own.done("import", "prices", str(prices), "--assets", str(assets))[0] == 0
+
+    serving = own.command("serve", "--bind", own.bind)
+    until(lambda: own.get(HISTORY)[0] == 200)
+    before = own.get(HISTORY)
+    code, output = own.done("backup", str(backup))
+    assert code == 0, output
+    assert f"to {backup} (" in output
+    code, output = own.done("backup", str(backup))
+    assert (code, "--force" in output) == (2, True)
+    code, output = own.done("restore", str(backup), "--replace")
+    assert code == 1
+    assert f"is in use by process {serving.pid}" in output
+    assert own.get(HISTORY) == before
+
+    # A server: another database of the one that runs.
+    folder = DataFolder(own.data_dir)
+    running = folder.running()
+    assert running is not None
+    own.environ = {
+        "ANALYTICS_CLICKHOUSE_URL": running.url,
+        "ANALYTICS_CLICKHOUSE_USER": running.user,
+        "ANALYTICS_CLICKHOUSE_PASSWORD": folder.password(),
+        "ANALYTICS_CLICKHOUSE_DATABASE": "elsewhere",
+    }
+    code, output = own.done("restore", str(backup))
+    assert code == 0, output
+    assert f"into {running.url}, database elsewhere." in output
+    code, output = own.done("restore", str(backup))
+    assert (code, "--replace" in output) == (2, True)
+    code, output = own.done("backup", str(moved))
+    assert code == 0, output
+    own.environ = {}
+    assert stop(serving) == 0
+
+    own.data_dir = tmp_path / "other"
+    code, output = own.done("restore", str(moved))
+    assert code == 0, output
+    serving = own.command("serve", "--bind", own.bind)
+    until(lambda: own.get("/healthz")[0] == 200)
+    assert own.get(HISTORY) == before
+    assert stop(serving) == 0
+    assert not list(tmp_path.glob("*.part"))

@@ -1,0 +1,42 @@
+"""`status` as an operator meets it."""
+
+import json
+import socket
+import time
+
+from tests.acceptance.conftest import Service
+from tests.processes import slack
+
+
+def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
+    code, output = service.done("status", "--json")
+    assert code == 0, output
+    document = json.loads(output)
+    assert document["healthy"] is True
+    assert document["clickhouse"]["alive"] is True
+    assert document["http"] == {"bind": service.bind, "alive": True, "ready": True, "expected": True}
+    assert any(scheduler["alive"] for scheduler in document["schedulers"])
+    families = {one["family"]: one for one in document["families"]}
+    assert families["prices"]["interval_seconds"] == 60
+    assert families["prices"]["next_run"] is not None
+    assert families["prices"]["last_error"] is None
+    assert {"price", "snapshot"} <= {table["table"] for table in document["tables"]}
+
+
+def test_a_service_that_does_not_answer_is_a_problem(service: Service) -> None:
+    code, output = service.done("status", "--bind", "127.0.0.1:1")
+    assert code == 1
+    assert "Problem     the HTTP service does not answer on 127.0.0.1:1" in output
+    # The output goes to no terminal.
+    assert "\033" not in output
+
+
+def test_a_clickhouse_that_hangs_is_reported_within_seconds(own: Service) -> None:
+    """It takes connections, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        own.environ = {"ANALYTICS_CLICKHOUSE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        begun = time.monotonic()
+        code, output = own.done("status")
+        assert time.monotonic() - begun < 10 * slack()
+    assert code == 1
+    assert "Problem     ClickHouse hangs" in output

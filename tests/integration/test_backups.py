@@ -1,0 +1,300 @@
+"""Backups: what is in them, and what restoring one leaves, on the real server."""
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics_service.backups.archive import FORMAT, ArchiveReader, Manifest, Script, Snapshot, TableContent, writing
+from analytics_service.backups.restoring import restore
+from analytics_service.backups.taking import NOT_SAVED, back_up
+from analytics_service.config import Settings
+from analytics_service.errors import BackupRefused, StoreUnavailable, Superseded
+from analytics_service.store.admission import read_holdings
+from analytics_service.store.connection import Store
+from analytics_service.store.families import FAMILY_OF, TABLES
+from analytics_service.store.job_runs import JobRun, read_runs, record
+from analytics_service.store.ledger import Origin, new_version, oldest_change, read_ledger, require_unchanged
+from analytics_service.store.migrations import migrate, shipped
+from analytics_service.store.rewrite import tell
+from analytics_service.store.schema import missing, schema_of
+from tests.clickhouse import client
+from tests.integration.conftest import Simulated, database
+from tests.integration.pages import commit
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA = schema_of(shipped())
+
+
+class Silent:
+    """Shows no progress."""
+
+    def stage(self, label: str, total: int) -> None:
+        pass
+
+    def advance(self, count: int) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def backup(simulated: Simulated, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of the simulated protocol."""
+    path = tmp_path_factory.mktemp("backup") / "backup.zip"
+    back_up(simulated.store, path, NOW, Silent())
+    return path
+
+
+@contextmanager
+def contents(settings: Settings) -> Iterator[dict[str, Any]]:
+    """The rows of every table as text, in order and without repeated ones, by an independent client."""
+    with client(settings) as own:
+
+        def rows(table: str) -> str:
+            only = "* REPLACE (0 AS runs)" if table == "snapshot_head" else "*"
+            query = f"SELECT {only} FROM {table} FINAL ORDER BY ALL FORMAT TSV"
+            return str(own.raw_query(query).decode())
+
+        yield {table: rows(table) for table in SCHEMA.tables if table not in NOT_SAVED}
+
+
+def test_a_restored_store_has_the_same_rows_in_every_table(
+    simulated: Simulated, backup: Path, store: Store, settings: Settings
+) -> None:
+    """Rollups and heads, too, which are not in the file: views fill them."""
+    restore(store, ArchiveReader(backup), Silent(), replace=False)
+    with contents(simulated.settings) as before, contents(settings) as after:
+        assert before.keys() == after.keys()
+        for table in before:
+            assert before[table], table
+            if table != "snapshot_head":
+                assert after[table] == before[table], table
+    known, restored = read_ledger(simulated.store), read_ledger(store)
+    assert restored.origins == known.origins
+    assert {f: (h.at, h.last_observed_at, h.version) for f, h in restored.heads.items()} == {
+        f: (h.at, h.last_observed_at, h.version) for f, h in known.heads.items()
+    }
+    assert read_holdings(store).claimed_by == "simulated:1"
+
+
+def test_the_families_of_tables_are_those_whose_runs_write_them(simulated: Simulated) -> None:
+    """Each table has rows of runs of its family only. Definitions, the ledger and what views fill belong to none."""
+    for table, family in FAMILY_OF.items():
+        own = f"version IN (SELECT version FROM snapshot WHERE family = '{family}')"
+        found = simulated.rows(f"SELECT count() > 0 AS some, countIf(NOT {own}) AS others FROM {table}")
+        assert found == [{"some": 1, "others": 0}], table
+    assert set(SCHEMA.sources) == {*FAMILY_OF, "snapshot", "asset", *NOT_SAVED}
+    assert TABLES.keys() == read_ledger(simulated.store).heads.keys()
+
+
+def prices(settings: Settings) -> list[tuple[str, int, Decimal]]:
+    """The prices of a store, by asset and time."""
+    with client(settings) as own:
+        query = "SELECT asset_id, toUnixTimestamp(observed_at), price FROM price FINAL ORDER BY ALL"
+        return [tuple(row) for row in own.query(query).result_rows]
+
+
+ONE = [("token;a", 100, Decimal(1))]
+TWO = [("token;a", 100, Decimal(2)), ("token;b", 50, Decimal("0.000000000000000001"))]
+
+
+@pytest.fixture(scope="module")
+def of_two(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of a store with two prices."""
+    with database(replace(server, clickhouse_database="test_backup_of_two")) as store:
+        commit(store, {"token;a": [(100, Decimal(2))], "token;b": [(50, Decimal("0.000000000000000001"))]})
+        path = tmp_path_factory.mktemp("two") / "two.zip"
+        back_up(store, path, NOW, Silent())
+        return path
+
+
+def test_rows_of_a_run_that_is_not_complete_stay_out(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """Nor are they in the rollups of the restored store, where the next tick would show them."""
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    store.execute("INSERT INTO price (asset_id, observed_at, price, version) VALUES ('token;a', 160, 7, 9000000000000)")
+    back_up(store, tmp_path / "backup.zip", NOW, Silent())
+    restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
+    assert prices(settings) == ONE
+    with client(settings) as own:
+        assert own.query("SELECT DISTINCT price FROM price_rollup").result_rows == [(Decimal(1),)]
+
+
+def test_the_greatest_amounts_and_decimals_are_exact(store: Store, settings: Settings, tmp_path: Path) -> None:
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    greatest, decimal = 2**256 - 1, "99999999999999999999.999999999999999999"
+    store.execute(
+        "INSERT INTO event (at, id, kind, asset_id, address, amount, usd, version) "
+        f"VALUES (100, 'e', 'borrow', 'token;a', 'x', toUInt256('{greatest}'), toDecimal128('{decimal}', 18), 1)"
+    )
+    store.execute("INSERT INTO snapshot (family, at, kind, version) VALUES ('loans', 100, 'job', 1)")
+    back_up(store, tmp_path / "backup.zip", NOW, Silent())
+    store.execute("TRUNCATE TABLE event")
+    restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
+    with client(settings) as own:
+        assert own.query("SELECT amount, usd FROM event").result_rows == [(greatest, Decimal(decimal))]
+
+
+def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(
+    store: Store, settings: Settings, of_two: Path
+) -> None:
+    commit(store, {"token;a": [(100, Decimal(1))], "token;c": [(200, Decimal(3))]})
+    before = read_ledger(store).heads["prices"]
+    with pytest.raises(BackupRefused, match="--replace"):
+        restore(store, ArchiveReader(of_two), Silent(), replace=False)
+    assert len(prices(settings)) == 2
+    restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    assert prices(settings) == TWO
+    with client(settings) as own:
+        assert own.query("SELECT DISTINCT asset_id FROM price_rollup ORDER BY ALL").result_rows == [
+            ("token;a",),
+            ("token;b",),
+        ]
+    # Whoever has read something before reads it again.
+    with pytest.raises(Superseded):
+        require_unchanged(store, before)
+    assert read_ledger(store).open == frozenset()
+    # The views feed the tables that are in place now.
+    commit(store, {"token;a": [(260, Decimal(4))]})
+    with client(settings) as own:
+        newest = "SELECT argMax(price, rank) FROM price_rollup WHERE asset_id = 'token;a' AND width = 'day'"
+        assert own.query(newest).result_rows == [(Decimal(4),)]
+
+
+def test_heads_differ_after_restoring_what_was_there_already(store: Store, of_two: Path) -> None:
+    """Equal heads mean equal data (rule 8.2), whatever was restored in between."""
+    restore(store, ArchiveReader(of_two), Silent(), replace=False)
+    before = read_ledger(store).heads["prices"]
+    restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    after = read_ledger(store).heads["prices"]
+    assert (after.at, after.version) == (before.at, before.version)
+    assert after != before
+    assert oldest_change(store, before, after) == 0
+
+
+class Meanwhile(Silent):
+    """Does something whenever a backup or restore reports that rows were copied."""
+
+    def __init__(self, act: Callable[[], object], times: int) -> None:
+        self._act = act
+        self._left = times
+
+    def advance(self, count: int) -> None:
+        if self._left:
+            self._left -= 1
+            self._act()
+
+
+def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, tmp_path: Path) -> None:
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    rewrite = lambda: tell(store, ["prices"], new_version(), finished=1)  # noqa: E731
+    back_up(store, tmp_path / "backup.zip", NOW, Meanwhile(rewrite, 1))
+    assert ArchiveReader(tmp_path / "backup.zip").manifest.tables["price"].rows == 1
+    with pytest.raises(StoreUnavailable, match="again and again"):
+        back_up(store, tmp_path / "other.zip", NOW, Meanwhile(rewrite, 100))
+    assert [path.name for path in tmp_path.iterdir()] == ["backup.zip"]
+
+
+def test_a_store_that_is_written_to_meanwhile_is_left_as_it_is(store: Store, settings: Settings, of_two: Path) -> None:
+    write = Meanwhile(lambda: commit(store, {"token;a": [(100, Decimal(1))]}), 1)
+    with pytest.raises(StoreUnavailable, match="meanwhile"):
+        restore(store, ArchiveReader(of_two), write, replace=False)
+    assert prices(settings) == ONE
+
+
+def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The same backup with another manifest."""
+    other = folder / "changed.zip"
+    with zipfile.ZipFile(path) as before, zipfile.ZipFile(other, "w") as after:
+        for name in before.namelist():
+            content = before.read(name)
+            if name == "manifest.json":
+                manifest = json.loads(content)
+                change(manifest)
+                content = json.dumps(manifest).encode()
+            after.writestr(name, content)
+    return other
+
+
+def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
+    store: Store, settings: Settings, of_two: Path, tmp_path: Path
+) -> None:
+    """Rows are missing here. A database that a killed restore left is dropped by the next one."""
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    store.execute_outside_database(f"CREATE DATABASE {store.database}_restore_1")
+    short = changed(of_two, tmp_path, lambda manifest: manifest["tables"]["price"].update(rows=3))
+    with pytest.raises(BackupRefused, match="price has 2 rows, and the backup says 3"):
+        restore(store, ArchiveReader(short), Silent(), replace=True)
+    assert prices(settings) == ONE
+    assert store.frame("databases_like", prefix=f"{store.database}_restore_").is_empty()
+
+
+def test_backups_of_newer_versions_are_refused(store: Store, of_two: Path, tmp_path: Path) -> None:
+    later = {"number": 999, "name": "0999_later.sql", "checksum": "0" * 64}
+    newer = changed(of_two, tmp_path, lambda manifest: manifest["migrations"].append(later))
+    with pytest.raises(BackupRefused, match=r"0999_later\.sql.*newer version"):
+        restore(store, ArchiveReader(newer), Silent(), replace=False)
+    format_2 = changed(of_two, tmp_path, lambda manifest: manifest.update(format=2))
+    with pytest.raises(BackupRefused, match="format 2"):
+        ArchiveReader(format_2)
+
+
+def test_a_backup_of_an_older_schema_is_migrated(
+    server: Settings, store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """Here it is from before runs said whether they are simulated."""
+    older = shipped()[:12]
+    old = Store(replace(server, clickhouse_database="test_backup_of_older"))
+    try:
+        migrate(old, older)
+        old.execute(
+            "INSERT INTO snapshot (family, at, kind, last_observed_at, source, version) "
+            "VALUES ('prices', 100, 'job', 100, 'simulated:3', 5)"
+        )
+        old.execute("INSERT INTO price (asset_id, observed_at, price, version) VALUES ('token;a', 100, 1, 5)")
+        with writing(tmp_path / "old.zip") as archive:
+            tables = {}
+            for name in ("snapshot", "price"):
+                rows = old.native_rows("backup_rows", {"only": "true"}, table=name)
+                tables[name] = TableContent(1, *archive.add(name, rows, Silent()))
+            scripts = [Script(each.number, each.name, each.checksum) for each in older]
+            heads = {"prices": Snapshot(100, 100, 5)}
+            archive.finish(Manifest(FORMAT, 0, "", "", [], None, scripts, heads, tables))
+    finally:
+        old.execute_outside_database(f"DROP DATABASE IF EXISTS {old.database} SYNC")
+        old.close()
+    restore(store, ArchiveReader(tmp_path / "old.zip"), Silent(), replace=False)
+    assert prices(settings) == ONE
+    assert read_ledger(store).origins == {Origin("simulated:3", simulated=True)}
+
+
+def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Settings, of_two: Path) -> None:
+    for name in ("price_rollup_view", "price", "event"):
+        store.execute(f"DROP TABLE {name} SYNC")
+    restore(store, ArchiveReader(of_two), Silent(), replace=False)
+    assert prices(settings) == TWO
+    assert missing(store) == {}
+    commit(store, {"token;b": [(160, Decimal(5))]})
+    with client(settings) as own:
+        newest = "SELECT argMax(price, rank) FROM price_rollup WHERE asset_id = 'token;b' AND width = 'day'"
+        assert own.query(newest).result_rows == [(Decimal(5),)]
+
+
+def test_a_store_that_a_scheduler_writes_to_is_refused(store: Store, settings: Settings, of_two: Path) -> None:
+    """One that has stopped says so, and one that was killed falls silent."""
+    with client(settings) as own:
+        columns = "(family, scheduler, heard_at, every, next_at)"
+        own.command(f"INSERT INTO job_run {columns} VALUES ('prices', 'killed:1', now() - 181, 60, now())")
+    record(store, [JobRun("prices", "stopped:2", 60, None), JobRun("routes", "running:3", 3600, 0)])
+    alive = {scheduler.name: scheduler.alive for scheduler in read_runs(store)[1]}
+    assert alive == {"killed:1": False, "stopped:2": False, "running:3": True}
+    with pytest.raises(BackupRefused, match=r"The scheduler running:3 writes to the store"):
+        restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    record(store, [JobRun("routes", "running:3", 3600, None)])
+    restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    assert prices(settings) == TWO

@@ -1,0 +1,117 @@
+"""The file of a backup: nothing half-written stays, and nothing damaged is taken for whole."""
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from analytics_service.backups.archive import FORMAT, ArchiveReader, ArchiveWriter, Manifest, TableContent, writing
+from analytics_service.errors import BackupFailed, BackupRefused
+from analytics_service.store.migrations import shipped
+from analytics_service.store.schema import schema_of
+
+ROWS = bytes(range(256)) * 40
+
+
+class Bar:
+    """Counts what is reported."""
+
+    done = 0
+
+    def stage(self, label: str, total: int) -> None:
+        self.done = 0
+
+    def advance(self, count: int) -> None:
+        self.done += count
+
+
+def fill(archive: ArchiveWriter) -> None:
+    """Write a backup of one table."""
+    size, digest = archive.add("price", iter([ROWS, ROWS]), Bar())
+    archive.finish(Manifest(FORMAT, 0, "", "", [], None, [], {}, {"price": TableContent(7, size, digest)}))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A whole backup."""
+    with writing(tmp_path / "backup") as archive:
+        fill(archive)
+    return tmp_path / "backup"
+
+
+def test_what_was_written_is_read_again(path: Path) -> None:
+    bar, reader = Bar(), ArchiveReader(path)
+    reader.check(bar)
+    assert bar.done == reader.manifest.tables["price"].bytes == 2 * len(ROWS)
+    assert b"".join(reader.chunks("price")) == ROWS + ROWS
+    assert [each.name for each in path.parent.iterdir()] == ["backup"]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_was_cut_short_is_refused(path: Path) -> None:
+    whole = path.read_bytes()
+    for length in (0, 10, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(BackupRefused, match="damaged"):
+            ArchiveReader(path)
+
+
+def test_a_changed_byte_is_found(path: Path) -> None:
+    """Bytes of a table's rows: those of names and sizes are found, too, or change nothing."""
+    whole = path.read_bytes()
+    start = whole.index(b"price.native") + len("price.native") + 40
+    for place in range(start, start + 100, 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(BackupRefused, match="damaged"):
+            ArchiveReader(path).check(Bar())
+
+
+def test_any_other_file_is_refused(tmp_path: Path) -> None:
+    for content in (b"", b"hello", b"PK\x05\x06" + bytes(18)):
+        (tmp_path / "other").write_bytes(content)
+        with pytest.raises(BackupRefused, match="no backup"):
+            ArchiveReader(tmp_path / "other")
+    with pytest.raises(BackupRefused, match="No such file"):
+        ArchiveReader(tmp_path / "nothing")
+
+
+@contextmanager
+def no_file_beyond(size: int) -> Iterator[None]:
+    """As on a disk that is full, the system refuses to write more."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_is_one_clear_line_and_leaves_no_file(path: Path) -> None:
+    """Nor does it touch the backup that has the name already."""
+    before = path.read_bytes()
+    with (
+        pytest.raises(BackupFailed, match=r"cannot be written \(File too large\)"),
+        no_file_beyond(50),
+        writing(path) as archive,
+    ):
+        fill(archive)
+    assert path.read_bytes() == before
+    assert len(list(path.parent.iterdir())) == 1
+
+
+def test_a_backup_that_fails_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), writing(tmp_path / "backup") as archive:
+        archive.add("price", iter([ROWS]), Bar())
+        raise ZeroDivisionError
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_scripts_tell_which_tables_there_are_and_which_ones_views_fill() -> None:
+    schema = schema_of(shipped())
+    assert schema.made_by["price"] == schema.made_by["price_rollup_view"] == "0002_prices.sql"
+    assert schema.feeds["price_rollup_view"] == "price_rollup"
+    assert {"price", "price_rollup", "snapshot"} <= set(schema.tables)
+    assert "price" in schema.sources
+    assert not {"price_rollup", "price_rollup_view"} & set(schema.sources)

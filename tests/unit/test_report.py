@@ -1,0 +1,139 @@
+"""What `status` makes of what it finds."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from analytics_service.cli.report import FamilyReport, HttpPart, Report, TableReport, count_gaps, expected_address
+from analytics_service.cli.report_forms import aligned, as_json, as_text, size
+from analytics_service.config import Settings
+from analytics_service.embedded.folder import DataFolder
+from analytics_service.store.job_runs import Scheduler
+from analytics_service.store.ledger import Origin
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("instants", "since", "gaps"),
+    [
+        ([60, 120, 180], 60, 0),
+        # 120 and 240 are missing.
+        ([60, 180, 300], 60, 2),
+        # One that lies between two instants fills no gap.
+        ([60, 119, 180], 60, 1),
+        # What came before the scheduler did is not scheduled.
+        ([60, 180, 240], 180, 0),
+        # The first run of a scheduler is for the instant before it started; a snapshot by hand may be of any second.
+        ([61, 180], 61, 1),
+    ],
+)
+def test_gaps_are_scheduled_instants_without_a_snapshot(instants: list[int], since: int, gaps: int) -> None:
+    assert count_gaps(instants, since, 60) == gaps
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("analytics-service up", ("127.0.0.1:8000", True)),
+        ("analytics-service up --bind 127.0.0.1:8001 --workers 3", ("127.0.0.1:8001", True)),
+        ("analytics-service serve --bind=0.0.0.0:80", ("0.0.0.0:80", True)),
+        ("analytics-service jobs run", ("127.0.0.1:8000", False)),
+    ],
+)
+def test_the_http_service_is_expected_where_the_holder_of_the_folder_serves(
+    tmp_path: Path, command: str, expected: tuple[str, bool]
+) -> None:
+    folder = DataFolder(tmp_path)
+    folder.create()
+    settings = Settings(data_dir=tmp_path)
+    assert expected_address(settings, None) == ("127.0.0.1:8000", False)
+    lock = folder.lock(command)
+    assert lock is not None
+    try:
+        assert expected_address(settings, None) == expected
+        assert expected_address(settings, "127.0.0.1:9") == ("127.0.0.1:9", True)
+    finally:
+        os.close(lock)
+
+
+REPORT = Report(
+    NOON,
+    "analytics",
+    url="http://127.0.0.1:8123",
+    clickhouse="26.9.2.1",
+    memory=3 * 2**20,
+    http=HttpPart("127.0.0.1:8000", alive=True, ready=False, expected=True),
+    schedulers=[Scheduler("host:1", 30, alive=True), Scheduler("host:0", 900, alive=False)],
+    origins=[Origin("simulated:1", simulated=True)],
+    families=[
+        FamilyReport("prices", NOON, 0, True, 1000, 60, 2, NOON + timedelta(minutes=1), NOON, "The source is away."),
+        FamilyReport("rates", None, None, False, 0, 60, None, None),
+    ],
+    tables=[TableReport("price", 1000, 2048)],
+    faults=["there is no snapshot of rates yet"],
+    service="1.2.3",
+)
+
+
+def test_the_table_shows_families_tables_and_problems() -> None:
+    lines = as_text(REPORT).splitlines()
+    assert lines[0] == "ClickHouse  26.9.2.1 at http://127.0.0.1:8123, database analytics, 3.0 MiB of memory"
+    assert "Schema      up to date" in lines
+    assert "Scheduler   host:1, heard of 30 s ago" in lines
+    assert not any("host:0" in line for line in lines)
+    assert "Source      simulated:1, which is simulated" in lines
+    rows = [line.split() for line in lines]
+    prices = (
+        "prices 2026-03-01T12:00:00Z 0 min 0 s 1,000 2 2026-03-01T12:01:00Z 2026-03-01T12:00:00Z: The source is away."
+    )
+    assert prices.split() in rows
+    assert ["rates", "-", "-", "!", "0", "-", "-", "-"] in rows
+    assert ["price", "1,000", "2.0", "KiB"] in rows
+    assert "Problem     there is no snapshot of rates yet" in lines[-1]
+
+
+def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
+    document = json.loads(as_json(REPORT))
+    assert document["healthy"] is False
+    assert document["faults"] == ["there is no snapshot of rates yet"]
+    assert document["clickhouse"] == {
+        "alive": True,
+        "url": "http://127.0.0.1:8123",
+        "database": "analytics",
+        "version": "26.9.2.1",
+        "memory_bytes": 3 * 2**20,
+        "disk_bytes": 2048,
+    }
+    assert document["http"] == {"bind": "127.0.0.1:8000", "alive": True, "ready": False, "expected": True}
+    assert document["schedulers"][0] == {"name": "host:1", "alive": True, "heard_seconds_ago": 30}
+    assert document["families"][0] == {
+        "family": "prices",
+        "newest": "2026-03-01T12:00:00Z",
+        "age_seconds": 0,
+        "fresh": True,
+        "rows": 1000,
+        "interval_seconds": 60,
+        "gaps_last_day": 2,
+        "next_run": "2026-03-01T12:01:00Z",
+        "last_error_at": "2026-03-01T12:00:00Z",
+        "last_error": "The source is away.",
+    }
+    assert document["tables"] == [{"table": "price", "rows": 1000, "bytes": 2048}]
+    assert document["schema"] == {"pending": [], "missing": []}
+    assert document["service"] == {"version": "1.2.3"}
+    assert document["sources"] == [{"name": "simulated:1", "simulated": True}]
+
+
+def test_columns_are_aligned() -> None:
+    assert aligned([("a", "rows"), ("price", "7")], right={1}) == ["a      rows", "price     7"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536 * 2**20, "1.5 GiB")]
+)
+def test_sizes_have_a_unit(count: int, text: str) -> None:
+    assert size(count) == text
