@@ -11,6 +11,8 @@ _CONFIG = """\
     <http_port>{http}</http_port>
     <tcp_port>{tcp}</tcp_port>
     <listen_host>127.0.0.1</listen_host>
+    <!-- Answers to OPTIONS: without headers, so that no browser lets pages of other origins ask anything. -->
+    <http_options_response/>
     <users_config>users.xml</users_config>
     <timezone>UTC</timezone>
     <!-- Half of the memory; gunicorn's workers and the jobs need the rest. -->
@@ -34,19 +36,33 @@ _CONFIG = """\
         <ttl>event_time + INTERVAL 1 HOUR DELETE</ttl>
         <settings>ttl_only_drop_parts = 1, merge_with_ttl_timeout = 300</settings>
     </query_log>
-    <!-- BACKUP DATABASE analytics TO File('name.tar') writes data/backups/name.tar. -->
+    <!-- BACKUP DATABASE analytics TO Disk('backups', 'name.tar') writes data/backups/name.tar. -->
+    <storage_configuration>
+        <disks>
+            <backups>
+                <type>local</type>
+                <path>data/backups/</path>
+            </backups>
+        </disks>
+    </storage_configuration>
     <backups>
-        <allowed_path>backups</allowed_path>
+        <allowed_disk>backups</allowed_disk>
     </backups>
 </clickhouse>
 """
 
 # The server's own session belongs to `default`, which needs no password on this machine. It may have one session only,
 # which lasts as long as the process, so nobody else gets in; and only the one grant which that session needs.
+# The service's user, which people use as well, has what the service needs, and reads everything in the server. It gets
+# to no file, address or program outside of it, and to no other user (rule 9.3).
 _USERS = """\
 <clickhouse>
     <profiles>
-        <default/>
+        <default>
+            <constraints>
+                <add_http_cors_header><readonly/></add_http_cors_header>
+            </constraints>
+        </default>
         <supervisor>
             <max_sessions_for_user>1</max_sessions_for_user>
         </supervisor>
@@ -69,7 +85,23 @@ _USERS = """\
             <networks><ip>127.0.0.1</ip></networks>
             <profile>default</profile>
             <quota>default</quota>
-            <access_management>1</access_management>
+            <grants>
+                <query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
+                <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON *.*</query>
+                <query>GRANT INSERT, OPTIMIZE, CHECK, TRUNCATE, DROP DATABASE, DROP TABLE, DROP VIEW ON *.*</query>
+                <query>REVOKE CREATE, ALTER, INSERT, TRUNCATE, DROP ON system.*</query>
+                <!-- Clients connect to this database. -->
+                <query>REVOKE DROP DATABASE ON default.*</query>
+                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON Memory</query>
+                <query>GRANT TABLE ENGINE ON MergeTree</query>
+                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON SummingMergeTree</query>
+                <query>GRANT CREATE TEMPORARY TABLE, KILL QUERY, SYSTEM FLUSH LOGS ON *.*</query>
+                <query>GRANT BACKUP ON *.*</query>
+                <!-- Of all disks, backups only reach the one that is allowed for them in config.xml. -->
+                <query>GRANT READ, WRITE ON DISK</query>
+            </grants>
         </{user}>
     </users>
 </clickhouse>

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
@@ -93,7 +94,7 @@ def asked(url: str, sql: str, user: str, password: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=10)
     try:
         who = {"X-ClickHouse-User": user, "X-ClickHouse-Key": password}
-        connection.request("GET", f"/?query={quote(sql)}", headers=who)
+        connection.request("POST", "/", sql, headers=who)
         response = connection.getresponse()
         return response.status, response.read().decode()
     finally:
@@ -143,46 +144,152 @@ def test_nobody_gets_in_without_the_password(server: Settings, user: str, passwo
     assert body.startswith("Code: 700." if user == "default" else "Code: 516.")
 
 
-class Stranger(threading.Thread):
-    """Asks the server in a data folder for a file, without credentials, again and again."""
+def http_answer(ports: Ports, user: str) -> bytes:
+    """The body of the answer to a query without a password. Empty when the server is killed while it refuses."""
+    url, sql = f"http://127.0.0.1:{ports.http}", "SELECT line FROM file('/etc/passwd', 'LineAsString')"
+    status, body = asked(url, sql, user, "")
+    return f"{status} {body}".encode() if body or status != http.client.INTERNAL_SERVER_ERROR else b""
 
-    def __init__(self, data_dir: Path) -> None:
+
+def native_answer(ports: Ports, user: str) -> bytes:
+    """The beginning of the answer to the first packet of ClickHouse's own protocol, without a password."""
+
+    def text(value: str) -> bytes:
+        return bytes([len(value)]) + value.encode()
+
+    # The packet's kind is 0. Its three numbers are the client's version, the last one of the protocol: 54058.
+    hello = b"\0" + text("stranger") + b"\1\1\xaa\xa6\x03" + text("") + text(user) + text("")
+    with socket.create_connection(("127.0.0.1", ports.tcp), timeout=10) as connection:
+        connection.sendall(hello)
+        return connection.recv(5, socket.MSG_WAITALL)
+
+
+# How refusals begin. 700: the one session of `default` is the server's own. 516: authentication failed.
+# In the native protocol, 2 is the kind of a packet with an error, whose code follows.
+REFUSALS = (b"500 Code: 700.", b"403 Code: 516.", b"\2" + struct.pack("<i", 700), b"\2" + struct.pack("<i", 516))
+
+
+class Stranger(threading.Thread):
+    """Asks the server in a data folder without a password, again and again."""
+
+    def __init__(self, data_dir: Path, ask: Callable[[Ports, str], bytes], user: str) -> None:
         super().__init__(daemon=True)
         self.refused = 0
-        self.answers: list[str] = []
+        self.answers: list[bytes] = []
         self.stopped = threading.Event()
         self._data_dir = data_dir
+        self._ask = ask
+        self._user = user
 
     def run(self) -> None:
         """Ask wherever the server is going to listen, until stopped."""
         while not self.stopped.is_set():
             with suppress(OSError, http.client.HTTPException):
                 ports = configured(self._data_dir)
-                if ports is None:
-                    continue
-                url, sql = f"http://127.0.0.1:{ports.http}", "SELECT line FROM file('/etc/passwd', 'LineAsString')"
-                status, body = asked(url, sql, "default", "")
-                # A server that is killed while it refuses sends no reason any more.
-                if status == http.client.INTERNAL_SERVER_ERROR and (not body or body.startswith("Code: 700.")):
+                answer = self._ask(ports, self._user) if ports else b""
+                if answer.startswith(REFUSALS):
                     self.refused += 1
-                else:
-                    self.answers.append(body)
+                # A packet that breaks off comes from a server that is killed.
+                elif answer and not any(refusal.startswith(answer) for refusal in REFUSALS):
+                    self.answers.append(answer)
 
 
 def test_a_stranger_is_refused_while_the_server_starts_runs_crashes_and_stops(own: Settings) -> None:
-    strangers = [Stranger(own.data_dir) for _ in range(3)]
+    kinds = [(ask, user) for ask in (http_answer, native_answer) for user in ("default", "analytics")]
+    strangers = [Stranger(own.data_dir, ask, user) for ask, user in kinds]
     for stranger in strangers:
         stranger.start()
     for _ in range(3):
-        refused = sum(stranger.refused for stranger in strangers)
+        refused = [stranger.refused for stranger in strangers]
         with clickhouse(own, "pytest") as running_server:
-            until(lambda: sum(one.refused for one in strangers) > refused + 50)  # noqa: B023 - called at once
+            until(lambda: all(one.refused > before + 15 for one, before in zip(strangers, refused, strict=True)))  # noqa: B023 - called at once
             os.kill(server_pid(own.data_dir), signal.SIGKILL)
             until(lambda: answers(running_server))
     for stranger in strangers:
         stranger.stopped.set()
         stranger.join()
-    assert [stranger.answers for stranger in strangers] == [[], [], []]
+    assert [stranger.answers for stranger in strangers] == [[]] * 4
+
+
+@pytest.fixture(scope="module")
+def database(server: Settings) -> Iterator[str]:
+    """An empty database of the service's user."""
+    with closing(Store(server)) as store:
+        store.execute_outside_database("CREATE DATABASE private")
+        yield "private"
+        store.execute_outside_database("DROP DATABASE private")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM file('/etc/passwd', 'LineAsString')",
+        "INSERT INTO FUNCTION file('/tmp/written', 'LineAsString') VALUES ('x')",
+        "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
+        "SELECT * FROM s3('http://127.0.0.1:1/bucket/key', 'LineAsString')",
+        "SELECT * FROM remote('127.0.0.1:1', system, one)",
+        "SELECT * FROM mysql('127.0.0.1:1', 'database', 'table', 'user', 'password')",
+        "SELECT * FROM sqlite('/tmp/database', 'table')",
+        "SELECT * FROM executable('id', 'LineAsString', 'line String')",
+        "CREATE TABLE {database}.x (line String) ENGINE = File('LineAsString')",
+        "CREATE TABLE {database}.x (line String) ENGINE = URL('http://127.0.0.1:1/', 'LineAsString')",
+        "CREATE TABLE {database}.x (line String) ENGINE = Executable('id', 'LineAsString')",
+        "CREATE TABLE {database}.x (line String) ENGINE = Distributed('default', 'system', 'one')",
+        "CREATE DATABASE x ENGINE = Filesystem('/')",
+        "CREATE DICTIONARY {database}.x (id UInt64) PRIMARY KEY id LAYOUT(FLAT()) LIFETIME(0) "
+        "SOURCE(EXECUTABLE(COMMAND 'id' FORMAT 'CSV'))",
+        "CREATE FUNCTION x AS (a) -> a",
+        "CREATE NAMED COLLECTION x AS a = 1",
+        "CREATE USER x",
+        "ALTER USER default IDENTIFIED BY 'x'",
+        "GRANT SELECT ON *.* TO default",
+        "BACKUP DATABASE {database} TO File('/tmp/written.tar')",
+        "SYSTEM STOP LISTEN HTTP",
+        "SYSTEM SHUTDOWN",
+        "DROP DATABASE system",
+        "DROP DATABASE default",
+        "DROP TABLE system.one",
+    ],
+)
+def test_the_services_user_gets_to_nothing_outside_of_its_databases(server: Settings, database: str, sql: str) -> None:
+    url, password = str(server.clickhouse_url), server.clickhouse_password
+    status, body = asked(url, sql.format(database=database), "analytics", password)
+    # 497: access denied.
+    assert (status, body[:10]) == (403, "Code: 497."), body
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SYSTEM FLUSH LOGS",
+        "SELECT count() FROM system.query_log",
+        "SELECT sum(number) FROM numbers(10)",
+        "CREATE TABLE {database}.x (a UInt8) ENGINE = MergeTree ORDER BY a",
+        "CREATE VIEW {database}.y AS SELECT 1",
+        "KILL QUERY WHERE query_id = 'none' SYNC",
+    ],
+)
+def test_the_services_user_may_do_what_researchers_do(server: Settings, database: str, sql: str) -> None:
+    url, password = str(server.clickhouse_url), server.clickhouse_password
+    status, body = asked(url, sql.format(database=database), "analytics", password)
+    assert status == 200, body
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/", "/play", "/?query=SELECT+1", "/?query=SELECT+1&add_http_cors_header=1"])
+@pytest.mark.parametrize("known", [True, False])
+def test_pages_of_other_origins_may_not_ask_the_server(server: Settings, method: str, path: str, known: bool) -> None:
+    """Not even a page that knows the password."""
+    parts = urlsplit(str(server.clickhouse_url))
+    headers = {"Origin": "http://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    if known:
+        headers |= {"X-ClickHouse-User": "analytics", "X-ClickHouse-Key": server.clickhouse_password}
+    with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=10)) as connection:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+    allowed = {name for name in answer.headers if name.lower().startswith("access-control-allow")}
+    assert allowed == set()
 
 
 def test_the_server_listens_on_loopback_only(server: Settings) -> None:
@@ -247,12 +354,13 @@ def test_the_log_of_queries_is_bounded(server: Settings) -> None:
 
 def test_a_backup_can_be_written_and_restored(server: Settings, store: Store) -> None:
     store.insert("asset", pl.DataFrame({"id": ["token;0x1"]}))
-    store.execute(f"BACKUP TABLE asset TO File('{store.database}.tar')")
-    store.execute("TRUNCATE TABLE asset")
-    store.execute(f"RESTORE TABLE asset FROM File('{store.database}.tar') SETTINGS allow_non_empty_tables = 1")
-    sql = f"SELECT id FROM {store.database}.asset"
+    file, copy = f"Disk('backups', '{store.database}.tar')", f"{store.database}_copy"
+    store.execute(f"BACKUP DATABASE {store.database} TO {file}")
+    store.execute(f"RESTORE DATABASE {store.database} AS {copy} FROM {file}")
+    sql = f"SELECT id FROM {copy}.asset"
     assert asked(str(server.clickhouse_url), sql, "analytics", server.clickhouse_password) == (200, "token;0x1\n")
     assert (server.data_dir / "clickhouse" / "data" / "backups" / f"{store.database}.tar").is_file()
+    store.execute_outside_database(f"DROP DATABASE {copy} SYNC")
 
 
 def test_acknowledged_rows_survive_kills_and_the_server_comes_back_at_the_same_place(own: Settings) -> None:
