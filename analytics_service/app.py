@@ -10,6 +10,7 @@ from analytics_service.config import Settings
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
+from analytics_service.history.turns import Turns
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
@@ -55,7 +56,8 @@ def create_app(
     loader = Loader(Memory(settings.history_memory * _MIB))
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
-    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
+    answers, large_pages = Answers(settings.answer_memory * _MIB), Turns(waiting=max(settings.threads // 4, 1))
+    shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages)
     routes = _operations(health.Monitor(store, every, clock, is_told=settings.source is not None)) + _current(shared)
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)

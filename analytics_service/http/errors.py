@@ -8,6 +8,7 @@ import falcon
 
 from analytics_service.errors import (
     EntityNotFound,
+    LargePagesBusy,
     NoSnapshot,
     NotReady,
     ParameterInvalid,
@@ -71,7 +72,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, _entity_not_found)
     app.add_error_handler((StoreUnavailable, SchemaError), _store_unavailable)
-    app.add_error_handler((NoSnapshot, NotReady), _unavailable)
+    app.add_error_handler((NoSnapshot, NotReady, LargePagesBusy), _unavailable)
 
 
 def malformed(kind: str, *, any_origin: bool) -> bytes:

@@ -29,12 +29,14 @@ class Service:
     # Tests that need three months of history name another.
     source: str | None = "recent:7"
     workers: int = 2
+    settings: dict[str, str] = field(default_factory=dict)
+    """Further variables of its environment."""
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def command(self, *arguments: str, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
-        """Start a command of the service with the data folder and the source, if any, as its only settings."""
+        """Start a command of the service with the data folder, the source, if any, and `settings`, but no others."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        settings = {"ANALYTICS_DATA_DIR": str(self.data_dir)}
+        settings = {**self.settings, "ANALYTICS_DATA_DIR": str(self.data_dir)}
         settings |= {"ANALYTICS_SOURCE": self.source} if self.source else {}
         path = os.pathsep.join([str(_CHECKOUT), str(_package_of_recent(self.data_dir.parent))])
         process = subprocess.Popen(

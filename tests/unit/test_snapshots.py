@@ -17,6 +17,7 @@ import pytest
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.grid import Period
 from analytics_service.history.page import Query
+from analytics_service.history.turns import Turns
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answers import Answers
@@ -89,7 +90,7 @@ class Service:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.path = kind(Shared(Views(self.ledger, self.heads), Answers(bound), schedule))
+        self.path = kind(Shared(Views(self.ledger, self.heads), Answers(bound), schedule, Turns(waiting=1)))
         app = falcon.App()
         errors.install(app)
         app.add_route("/api/{address}", self.path)
