@@ -6,6 +6,7 @@ from contextlib import closing
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
+from analytics_service.http.api_keys import require_keys
 from analytics_service.processes.child import replace_process
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
@@ -24,6 +25,7 @@ def serve(settings: Settings, command: str) -> None:
     Where a ClickHouse runs already, this process becomes gunicorn; else it starts an embedded one and supervises both.
     """
     require_free(settings.bind)
+    require_keys(settings)
     existing = attached(settings)
     if existing is not None:
         replace_process(_GUNICORN, {**os.environ, **existing.to_environment()})

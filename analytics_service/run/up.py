@@ -14,6 +14,7 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import ProcessError
 from analytics_service.history.catalogue import HISTORIES
+from analytics_service.http.api_keys import require_keys
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
@@ -39,6 +40,7 @@ _FIRST_ANSWER_SECONDS = 60.0
 def up(settings: Settings, command: str) -> None:
     """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
     require_free(settings.bind)
+    require_keys(settings)
     failed = threading.Event()
     with ExitStack() as stack:
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=failed.set))
