@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -154,6 +155,7 @@ class ApiKeys:
         self._look_at = clock()
         self._version: tuple[int, ...] | None = None
         self._digests: Digests = {}
+        self._lock = threading.Lock()
 
     def name_of(self, key: str) -> str | None:
         """The name of a key; None if it is unknown. It takes as long for every key, known or not."""
@@ -164,15 +166,16 @@ class ApiKeys:
         return name
 
     def _now(self) -> Digests:
-        """Two threads may both read the file; they read the same."""
-        now = self._clock()
-        if now >= self._look_at:
-            self._look_at = now + _LOOK_EVERY
-            version = self._seen()
-            if version != self._version:
-                self._version = version
-                self._read()
-        return self._digests
+        """The keys, after a look at the file if it is time. Other threads wait for that: at first there are no keys."""
+        with self._lock:
+            now = self._clock()
+            if now >= self._look_at:
+                self._look_at = now + _LOOK_EVERY
+                version = self._seen()
+                if version != self._version:
+                    self._version = version
+                    self._read()
+            return self._digests
 
     def _seen(self) -> tuple[int, ...]:
         """What changes when the file does."""

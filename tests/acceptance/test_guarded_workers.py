@@ -1,4 +1,4 @@
-"""API keys and the rate limit hold in all workers of a gunicorn. No path needs a store here: unknown ones count, too."""
+"""API keys and the rate limit hold in all workers of a gunicorn. There is no store: unknown paths count, too."""
 
 import http.client
 from collections import Counter

@@ -2,12 +2,16 @@
 
 import logging
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from analytics_service.errors import SettingError
+from analytics_service.http import api_keys
 from analytics_service.http.api_keys import ApiKeys, add_key, key_name, read_keys, remove_key
 
 DIGEST = sha256(b"secret").hexdigest()
@@ -137,3 +141,17 @@ def test_keys_hold_while_their_file_is_missing_or_malformed_and_one_error_says_s
 
 def test_without_a_file_no_key_is_known(file: Path) -> None:
     assert ApiKeys(file, Clock()).name_of("") is None
+
+
+def test_the_first_requests_wait_until_the_file_is_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alice, meeting = add_key(file, "alice"), threading.Barrier(2, timeout=0.2)
+
+    def read_slowly(path: Path) -> dict[str, bytes]:
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait()
+        return read_keys(path)
+
+    monkeypatch.setattr(api_keys, "read_keys", read_slowly)
+    keys = ApiKeys(file, Clock())
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(keys.name_of, [alice] * 4)] == ["alice"] * 4

@@ -1,6 +1,7 @@
 """The requests that a worker sends to itself before it takes requests from callers."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,7 @@ from analytics_service.app import create_app
 from analytics_service.config import Rate, Settings
 from analytics_service.run.warm import warm
 
-
-GUARDED = Settings(query_timeout=1, api_keys_file=Path("/dev/null"), rate_limit=Rate(1, 60))
+GUARDED = Settings(query_timeout=1, api_keys_file=Path(os.devnull), rate_limit=Rate(1, 60))
 
 
 @pytest.mark.parametrize("settings", [Settings(query_timeout=1), GUARDED], ids=["open", "guarded"])
