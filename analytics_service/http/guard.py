@@ -61,8 +61,7 @@ class Guard:
             requests, seconds = limit.rate
             raise RequestError(
                 "rate_limited",
-                f"At most {requests:,} requests in {seconds:,} seconds are allowed; "
-                f"the next one is in {quota.seconds:,} seconds.",
+                f"At most {requests:,} requests in {seconds:,} s are allowed; the next one is in {quota.seconds:,} s.",
                 {"Retry-After": str(quota.seconds)},
             )
 

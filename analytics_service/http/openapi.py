@@ -38,8 +38,8 @@ _ABOUT_KEYS = """
 Requests below `/api/v1` need an API key, in a header `Authorization: Bearer KEY`. Without a valid one they get a 401.
 """
 _ABOUT_LIMIT = """
-Each client is allowed {requests:,} requests in {seconds:,} seconds below `/api/v1`. `RateLimit` says how many are \
-left, and further requests get a 429, whose `Retry-After` says in how many seconds the next one is allowed.
+Each client is allowed {requests:,} requests in {seconds:,} s below `/api/v1`. `RateLimit` says how many are \
+left, and further requests get a 429, whose `Retry-After` says how many seconds to wait.
 """
 _MEDIA = "application/json"
 _KEY = "ApiKey"

@@ -6,8 +6,10 @@ from pathlib import Path
 import falcon
 import falcon.testing
 import pytest
+from falcon.inspect import inspect_routes
 
-from analytics_service.config import Rate
+from analytics_service.app import create_app
+from analytics_service.config import Rate, Settings
 from analytics_service.http import errors
 from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import ApiKeys, add_key
@@ -128,6 +130,22 @@ def test_operations_and_the_description_need_no_key_and_may_be_cached_by_all(ask
     assert got.headers["vary"] == "Accept-Encoding"
 
 
+def test_every_path_of_the_service_below_api_v1_needs_a_key_and_its_description_says_so(file: Path, key: str) -> None:
+    app = create_app(Settings(api_keys_file=file, rate_limit=Rate(1000, 60), query_timeout=1))
+    client = falcon.testing.TestClient(app)
+    paths = [route.path for route in inspect_routes(app)]
+    without = {path: client.simulate_get(path).status_code for path in paths}
+    below = {path for path in paths if path.startswith("/api/v1/")} - {"/api/v1/openapi.json"}
+    assert {path for path, status in without.items() if status == 401} == below
+    headers = {"Authorization": f"Bearer {key}"}
+    # There is no store.
+    assert client.simulate_get("/api/v1/markets", headers=headers).status_code == 503
+    described = client.simulate_get("/api/v1/openapi.json").json
+    operations = {path: item["get"] for path, item in described["paths"].items()}
+    assert {path for path, one in operations.items() if one.get("security") == [{"ApiKey": []}]} == below
+    assert {path for path, one in operations.items() if {"401", "429"} <= {*one["responses"]}} == below
+
+
 def test_a_preflight_request_needs_no_key_and_allows_one_to_be_sent(asking: Service) -> None:
     got = asking.get(
         method="OPTIONS",
@@ -160,7 +178,7 @@ def test_a_client_that_asks_too_often_gets_a_429_until_its_window_has_moved_on()
     assert refused.json["error"] == {
         "kind": "rate_limited",
         "scope": "client",
-        "message": "At most 3 requests in 60 seconds are allowed; the next one is in 80 seconds.",
+        "message": "At most 3 requests in 60 s are allowed; the next one is in 80 s.",
     }
     assert refused.headers["retry-after"] == "80"
     assert refused.headers["ratelimit"] == '"default";r=0;t=80'

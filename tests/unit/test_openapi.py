@@ -107,7 +107,9 @@ def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> N
     assert [*responses["Unauthorized"]["headers"]] == ["WWW-Authenticate"]
     assert [*responses["TooManyRequests"]["headers"]] == ["Retry-After"]
     assert "Authorization: Bearer KEY" in GUARDED["info"]["description"]
-    assert "600 requests in 60 seconds" in GUARDED["info"]["description"]
+    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", page(GUARDED))]
+    assert [" -H 'Authorization: Bearer KEY' " in curl for curl in curls] == [True, False]
+    assert "600 requests in 60 s below" in GUARDED["info"]["description"]
 
 
 def test_a_document_without_keys_and_limits_does_not_mention_them() -> None:
