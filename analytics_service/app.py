@@ -8,12 +8,17 @@ import falcon
 
 from analytics_service.config import Settings
 from analytics_service.history.catalogue import HISTORIES
+from analytics_service.history.large_pages import LargePages
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
+from analytics_service.http.api_keys import ApiKeys
+from analytics_service.http.clients import Clients
+from analytics_service.http.guard import Guard
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.openapi import document
+from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
 from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
@@ -48,28 +53,42 @@ def create_app(
     store: Store | None = None,
     clock: Callable[[], datetime] = _now,
     heads: Heads | None = None,
+    counts: Counts | None = None,
 ) -> App:
-    """The service over a store. Makes no connection; that happens with the first request, after any fork."""
+    """The service over a store. Makes no connection; that happens with the first request, after any fork.
+
+    `counts` of requests are those of this application only, unless others are given.
+    """
     store = store or Store(settings)
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB))
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
-    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB, store.turns), Schedule(every, clock))
+    answers = Answers(settings.answer_memory * _MIB, store.turns)
+    large_pages = LargePages(waiting=max(settings.threads // 4, 1))
+    shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages)
     routes = _operations(health.Monitor(heads, every, clock, is_told=settings.source is not None)) + _current(shared)
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
         heads.before_showing(history.family, reader.prepare)
         routes += _history(shared, reader, ZoneInfo(settings.tz))
-    described = document(routes)
+    described = document(routes, asks_for_keys=settings.api_keys_file is not None, rate=settings.rate_limit)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, heads))]
 
-    app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation(), Protection()])
+    guard = _guard(settings, counts)
+    app = App(middleware=[CrossOrigin(settings.cors_origins), *guard, Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     errors.install(app)
     for path, resource in routes:
         app.add_route(path, resource)
     return app
+
+
+def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
+    """Nothing, unless API keys or a rate limit are set."""
+    keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
+    limit = RateLimit(settings.rate_limit, counts or Counts()) if settings.rate_limit else None
+    return [Guard(keys, limit, Clients(settings.trusted_proxies))] if keys or limit else []
 
 
 def _operations(monitor: health.Monitor) -> Routes:

@@ -7,8 +7,9 @@ from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -101,6 +102,38 @@ def database_name(value: str) -> str:
     return value
 
 
+class Rate(NamedTuple):
+    """So many requests in so many seconds, written `600/60`."""
+
+    requests: int
+    seconds: int
+
+    def __str__(self) -> str:
+        return f"{self.requests}/{self.seconds}"
+
+
+def rate(value: str) -> Rate:
+    """Requests and seconds, `600/60`."""
+    found = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,5})", value)
+    if not found or not 1 <= int(found[1]) <= 1_000_000 or not 1 <= int(found[2]) <= 86_400:
+        raise ValueError("must be requests/seconds, such as 600/60, of at most 1,000,000 requests and 86,400 seconds")
+    return Rate(int(found[1]), int(found[2]))
+
+
+def networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Addresses and networks separated by commas."""
+    try:
+        return tuple(ip_network(part.strip()) for part in value.split(","))
+    except ValueError:
+        raise ValueError("must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16") from None
+
+
+def network_list(value: str) -> str:
+    """The same as text."""
+    networks(value)
+    return value
+
+
 def log_level(value: str) -> str:
     """A level of the standard library's logging."""
     if value not in ("debug", "info", "warning", "error"):
@@ -159,6 +192,19 @@ class Settings:
     )
     tz: str = _setting("UTC", zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting("*", text, "Origins that browsers may call from: * or a comma-separated list.")
+    api_keys_file: Path | None = _setting(
+        None,
+        lambda value: Path(text(value)).expanduser(),
+        "File of the API keys that /api/v1 asks for; `keys add` makes it. Unset: none are needed.",
+    )
+    rate_limit: Rate | None = _setting(
+        None, rate, "Requests/seconds that each client of /api/v1 is allowed, such as 600/60. Unset: no limit."
+    )
+    trusted_proxies: str | None = _setting(
+        None,
+        network_list,
+        "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas.",
+    )
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
     rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
     markets_every: int = _setting(60, _interval, "Seconds between snapshots of markets and their rules.")

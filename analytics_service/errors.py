@@ -37,6 +37,16 @@ class NotReady(AnalyticsError):
     """The service is not ready for requests; the message says what is missing."""
 
 
+class LargePagesBusy(AnalyticsError):
+    """Enough large pages of history are being built. Smaller ones are not affected; retrying later may help."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Enough large pages are being built at the moment. Ask for smaller pages (limit, asset_ids), "
+            "or try again in a few seconds."
+        )
+
+
 class EntityNotFound(AnalyticsError):
     """A well-formed id names nothing."""
 

@@ -9,6 +9,7 @@ from analytics_service.cli.errors import Commands
 from analytics_service.cli.example import example
 from analytics_service.cli.imports import import_group
 from analytics_service.cli.jobs import jobs
+from analytics_service.cli.keys import keys
 from analytics_service.cli.schema import migrate, status
 from analytics_service.cli.service import serve, up
 from analytics_service.cli.settings import settings
@@ -29,7 +30,7 @@ def cli() -> None:
     """
 
 
-for command in (up, serve, jobs, migrate, status, settings, import_group, backup, restore, example):
+for command in (up, serve, jobs, migrate, status, settings, import_group, backup, restore, keys, example):
     cli.add_command(command)
 
 

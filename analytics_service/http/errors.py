@@ -1,6 +1,7 @@
 """Errors in responses: one table from kind of error to status and scope (rule 3.1)."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -9,6 +10,7 @@ import falcon
 from analytics_service.errors import (
     AccessRefused,
     EntityNotFound,
+    LargePagesBusy,
     NoSnapshot,
     NotReady,
     ParameterInvalid,
@@ -25,11 +27,12 @@ _RETRY_AFTER = "5"
 
 
 class RequestError(Exception):
-    """A malformed request; `kind` is a row of the table below."""
+    """A request that is refused; `kind` is a row of the table below. `headers` are sent with it."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.kind = kind
+        self.headers = dict(headers or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Case:
 
 
 CASES = {
+    "unauthorized": Case(HTTPStatus.UNAUTHORIZED, "client"),
+    "rate_limited": Case(HTTPStatus.TOO_MANY_REQUESTS, "client"),
     "path_unknown": Case(HTTPStatus.NOT_FOUND, "client"),
     "method_not_allowed": Case(HTTPStatus.METHOD_NOT_ALLOWED, "client"),
     "path_parameter_invalid": Case(HTTPStatus.BAD_REQUEST, "client"),
@@ -72,7 +77,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, _entity_not_found)
     app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), _store_unavailable)
-    app.add_error_handler((NoSnapshot, NotReady), _unavailable)
+    app.add_error_handler((NoSnapshot, NotReady, LargePagesBusy), _unavailable)
 
 
 def malformed(kind: str, *, any_origin: bool) -> bytes:
@@ -99,6 +104,7 @@ def _answer(resp: falcon.Response, kind: str, message: str) -> None:
 
 def _request_error(req: falcon.Request, resp: falcon.Response, error: RequestError, params: object) -> None:
     _answer(resp, error.kind, str(error))
+    resp.set_headers(error.headers)
 
 
 def _parameter_invalid(req: falcon.Request, resp: falcon.Response, error: ParameterInvalid, params: object) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
+from analytics_service.config import Rate
 from analytics_service.http.envelope import failure_schema, success_schema
 from analytics_service.http.errors import CASES
+from analytics_service.http.guard import is_guarded
 from analytics_service.http.params import Param
 from analytics_service.http.resource import Resource
 from analytics_service.present.schema import components, schema_of
@@ -32,7 +34,16 @@ long as the answer is the same. `Cache-Control` says how long an answer may be c
 snapshot of each family that an answer is made from. Bodies are compressed with zstd or gzip if `Accept-Encoding` \
 allows it.
 """
+_ABOUT_KEYS = """
+Requests below `/api/v1` need an API key, in a header `Authorization: Bearer KEY`. Without a valid one they get a 401.
+"""
+_ABOUT_LIMIT = """
+Each client is allowed {requests:,} requests in {seconds:,} s below `/api/v1`. `RateLimit` says how many are \
+left, and further requests get a 429, whose `Retry-After` says how many seconds to wait.
+"""
 _MEDIA = "application/json"
+_KEY = "ApiKey"
+_OF_GUARDS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
 # Headers for caches, the same in a 200 and a 304.
 _CACHING: Mapping[str, Object] = {
     "ETag": {
@@ -63,41 +74,51 @@ _CACHING: Mapping[str, Object] = {
 _IF_NONE_MATCH = "If-None-Match"
 
 
-def document(routes: Routes) -> Object:
-    """The document of all routes whose resource has a shape."""
+def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None = None) -> Object:
+    """The document of all routes whose resource has a shape.
+
+    It describes API keys and the rate limit only if requests are subject to them.
+    """
+    refusals = [HTTPStatus.UNAUTHORIZED] * asks_for_keys + [HTTPStatus.TOO_MANY_REQUESTS] * (rate is not None)
+    about = _ABOUT + _ABOUT_KEYS * asks_for_keys + (_ABOUT_LIMIT.format(**rate._asdict()) if rate else "")
     described = [(path, resource) for path, resource in routes if resource.shape is not None]
     tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=_is_operational)
     schemas = components(resource.shape for _, resource in described if resource.shape is not None)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Lending market data", "version": "1", "description": _ABOUT},
+        "info": {"title": "Lending market data", "version": "1", "description": about},
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in tags],
-        "paths": {path: _item(path, resource) for path, resource in described},
+        "paths": {path: _item(path, resource, refusals if is_guarded(path) else []) for path, resource in described},
         "components": {
             "schemas": schemas,
             "headers": _CACHING,
             "parameters": {_IF_NONE_MATCH: _if_none_match()},
-            "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(), **_failures()},
+            "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(), **_failures(refusals)},
+            **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
         },
     }
 
 
-def _item(path: str, resource: Resource) -> Object:
-    return {"parameters": [_reference("parameters", _IF_NONE_MATCH)], "get": _operation(path, resource)}
+def _item(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
+    return {"parameters": [_reference("parameters", _IF_NONE_MATCH)], "get": _operation(path, resource, refusals)}
 
 
-def _operation(path: str, resource: Resource) -> Object:
+def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
     words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
     parameters = [_parameter(one, "path") for one in resource.path]
     parameters += [_parameter(one, "query") for one in resource.query]
-    others = {str(int(one)): _reference("responses", _name(one)) for one in (HTTPStatus.NOT_MODIFIED, *_statuses())}
+    others = [HTTPStatus.NOT_MODIFIED, *_statuses(refusals)]
     return {
         "operationId": "_".join(["get", *filter(None, words)]),
         "summary": resource.summary,
         "tags": [_tag(path)],
         "parameters": parameters,
-        "responses": {"200": _success(resource), **others},
+        **({"security": [{_KEY: []}]} if HTTPStatus.UNAUTHORIZED in refusals else {}),
+        "responses": {
+            "200": _success(resource),
+            **{str(int(one)): _reference("responses", _name(one)) for one in others},
+        },
     }
 
 
@@ -157,8 +178,9 @@ def _if_none_match() -> Object:
     }
 
 
-def _statuses() -> list[HTTPStatus]:
-    return sorted({case.status for case in CASES.values()})
+def _statuses(refusals: Sequence[HTTPStatus]) -> list[HTTPStatus]:
+    """The statuses in the table of errors; of those that a guard answers, only these."""
+    return sorted({case.status for case in CASES.values()} - _OF_GUARDS | {*refusals})
 
 
 def _reference(kind: str, name: str) -> Object:
@@ -169,9 +191,9 @@ def _name(status: HTTPStatus) -> str:
     return status.phrase.replace(" ", "")
 
 
-def _failures() -> Object:
-    """One response for each status in the table of errors."""
-    return {_name(status): _failure(status) for status in _statuses()}
+def _failures(refusals: Sequence[HTTPStatus]) -> Object:
+    """One response for each of the statuses."""
+    return {_name(status): _failure(status) for status in _statuses(refusals)}
 
 
 def _failure(status: HTTPStatus) -> Object:
@@ -181,8 +203,10 @@ def _failure(status: HTTPStatus) -> Object:
 
 
 def _extra_headers(status: HTTPStatus) -> Object:
-    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+    if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         return {"headers": {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}}
     if status is HTTPStatus.METHOD_NOT_ALLOWED:
         return {"headers": {"Allow": {"description": "Methods.", "schema": {"type": "string"}}}}
+    if status is HTTPStatus.UNAUTHORIZED:
+        return {"headers": {"WWW-Authenticate": {"description": "Bearer.", "schema": {"type": "string"}}}}
     return {}

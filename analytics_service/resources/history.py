@@ -1,13 +1,14 @@
 """Paths that answer a page of a history."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 
 from analytics_service.history.catalogue import Path
-from analytics_service.history.page import Page, Query, read_page, read_total
+from analytics_service.history.page import Page, Query, is_large, read_page, read_total
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import params
 from analytics_service.http.envelope import success
@@ -42,6 +43,11 @@ class HistoryPath(SnapshotPath):
         """The page."""
         page = self.page(self._reader, given["page"], view.head(*self.families))
         return success(self.shape.render(page, _SCOPE))
+
+    def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Large pages take turns. LargePagesBusy if too many wait for theirs."""
+        large = is_large(self._reader, given["page"], view.head(*self.families))
+        return self._shared.large_pages.turn() if large else nullcontext()
 
     def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:
         """The newest instant of the family that the page reaches."""

@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import falcon
 
+from analytics_service.history.large_pages import LargePages
 from analytics_service.http.answer import Answer, Validators, lists_tag, send, tag_of
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, negotiate
@@ -53,6 +55,7 @@ class Shared:
     views: Views
     answers: Answers
     schedule: Schedule
+    large_pages: LargePages
 
 
 class SnapshotPath(Resource):
@@ -81,6 +84,10 @@ class SnapshotPath(Resource):
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The body for a view. EntityNotFound when the parameters name nothing."""
 
+    def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """In which the answer is rendered and encoded. By default it need not wait."""
+        return nullcontext()
+
     def made_from(self, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
         has_values = given.get("with_value") or (self.has_sums and given["shape"] == "newer")
@@ -99,7 +106,8 @@ class SnapshotPath(Resource):
         known = self._shared.answers.validators(key, state)
         if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
             return Answer(known, key.coding)
-        return self._made(key, given, view, state)
+        with self.turn(view, given):
+            return self._made(key, given, view, state)
 
     def _made(self, key: CacheKey, given: Mapping[str, Any], view: View, state: State) -> Answer:
         def make() -> Answer:

@@ -15,15 +15,21 @@ from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
+from analytics_service.http.api_keys import require_keys
+from analytics_service.http.rate_limit import shared_counts
 from analytics_service.processes.child import end_with_parent
 from analytics_service.run.handover import report_ready, to_listen_on
 from analytics_service.run.warm import warm_for_a_while
 
 try:
     _settings = require_attached(Settings.from_environment(os.environ))
+    require_keys(_settings)
 except AnalyticsError as error:
     sys.exit(f"Error: {error}")
 os.environ[FOUND] = "true"
+if _settings.rate_limit:
+    # Made before the workers are forked, so that they count requests together.
+    shared_counts()
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
 # Parameters of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD = -1

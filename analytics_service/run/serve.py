@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
 from analytics_service.errors import AnalyticsError
+from analytics_service.http.api_keys import require_keys
 from analytics_service.processes.watch import running
 from analytics_service.run.address import require_free
 from analytics_service.run.http_service import HttpService, Orders
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 def serve(settings: Settings, command: str, orders: Orders) -> None:
     """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless one runs already."""
     require_free(settings.bind)
+    require_keys(settings)
     with ExitStack() as stack:
         reached = attached(settings)
         if reached is None:

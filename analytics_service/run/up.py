@@ -10,6 +10,7 @@ import click
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.history.catalogue import HISTORIES
+from analytics_service.http.api_keys import require_keys
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
@@ -34,6 +35,7 @@ _SCHEDULER_GRACE = 30.0
 def up(settings: Settings, command: str, orders: Orders) -> None:
     """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
     require_free(settings.bind)
+    require_keys(settings)
 
     def fail() -> None:
         orders.put(None)

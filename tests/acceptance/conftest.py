@@ -34,7 +34,7 @@ class Service:
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def command(self, *arguments: str, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
-        """Start a command of the service with the data folder and the source, if any, as its only settings."""
+        """Start a command of the service with the data folder, the source, if any, and `environ`, but no other settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         settings = {"ANALYTICS_DATA_DIR": str(self.data_dir)}
         settings |= {"ANALYTICS_SOURCE": self.source} if self.source else {}

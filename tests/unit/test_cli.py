@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 from analytics_service.cli.main import cli
 from analytics_service.cli.values import parse_duration, parse_instant
 from analytics_service.config import table
+from analytics_service.http.api_keys import ApiKeys
+from tests.processes import free_port
 
 
 def run(*arguments: str, **environ: str) -> Result:
@@ -175,3 +177,40 @@ def test_no_snapshot_is_taken_of_a_future_instant(arguments: tuple[str, ...], tm
     assert result.exit_code == 2
     assert "2090-01-01T00:00:00Z lies in the future" in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_keys_are_added_listed_and_removed(tmp_path: Path) -> None:
+    file = tmp_path / "keys.txt"
+    environ = {"ANALYTICS_API_KEYS_FILE": str(file)}
+    added = run("keys", "add", "alice", **environ)
+    assert added.exit_code == 0
+    assert ApiKeys(file).name_of(added.output.strip()) == "alice"
+    assert run("keys", "add", "bob", "--file", str(file)).exit_code == 0
+    assert run("keys", "list", **environ).output == "alice\nbob\n"
+    removed = run("keys", "remove", "alice", **environ)
+    assert (removed.exit_code, removed.output) == (0, f"Removed alice from {file}.\n")
+    assert run("keys", "list", **environ).output == "bob\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("add", "alice"), "Error: Name the file of API keys with --file or ANALYTICS_API_KEYS_FILE.\n"),
+        (("list", "--file", "missing.txt"), "The file of API keys missing.txt cannot be read"),
+        (("remove", "alice", "--file", "missing.txt"), "The file of API keys missing.txt cannot be read"),
+        (("add", "a b", "--file", "missing.txt"), "'a b' must be 1 to 64 letters, digits and . _ -"),
+    ],
+)
+def test_a_command_for_keys_that_cannot_work_says_why(arguments: tuple[str, ...], message: str) -> None:
+    result = run("keys", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+@pytest.mark.parametrize("command", ["up", "serve"])
+def test_a_service_whose_file_of_keys_is_missing_does_not_start(command: str, tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    missing = str(tmp_path / "keys.txt")
+    result = run(command, "--bind", f"127.0.0.1:{free_port()}", "--data-dir", data, ANALYTICS_API_KEYS_FILE=missing)
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert result.output.startswith(f"Error: The file of API keys {missing} cannot be read")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config import PREFIX, Settings, table
+from analytics_service.config import PREFIX, Rate, Settings, table
 from analytics_service.errors import SettingError
 
 MALFORMED = [
@@ -51,6 +51,19 @@ MALFORMED = [
     ("TZ", "right/UTC"),
     ("TZ", ""),
     ("CORS_ORIGINS", ""),
+    ("API_KEYS_FILE", ""),
+    ("RATE_LIMIT", ""),
+    ("RATE_LIMIT", "600"),
+    ("RATE_LIMIT", "10/s"),
+    ("RATE_LIMIT", "0/60"),
+    ("RATE_LIMIT", "600/0"),
+    ("RATE_LIMIT", "-1/60"),
+    ("RATE_LIMIT", "1000001/60"),
+    ("RATE_LIMIT", "600/86401"),
+    ("TRUSTED_PROXIES", ""),
+    ("TRUSTED_PROXIES", "proxy.example"),
+    ("TRUSTED_PROXIES", "10.0.0.1/8"),
+    ("TRUSTED_PROXIES", "10.0.0.1,"),
     ("PRICES_EVERY", "0"),
     ("PRICES_EVERY", "86401"),
     ("RATES_EVERY", "0"),
@@ -81,6 +94,9 @@ WELL_FORMED = [
     ("HISTORY_MEMORY", "0", 0),
     ("ANSWER_MEMORY", "65536", 65536),
     ("TZ", "Asia/Kathmandu", "Asia/Kathmandu"),
+    ("API_KEYS_FILE", "/etc/keys.txt", Path("/etc/keys.txt")),
+    ("RATE_LIMIT", "1000000/86400", Rate(1_000_000, 86_400)),
+    ("TRUSTED_PROXIES", "10.0.0.1, 2001:db8::/32", "10.0.0.1, 2001:db8::/32"),
     ("CORS_ORIGINS", "https://a.example,https://b.example", "https://a.example,https://b.example"),
     ("PRICES_EVERY", "86400", 86400),
     ("RATES_EVERY", "15", 15),

@@ -1,63 +1,90 @@
-"""Large pages take turns, so that the memory they need does not add up; others are put together at once."""
+"""Large pages take turns, so that neither their memory nor the threads that they occupy add up."""
 
 import threading
 from zoneinfo import ZoneInfo
 
-import polars as pl
 import pytest
 
-from analytics_service.history import page
+from analytics_service.errors import LargePagesBusy
 from analytics_service.history.grid import Period
-from analytics_service.history.page import Query, read_page
-from analytics_service.history.rows import Buckets, SeriesInfo
+from analytics_service.history.large_pages import LargePages
+from analytics_service.history.page import Query, is_large
+from analytics_service.history.rows import SeriesInfo
 from analytics_service.history.states import State
 from analytics_service.store.ledger import Head
+from tests.processes import PATIENCE, until
 
 HEAD = Head("prices", 7200, 7200, 1, 1)
-# Three buckets of one series.
-QUERY = Query(0, 7200, Period.HOUR, 1, ZoneInfo("UTC"), 10, 0, True, None)
 
 
-class MeetingReader:
-    """A reader that waits for a second caller while it reads, and notes whether one came."""
-
-    def __init__(self, patience: float) -> None:
-        self.met = False
-        self._meeting = threading.Barrier(2, timeout=patience)
+class Reader:
+    """A reader that knows two series."""
 
     def at(self, head: Head) -> State:
-        return State("price", head, {"token;a": SeriesInfo(0, 7200, "1")}, (), (), [(0, -1)], None)
-
-    def values(self, state: State, ids: list[str], buckets: Buckets) -> pl.Series:
-        try:
-            self._meeting.wait()
-            self.met = True
-        except threading.BrokenBarrierError:
-            pass
-        return pl.Series(["1"] * buckets.count * len(ids))
+        series = {asset_id: SeriesInfo(0, 7200, "1") for asset_id in ("token;a", "token;b")}
+        return State("price", head, series, (), (), [(0, -1)], None)
 
 
-def two_pages(reader: MeetingReader) -> list[bytes]:
-    """The points of a page that two threads ask for."""
-    points: list[bytes] = []
-
-    def read() -> None:
-        points.append(read_page(reader, QUERY, HEAD).points)  # type: ignore[arg-type]
-
-    threads = [threading.Thread(target=read) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return points
+def query(buckets: int, ids: list[str] | None) -> Query:
+    """A page of this many hours."""
+    return Query(0, buckets * 3600 - 1, Period.HOUR, 1, ZoneInfo("UTC"), 100_000, 0, True, ids)
 
 
-@pytest.mark.parametrize(("large", "patience", "met"), [(3, 60, True), (2, 1, False)])
-def test_only_large_pages_wait_for_each_other(
-    monkeypatch: pytest.MonkeyPatch, large: int, patience: float, met: bool
-) -> None:
-    monkeypatch.setattr(page, "_LARGE", large)
-    reader = MeetingReader(patience)
-    first, second = two_pages(reader)
-    assert first == second
-    assert reader.met == met
+@pytest.mark.parametrize(
+    ("buckets", "ids", "large"),
+    [
+        (25_000, None, False),
+        (25_001, None, True),
+        (50_000, ["token;a"], False),
+        (50_001, ["token;a"], True),
+        (25_001, ["token;a", "token;b"], True),
+    ],
+)
+def test_a_page_of_more_than_50_000_points_is_large(buckets: int, ids: list[str] | None, large: bool) -> None:
+    assert is_large(Reader(), query(buckets, ids), HEAD) is large  # type: ignore[arg-type]
+
+
+def test_a_second_page_waits_for_its_turn_and_a_third_is_refused_at_once() -> None:
+    turns, order = LargePages(waiting=1, patience=PATIENCE), []
+
+    def second() -> None:
+        with turns.turn():
+            order.append("second")
+
+    waiting = threading.Thread(target=second)
+    with turns.turn():
+        waiting.start()
+        until(lambda: refused(turns))
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]
+    with turns.turn():
+        order.append("third")
+
+
+def refused(turns: LargePages) -> bool:
+    """Whether all places to wait are taken. If they are not, this thread must not take one: it has the turn itself."""
+    if turns._places.acquire(blocking=False):
+        turns._places.release()
+        return False
+    with pytest.raises(LargePagesBusy, match="smaller pages"), turns.turn():
+        raise AssertionError("this is not its turn")
+    return True
+
+
+def test_a_page_whose_turn_does_not_come_in_time_is_refused_and_leaves_its_place_to_others() -> None:
+    turns = LargePages(waiting=1, patience=0.001)
+    with turns.turn():
+        for _ in range(2):
+            with pytest.raises(LargePagesBusy), turns.turn():
+                raise AssertionError("this is not its turn")
+    with turns.turn():
+        pass
+
+
+def test_a_turn_ends_with_an_error() -> None:
+    turns = LargePages(waiting=1, patience=0.001)
+    with pytest.raises(ZeroDivisionError), turns.turn():
+        raise ZeroDivisionError
+    with turns.turn():
+        pass

@@ -10,6 +10,7 @@ import falcon
 import jsonschema_rs
 import pytest
 
+from analytics_service.config import Rate
 from analytics_service.http import params
 from analytics_service.http.components import published
 from analytics_service.http.docs import page
@@ -88,6 +89,34 @@ def test_the_document_lists_resources_with_a_shape() -> None:
     assert DOCUMENT["openapi"] == "3.1.0"
     assert list(DOCUMENT["paths"]) == ["/api/v1/markets", "/api/v1/users/{address}/newest"]
     assert DOCUMENT["tags"] == [{"name": "markets"}, {"name": "users"}]
+
+
+GUARDED: dict[str, Any] = document(
+    [("/api/v1/markets", Markets()), ("/healthz", Newest())], asks_for_keys=True, rate=Rate(600, 60)
+)
+
+
+def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> None:
+    paths = GUARDED["paths"]
+    assert GUARDED["components"]["securitySchemes"] == {"ApiKey": {"type": "http", "scheme": "bearer"}}
+    assert paths["/api/v1/markets"]["get"]["security"] == [{"ApiKey": []}]
+    assert {"401", "429"} <= {*paths["/api/v1/markets"]["get"]["responses"]}
+    assert "security" not in paths["/healthz"]["get"]
+    assert not {"401", "429"} & {*paths["/healthz"]["get"]["responses"]}
+    responses = GUARDED["components"]["responses"]
+    assert [*responses["Unauthorized"]["headers"]] == ["WWW-Authenticate"]
+    assert [*responses["TooManyRequests"]["headers"]] == ["Retry-After"]
+    assert "Authorization: Bearer KEY" in GUARDED["info"]["description"]
+    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", page(GUARDED))]
+    assert [" -H 'Authorization: Bearer KEY' " in curl for curl in curls] == [True, False]
+    assert "600 requests in 60 s below" in GUARDED["info"]["description"]
+
+
+def test_a_document_without_keys_and_limits_does_not_mention_them() -> None:
+    assert "securitySchemes" not in DOCUMENT["components"]
+    assert not {"Unauthorized", "TooManyRequests"} & {*DOCUMENT["components"]["responses"]}
+    assert "Bearer" not in DOCUMENT["info"]["description"]
+    assert "429" not in DOCUMENT["info"]["description"]
 
 
 def test_tags_for_operators_come_last() -> None:
@@ -267,14 +296,15 @@ def test_the_published_document_accepts_what_the_declarations_do(extra: dict[str
 
 
 def test_one_component_describes_all_errors() -> None:
-    schema = {"$ref": "#/components/schemas/Failure", "components": PUBLISHED["components"]}
+    components = published(GUARDED)["components"]
+    schema = {"$ref": "#/components/schemas/Failure", "components": components}
     validator = jsonschema_rs.Draft202012Validator(schema)
     for kind, case in CASES.items():
         error = {"kind": kind, "scope": case.scope, "message": "why"}
         body = {"data": None, "error": error, "status": case.status.value, "status_text": case.status.phrase}
         assert validator.is_valid(body)
         assert not validator.is_valid({**body, "error": {**error, "kind": "other"}})
-    responses = {one["$ref"] for one in map(_schema_of, PUBLISHED["components"]["responses"].values()) if one}
+    responses = {one["$ref"] for one in map(_schema_of, components["responses"].values()) if one}
     assert responses == {"#/components/schemas/Failure"}
 
 

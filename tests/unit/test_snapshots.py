@@ -5,6 +5,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.grid import Period
+from analytics_service.history.large_pages import LargePages
 from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
@@ -70,6 +72,13 @@ class Constant(Counted):
         return f"{given['with_text']}".encode()
 
 
+class Large(Counted):
+    """Answers in turns."""
+
+    def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
+        return self._shared.large_pages.turn()
+
+
 class Plain(Counted):
     """Answers with its parameters and the state it sees."""
 
@@ -90,7 +99,9 @@ class Service:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.path = kind(Shared(Views(self.ledger, self.heads), Answers(bound, Turns(2)), schedule))
+        self.large_pages = LargePages(waiting=1, patience=0.001)
+        answers = Answers(bound, Turns(2))
+        self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, self.large_pages))
         app = falcon.App()
         errors.install(app)
         app.add_route("/api/{address}", self.path)
@@ -127,6 +138,19 @@ def test_every_coding_is_made_from_the_same_body() -> None:
     for accepted in ("gzip", "identity", "zstd", "gzip", "zstd;q=0.5"):
         assert service.get(Accept_Encoding=accepted).status_code == 200
     assert service.path.rendered == 1
+
+
+def test_a_large_answer_whose_turn_does_not_come_is_refused_unless_it_is_there_already() -> None:
+    service = Service(kind=Large)
+    tag = service.etag("with_text=true")
+    with service.large_pages.turn():
+        refused = service.get()
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
+        assert refused.json["error"]["kind"] == "unavailable"
+        assert "Ask for smaller pages (limit, asset_ids)" in refused.json["error"]["message"]
+        assert service.get("with_text=true").status_code == 200
+        assert service.get("with_text=true", If_None_Match=tag).status_code == 304
+    assert service.get().status_code == 200
 
 
 def test_without_a_cache_every_answer_is_rendered() -> None:

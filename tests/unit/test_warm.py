@@ -1,19 +1,24 @@
 """The requests that a worker sends to itself before it takes requests from callers."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config import Rate, Settings
 from analytics_service.run.warm import warm
 
+GUARDED = Settings(query_timeout=1, api_keys_file=Path(os.devnull), rate_limit=Rate(1, 60))
 
-def test_every_request_is_one_that_the_service_accepts(caplog: pytest.LogCaptureFixture) -> None:
-    """Without a store each is a 503; an unknown path or parameter would be a 4xx."""
-    app = create_app(Settings(query_timeout=1))
+
+@pytest.mark.parametrize("settings", [Settings(query_timeout=1), GUARDED], ids=["open", "guarded"])
+def test_every_request_is_one_that_the_service_accepts(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    """Without a store each is a 503; an unknown path or parameter, or a missing key, would be a 4xx."""
+    app = create_app(settings)
     statuses: list[str] = []
 
     def watched(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

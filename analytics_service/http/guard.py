@@ -1,0 +1,84 @@
+"""Middleware that lets requests in: API keys and the rate limit of `/api/v1` (rules 3.5 and 3.6)."""
+
+import re
+
+import falcon
+
+from analytics_service.http.api_keys import ApiKeys
+from analytics_service.http.clients import Clients
+from analytics_service.http.errors import RequestError
+from analytics_service.http.rate_limit import RateLimit
+
+_GUARDED = "/api/v1"
+# It has no data, and readers of /docs have no key.
+_OPEN = "/api/v1/openapi.json"
+# In the environment of requests that the service sends to itself. No header can have this name.
+INTERNAL = "analytics_service.internal"
+_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
+_CHALLENGE = 'Bearer realm="analytics-service"'
+
+
+def is_guarded(path: str) -> bool:
+    """Whether a path is guarded, known or not."""
+    return (path == _GUARDED or path.startswith(f"{_GUARDED}/")) and path != _OPEN
+
+
+class Guard:
+    """Asks for keys, if there are any, and counts requests, if they are limited. It comes before all else that refuses
+    requests, so that nobody without a key learns anything."""
+
+    def __init__(self, keys: ApiKeys | None, limit: RateLimit | None, clients: Clients) -> None:
+        self._keys = keys
+        self._limit = limit
+        self._clients = clients
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """RequestError `unauthorized` or `rate_limited`. OPTIONS has no data, and browsers send it without a key."""
+        if req.method == "OPTIONS" or INTERNAL in req.env or not is_guarded(req.path):
+            return
+        name = self._keys.name_of(_key(req)) if self._keys is not None else None
+        if self._limit is not None:
+            # Guesses count for their address.
+            self._count(f"address {self._clients.of(req)}" if name is None else f"key {name}", self._limit, resp)
+        if self._keys is not None and name is None:
+            raise _unauthorized(req)
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        """Answers that need a key are for its owner only, so no shared cache may keep them."""
+        if self._keys is not None and is_guarded(req.path):
+            resp.append_header("Vary", "Authorization")
+            if cache_control := resp.get_header("Cache-Control"):
+                resp.set_header("Cache-Control", cache_control.replace("public", "private"))
+
+    @staticmethod
+    def _count(client: str, limit: RateLimit, resp: falcon.Response) -> None:
+        quota = limit.take(client)
+        resp.set_header("RateLimit-Policy", limit.policy)
+        resp.set_header("RateLimit", limit.left(quota))
+        if not quota.allowed:
+            requests, seconds = limit.rate
+            raise RequestError(
+                "rate_limited",
+                f"At most {requests:,} requests in {seconds:,} s are allowed; the next one is in {quota.seconds:,} s.",
+                {"Retry-After": str(quota.seconds)},
+            )
+
+
+def _key(req: falcon.Request) -> str:
+    """The key that a request was sent with; empty, which is no key, if there is none or its scheme is another."""
+    found = _BEARER.fullmatch(req.get_header("Authorization") or "")
+    return found[1] if found else ""
+
+
+def _unauthorized(req: falcon.Request) -> RequestError:
+    if req.get_header("Authorization") is None:
+        message, challenge = "An API key is required", _CHALLENGE
+    elif _key(req):
+        message, challenge = "The API key is not valid", f'{_CHALLENGE}, error="invalid_token"'
+    else:
+        message, challenge = "The Authorization header is malformed", f'{_CHALLENGE}, error="invalid_request"'
+    return RequestError(
+        "unauthorized", f"{message}: send a header Authorization: Bearer KEY.", {"WWW-Authenticate": challenge}
+    )

@@ -1,0 +1,143 @@
+"""How many requests a client may make (rule 3.5). All workers of a gunicorn count together.
+
+Counts are in memory that the workers share, because a client's connections are spread over all of them. Libraries count
+in one process, or need a server such as Redis.
+"""
+
+import fcntl
+import mmap
+import os
+import secrets
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+from analytics_service.config import Rate
+
+_SECOND = 10**9
+# A client's key, the number of its window, and its requests in that window and in the one before.
+_SLOT = struct.Struct("<QQII")
+# Slots in which a client may be.
+_WAYS = 8
+_BUCKET_SIZE = _WAYS * _SLOT.size
+# Of 65,536 clients; 1.5 MiB.
+_BUCKETS = 8192
+
+
+class Quota(NamedTuple):
+    """What is left to a client after a request: whether that one is allowed, how many more are, and in how many
+    seconds there will be more than that."""
+
+    allowed: bool
+    remaining: int
+    seconds: int
+
+
+class Counts:
+    """The requests of the clients that were here last, in memory of a fixed size that forked processes share.
+
+    Where too many clients come, those who have been away for longest are forgotten.
+    """
+
+    def __init__(self, buckets: int = _BUCKETS) -> None:
+        self._buckets = buckets
+        # Nobody can choose addresses that fall into one bucket.
+        self._secret = secrets.token_bytes(16)
+        # The system releases a lock on a file when the process that has it is killed. A lock in memory would stay.
+        with tempfile.TemporaryFile() as file:
+            file.truncate(buckets * _BUCKET_SIZE)
+            self._memory = mmap.mmap(file.fileno(), 0)
+            # Open as long as the process lives: to close it would release locks that another thread has.
+            self._file = os.dup(file.fileno())
+        self._lock = threading.Lock()
+
+    def take(self, client: str, rate: Rate, now: int) -> Quota:
+        """Count a request of a client at a monotonic nanosecond, unless it is one too many.
+
+        The window slides: of the requests in the fixed window before, those count that would be left if they had been
+        spread evenly.
+        """
+        key = int.from_bytes(blake2b(client.encode(), digest_size=8, key=self._secret).digest(), "little") or 1
+        span = rate.seconds * _SECOND
+        window, elapsed = divmod(now, span)
+        with self._bucket(key % self._buckets) as begin:
+            place, current, before = self._find(begin, key, window)
+            used = current + _share(before, span - elapsed, span)
+            allowed = used < rate.requests
+            if allowed:
+                current, used = current + 1, used + 1
+                _SLOT.pack_into(self._memory, place, key, window, current, before)
+        wait = _until(used - 1, current, before, elapsed, span)
+        return Quota(allowed, rate.requests - used if allowed else 0, max(-(-wait // _SECOND), 1))
+
+    @contextmanager
+    def _bucket(self, number: int) -> Iterator[int]:
+        """Where a bucket begins. No other thread or process uses it meanwhile."""
+        begin = number * _BUCKET_SIZE
+        with self._lock:
+            fcntl.lockf(self._file, fcntl.LOCK_EX, _BUCKET_SIZE, begin)
+            try:
+                yield begin
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, _BUCKET_SIZE, begin)
+
+    def _find(self, begin: int, key: int, window: int) -> tuple[int, int, int]:
+        """A client's slot, and its requests in the window and in the one before."""
+        oldest, place = None, begin
+        for slot in range(begin, begin + _BUCKET_SIZE, _SLOT.size):
+            known, last, current, before = _SLOT.unpack_from(self._memory, slot)
+            if known == key:
+                if last == window:
+                    return slot, current, before
+                return slot, 0, current if last == window - 1 else 0
+            if oldest is None or (last, current) < oldest:
+                oldest, place = (last, current), slot
+        return place, 0, 0
+
+
+def _share(before: int, left: int, span: int) -> int:
+    """How many requests of the window before still count when so much of the present one is left; rounded up."""
+    return -(-before * left // span)
+
+
+def _until(used: int, current: int, before: int, elapsed: int, span: int) -> int:
+    """In how many nanoseconds no more than `used` requests count any more, if no others come."""
+    if before and current <= used:
+        return max(span - elapsed - (used - current) * span // before, 0)
+    # All of the present window's requests count until it ends, and then an ever smaller share of them.
+    return span - elapsed + max(span - used * span // current, 0)
+
+
+@cache
+def shared_counts() -> Counts:
+    """The counts of this process, and of those that it forks after the first call."""
+    return Counts()
+
+
+class RateLimit:
+    """The limit of each client. `clock` gives monotonic nanoseconds, the same to all workers."""
+
+    def __init__(self, rate: Rate, counts: Counts, clock: Callable[[], int] = time.monotonic_ns) -> None:
+        self.rate = rate
+        self._counts = counts
+        self._clock = clock
+
+    def take(self, client: str) -> Quota:
+        """Count a request of a client."""
+        return self._counts.take(client, self.rate, self._clock())
+
+    @property
+    def policy(self) -> str:
+        """The value of RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10)."""
+        return f'"default";q={self.rate.requests};w={self.rate.seconds}'
+
+    @staticmethod
+    def left(quota: Quota) -> str:
+        """The value of RateLimit."""
+        return f'"default";r={quota.remaining};t={quota.seconds}'

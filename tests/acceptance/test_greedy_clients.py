@@ -1,0 +1,94 @@
+"""A client that asks for the largest pages on many connections does not keep others from being answered."""
+
+import http.client
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.acceptance.conftest import Service, stop
+from tests.processes import PATIENCE, slack, until
+
+HOUR = 3600
+SERIES, BUCKETS = 18, 10_000
+FIRST = 444_444 * HOUR
+CONNECTIONS = 20
+# Without the bound on threads /healthz waits for more than a dozen pages, each of which takes as long as this.
+BOUND = 0.1
+
+
+def fill(service: Service) -> None:
+    """Import 18 series that have a price in all hours that are asked for: one at each end is enough."""
+    prices, assets = (service.data_dir.with_name(name) for name in ("prices.csv", "assets.csv"))
+    ends = (FIRST, FIRST + (BUCKETS + 1000) * HOUR)
+    rows = [f"A{one},{at},{one + 1}.123456789012345678" for one in range(SERIES) for at in ends]
+    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
+    assets.write_text("\n".join(["symbol,address,decimals", *(f"A{one},0x{one:x},6" for one in range(SERIES)), ""]))
+    code, output = service.done("import", "prices", str(prices), "--assets", str(assets))
+    assert code == 0, output
+
+
+@dataclass
+class GreedyClient:
+    """Connections that ask for one page of 180,000 points after the other. No page is asked for twice."""
+
+    service: Service
+    pages: Iterator[int] = field(default_factory=lambda: iter(range(FIRST, FIRST + 1000 * HOUR, 60)))
+    answers: Counter[tuple[int, str | None]] = field(default_factory=Counter)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    def ask(self) -> None:
+        client = http.client.HTTPConnection(self.service.bind, timeout=PATIENCE)
+        while not self.stopped.is_set():
+            start = next(self.pages)
+            query = f"start={start}&end={start + BUCKETS * HOUR}&period=h&limit={BUCKETS}"
+            client.request("GET", f"/api/v1/assets/price-history?{query}", headers={"Accept-Encoding": "gzip"})
+            answer = client.getresponse()
+            answer.read()
+            self.answers[answer.status, answer.getheader("Retry-After")] += 1
+            # It is patient for a moment only, not for as long as it was told to be.
+            self.stopped.wait(0.0 if answer.status == http.client.OK else 0.3)
+        client.close()
+
+
+@contextmanager
+def greedy_client(service: Service) -> Iterator[GreedyClient]:
+    """A client that asks for the duration of the block, which begins when it has had some answers."""
+    client = GreedyClient(service)
+    threads = [threading.Thread(target=client.ask) for _ in range(CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    try:
+        until(lambda: client.answers.total() > CONNECTIONS // 2)
+        yield client
+    finally:
+        client.stopped.set()
+        for thread in threads:
+            thread.join()
+
+
+def seconds_of_health(service: Service) -> float:
+    """How long /healthz takes at the median of 30 connections."""
+    taken = []
+    for _ in range(30):
+        begun = time.monotonic()
+        assert service.get("/healthz")[0] == http.client.OK
+        taken.append(time.monotonic() - begun)
+    return statistics.median(taken)
+
+
+def test_20_connections_that_ask_for_180_000_points_each_leave_threads_for_others(own: Service) -> None:
+    own.source, own.environ = None, {"ANALYTICS_THREADS": "4"}
+    fill(own)
+    with own.printed.open("w") as file:
+        process = own.command("serve", "--bind", own.bind, "--workers", "1", output=file.fileno())
+    until(lambda: own.get("/readyz")[0] == http.client.OK)
+    with greedy_client(own) as client:
+        taken = seconds_of_health(own)
+    assert taken < BOUND * slack(), client.answers
+    # Pages go on being built, and who is refused is told to come back later.
+    assert {*client.answers} == {(200, None), (503, "5")}
+    assert stop(process) == 0
