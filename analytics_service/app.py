@@ -1,7 +1,8 @@
-"""The WSGI application: every route, in one list."""
+"""The WSGI application: every route, in one list for each bind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
@@ -31,12 +32,31 @@ Routes = list[tuple[str, Resource]]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The application, and what its answers come from."""
+    """The application, and what its answers come from.
 
+    Requests that arrive at `metrics_port` are answered by `operators` (rule 1.4). Only gunicorn says where a request
+    arrived; under another server `operators` answers nothing.
+    """
+
+    operators: falcon.App[falcon.Request, falcon.Response]
+    metrics_port: int | None
     heads: Heads
     loader: Loader
     any_origin: bool
     """Whether pages of all origins may read the answers."""
+
+    def __call__(self, env: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer a request of either bind."""
+        if self.metrics_port is not None and _listening_port(env) == self.metrics_port:
+            return self.operators(env, start_response)
+        return super().__call__(env, start_response)
+
+
+def _listening_port(env: dict[str, Any]) -> int | None:
+    """The port that the connection was accepted at. SERVER_PORT may come from a header, behind a Unix socket."""
+    connection = env.get("gunicorn.socket")
+    address = None if connection is None else connection.getsockname()
+    return address[1] if isinstance(address, tuple) else None
 
 
 def _now() -> datetime:
@@ -56,7 +76,8 @@ def create_app(
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
     shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
-    routes = _operations(health.Monitor(store, every, clock, is_told=settings.source is not None)) + _current(shared)
+    monitor = health.Monitor(store, every, clock, is_told=settings.source is not None)
+    routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
         heads.before_showing(history.family, reader.prepare)
@@ -66,19 +87,23 @@ def create_app(
 
     app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
-    errors.install(app)
-    for path, resource in routes:
-        app.add_route(path, resource)
+    # Pages of other origins are not for operators.
+    app.operators = falcon.App(middleware=[Negotiation(), Protection()])
+    app.metrics_port = settings.metrics_port
+    _install(app, routes)
+    _install(app.operators, [*_probes(monitor), ("/metrics", metrics.Metrics(monitor))])
     return app
 
 
-def _operations(monitor: health.Monitor) -> Routes:
-    return [
-        ("/healthz", health.Alive()),
-        ("/readyz", health.Ready(monitor)),
-        ("/metrics", metrics.Metrics(monitor)),
-        ("/api/v1/status/health", health.Health(monitor)),
-    ]
+def _install(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:
+    errors.install(app)
+    for path, resource in routes:
+        app.add_route(path, resource)
+
+
+def _probes(monitor: health.Monitor) -> Routes:
+    """Load balancers and orchestrators ask these on either bind."""
+    return [("/healthz", health.Alive()), ("/readyz", health.Ready(monitor))]
 
 
 def _history(shared: Shared, reader: HistoryReader, zone: ZoneInfo) -> Routes:

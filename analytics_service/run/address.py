@@ -1,7 +1,8 @@
-"""The address that the HTTP service listens on."""
+"""The addresses that the HTTP service listens on."""
 
 import socket
 
+from analytics_service.config import Settings
 from analytics_service.errors import SettingError
 
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here
@@ -25,13 +26,19 @@ def local_url(bind: str) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def require_free(bind: str) -> None:
-    """SettingError when nothing can listen on `host:port`."""
+def require_free(settings: Settings) -> None:
+    """SettingError when nothing can listen on one of the addresses that the settings name."""
+    _require_free(settings.bind, "--bind ")
+    if settings.metrics_port is not None:
+        _require_free(settings.metrics_bind, "ANALYTICS_METRICS_BIND=")
+
+
+def _require_free(bind: str, option: str) -> None:
     host, port = split_address(bind)
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
         raise SettingError(
             f"Nothing can listen on {bind} ({error.strerror}). "
-            f"Stop what does, or name another address, such as --bind 127.0.0.1:{port % 65535 + 1}."
+            f"Stop what does, or name another address, such as {option}127.0.0.1:{port % 65525 + 10}."
         ) from error

@@ -31,7 +31,7 @@ _MIB = 2**20
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 proc_name = "analytics-service"
-bind = _settings.bind
+bind = list(_settings.binds)
 workers = _settings.workers
 # Ours waits for events as only Linux has them.
 worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"

@@ -23,7 +23,7 @@ def serve(settings: Settings, command: str) -> None:
 
     Where a ClickHouse runs already, this process becomes gunicorn; else it starts an embedded one and supervises both.
     """
-    require_free(settings.bind)
+    require_free(settings)
     existing = attached(settings)
     if existing is not None:
         replace_process(_GUNICORN, {**os.environ, **existing.to_environment()})

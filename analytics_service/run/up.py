@@ -38,7 +38,7 @@ _FIRST_ANSWER_SECONDS = 60.0
 
 def up(settings: Settings, command: str) -> None:
     """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
-    require_free(settings.bind)
+    require_free(settings)
     failed = threading.Event()
     with ExitStack() as stack:
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=failed.set))

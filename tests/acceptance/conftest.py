@@ -26,15 +26,16 @@ class Service:
 
     data_dir: Path
     bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
+    metrics_bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     # Tests that need three months of history name another.
     source: str | None = "recent:7"
     workers: int = 2
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def command(self, *arguments: str, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
-        """Start a command of the service with the data folder and the source, if any, as its only settings."""
+        """Start a command of the service with only its data folder, metrics bind and source, if any, as settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        settings = {"ANALYTICS_DATA_DIR": str(self.data_dir)}
+        settings = {"ANALYTICS_DATA_DIR": str(self.data_dir), "ANALYTICS_METRICS_BIND": self.metrics_bind}
         settings |= {"ANALYTICS_SOURCE": self.source} if self.source else {}
         path = os.pathsep.join([str(_CHECKOUT), str(_package_of_recent(self.data_dir.parent))])
         process = subprocess.Popen(
@@ -104,6 +105,14 @@ def stop(process: "subprocess.Popen[str]") -> int:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE)
     return process.returncode
+
+
+@pytest.fixture(scope="package", autouse=True)
+def no_metrics() -> Iterator[None]:
+    """All services would listen on the same bind for metrics. Those that need one choose a free port."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANALYTICS_METRICS_BIND", "none")
+        yield
 
 
 @pytest.fixture(scope="package")

@@ -12,7 +12,7 @@ import falcon.testing
 import pytest
 from falcon.inspect import inspect_routes
 
-from analytics_service.app import create_app
+from analytics_service.app import App, create_app
 from analytics_service.config import Settings
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import LISTINGS
@@ -40,7 +40,6 @@ ETH = next(one.asset.id for one in LISTINGS if one.asset.symbol == "ETH")
 ROUTES = {
     "/healthz": "",
     "/readyz": "",
-    "/metrics": "",
     "/docs": "",
     "/api/v1/openapi.json": "",
     "/api/v1/status/health": "",
@@ -96,12 +95,12 @@ ROUTES = {
     "/api/v1/swap/routes/all": CONTRACT,
 }
 # Paths that show no snapshots; all others do.
-OPERATIONAL = ("/healthz", "/readyz", "/metrics", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
+OPERATIONAL = ("/healthz", "/readyz", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
 # Headers that let browsers read an answer from another origin.
 CROSS_ORIGIN_HEADERS = ("access-control-allow-origin", "access-control-expose-headers")
 SNAPSHOT_ROUTES = [path for path in ROUTES if path not in OPERATIONAL]
 DOCUMENTS = ("/docs", "/api/v1/openapi.json")
-JSON_ROUTES = [path for path in ROUTES if path not in ("/docs", "/metrics")]
+JSON_ROUTES = [path for path in ROUTES if path != "/docs"]
 ENVELOPED = [path for path in JSON_ROUTES if path != "/api/v1/openapi.json"]
 CODINGS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 HISTORIES = [path for path in ROUTES if ROUTES[path] == HISTORY]
@@ -112,6 +111,13 @@ Client = falcon.testing.TestClient
 def client_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
     store = store or Store(settings)
     return falcon.testing.TestClient(create_app(settings, store, lambda: at(now), FreshHeads(store)))
+
+
+def operators_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
+    """What is on the operators' bind of that service."""
+    app = client_of(settings, store, now).app
+    assert isinstance(app, App)
+    return falcon.testing.TestClient(app.operators)
 
 
 def at(second: int) -> datetime:
@@ -831,11 +837,11 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
 
 def test_metrics_show_the_store_and_the_age_of_snapshots(settings: Settings, store: Store) -> None:
     complete(store, [Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)])
-    answer = client_of(settings, store, NOON + 400).simulate_get("/metrics")
+    answer = operators_of(settings, store, NOON + 400).simulate_get("/metrics")
     lines = answer.text.splitlines()
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert "analytics_store_up 1.0" in lines
     assert 'analytics_snapshot_age_seconds{family="prices"} 400.0' in lines
     assert 'analytics_snapshot_fresh{family="prices"} 0.0' in lines
-    unreachable = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/metrics").text
+    unreachable = operators_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/metrics").text
     assert "analytics_store_up 0.0" in unreachable.splitlines()
