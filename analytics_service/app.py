@@ -13,6 +13,8 @@ from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
+from analytics_service.http.instruments import Instruments
+from analytics_service.http.measuring import Measuring
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.openapi import document
 from analytics_service.http.resource import Resource
@@ -70,12 +72,14 @@ def create_app(
     heads: Heads | None = None,
 ) -> App:
     """The service over a store. Makes no connection; that happens with the first request, after any fork."""
-    store = store or Store(settings)
+    instruments = Instruments()
+    store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
-    loader = Loader(Memory(settings.history_memory * _MIB))
+    loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
-    shared = Shared(Views(store, heads), Answers(settings.answer_memory * _MIB), Schedule(every, clock))
+    answers = Answers(settings.answer_memory * _MIB, instruments.memory("answers"))
+    shared = Shared(Views(store, heads), answers, Schedule(every, clock))
     monitor = health.Monitor(store, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:
@@ -85,13 +89,14 @@ def create_app(
     described = document(routes)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, heads))]
 
-    app = App(middleware=[CrossOrigin(settings.cors_origins), Negotiation(), Protection()])
+    app = App(middleware=[Measuring(instruments), CrossOrigin(settings.cors_origins), Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     # Pages of other origins are not for operators.
     app.operators = falcon.App(middleware=[Negotiation(), Protection()])
     app.metrics_port = settings.metrics_port
     _install(app, routes)
-    _install(app.operators, [*_probes(monitor), ("/metrics", metrics.Metrics(monitor))])
+    gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
+    _install(app.operators, [*_probes(monitor), ("/metrics", metrics.Metrics(instruments, *gauges))])
     return app
 
 

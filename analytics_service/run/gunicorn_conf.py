@@ -15,6 +15,7 @@ from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import end_with_parent
+from analytics_service.run.gunicorn_metrics import WorkerMetrics
 from analytics_service.run.warm import warm_for_a_while
 from analytics_service.state.view import MOST_WAITING
 
@@ -22,6 +23,7 @@ try:
     _settings = Settings.from_environment(os.environ)
 except SettingError as error:
     sys.exit(f"Error: {error}")
+_metrics = WorkerMetrics()
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
 # Parameters of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD = -1
@@ -60,10 +62,17 @@ errorlog = "-"
 loglevel = _settings.log_level
 logconfig_dict = logs.configuration(_settings.log_level)
 
+pre_fork = _metrics.pre_fork
+post_fork = _metrics.post_fork
+child_exit = _metrics.child_exit
+on_exit = _metrics.on_exit
+
 
 def on_starting(server: Any) -> None:
     """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
     end_with_parent()
+    if _settings.metrics_port is not None:
+        _metrics.on_starting(server)
     # Until a worker installs its own signal handlers it has the arbiter's. They queue a signal that nobody reads in the
     # worker, and the arbiter would wait for that worker until the graceful timeout.
     os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)

@@ -35,9 +35,9 @@ def serve(settings: Settings, command: str) -> None:
             failed.wait()
 
 
-def http_service(settings: Settings) -> Supervisor:
-    """A supervisor of gunicorn."""
-    environ = {**os.environ, **settings.to_environment()}
+def http_service(settings: Settings, **variables: str) -> Supervisor:
+    """A supervisor of gunicorn; `variables` are added to its environment."""
+    environ = {**os.environ, **settings.to_environment(), **variables}
     # Five seconds more than gunicorn gives its workers; see gunicorn_conf.
     grace = settings.query_timeout + 15
     return Supervisor(PythonProgram("HTTP service", _GUNICORN, environ, grace), Restarts())

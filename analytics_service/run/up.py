@@ -14,12 +14,14 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import ProcessError
 from analytics_service.history.catalogue import HISTORIES
+from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.run.address import local_address, require_free
+from analytics_service.run.metrics_folder import temporary_folder
 from analytics_service.run.serve import http_service
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
@@ -50,15 +52,19 @@ def up(settings: Settings, command: str) -> None:
                 stack.enter_context(closing(source))
                 _fill(reached, source, store)
         reached = replace(reached, source=choice.spec)
-        services = [http_service(reached), _scheduler(reached)] if source is not None else [http_service(reached)]
+        services = [http_service(reached)]
+        if source is not None:
+            folder = str(stack.enter_context(temporary_folder()))
+            services = [http_service(reached, **{JOBS_FOLDER: folder}), _scheduler(reached, folder)]
         with running(services, failed.set):
             if _wait_for_first_answer(reached.bind, failed):
                 click.echo(welcome(reached, choice, embedded=settings.clickhouse_url is None))
             failed.wait()
 
 
-def _scheduler(settings: Settings) -> Supervisor:
-    environ = {**os.environ, **settings.to_environment()}
+def _scheduler(settings: Settings, metrics: str) -> Supervisor:
+    """A supervisor of the scheduler. One that is started again goes on with the metrics in the folder."""
+    environ = {**os.environ, **settings.to_environment(), FOLDER: metrics, WRITER: "scheduler"}
     return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
 
 

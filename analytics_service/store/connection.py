@@ -2,8 +2,8 @@
 
 import io
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from urllib.parse import urlsplit
 
 import clickhouse_connect
@@ -35,11 +35,15 @@ _CLIENT_MARGIN = 5
 # Connections for jobs and for background loaders, in addition to one for each request thread.
 _BESIDE_REQUESTS = 6
 
+# Measures the query of a name for the duration of the context.
+Measure = Callable[[str], AbstractContextManager[None]]
+
 
 class Store:
     """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, measure: Measure = lambda query: nullcontext()) -> None:
+        self._measure = measure
         self.database = settings.clickhouse_database
         self._settings = settings
         self._client: Client | None = None
@@ -50,10 +54,14 @@ class Store:
 
         `parts` fills the placeholders of the query; see `named_query`.
         """
+        with self._measure(query):
+            return self._read(query, parts, parameters)
+
+    def _read(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> pl.DataFrame:
         with _translated(f"query {query}"):
             body = self._connected().raw_query(
                 named_query(query, parts),
-                parameters=parameters,
+                parameters=dict(parameters),
                 fmt="ArrowStream",
                 settings={
                     "max_execution_time": self._settings.query_timeout,

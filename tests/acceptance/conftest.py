@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from analytics_service.config import PREFIX, SOURCES
 from tests.processes import PATIENCE, free_port, until
+from tests.samples import samples
 
 _CHECKOUT = Path(__file__).parents[2]
 
@@ -67,6 +69,11 @@ class Service:
     def printed(self) -> Path:
         """The file that the last `up` prints to."""
         return self.data_dir.parent / "up.log"
+
+    def metrics(self) -> dict[str, float]:
+        """The samples that operators are shown."""
+        with urllib.request.urlopen(f"http://{self.metrics_bind}/metrics", timeout=PATIENCE) as response:
+            return samples(response.read().decode())
 
     def get(self, path: str) -> tuple[int, Any]:
         """Status and JSON of a path; (0, None) when nothing answers."""

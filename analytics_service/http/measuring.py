@@ -1,0 +1,52 @@
+"""Middleware that measures every request."""
+
+import time
+
+import falcon
+
+from analytics_service.http.instruments import UNKNOWN, Instruments
+
+# Set in the environment of requests that a worker sends to itself; they do not count.
+OWN_REQUEST = "analytics_service.own_request"
+_NOT_MODIFIED = 304
+_FIRST_ERROR = 400
+
+
+class Measuring:
+    """Measures each request from before the other middleware until after it, so it comes first."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self._instruments = instruments
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Begin to measure."""
+        req.context.begun = time.perf_counter()
+        self._instruments.in_flight.inc()
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        """Measure, whatever the answer is."""
+        self._instruments.in_flight.dec()
+        if OWN_REQUEST in req.env:
+            return
+        status = resp.status_code
+        seconds = time.perf_counter() - req.context.begun
+        self._instruments.answered(
+            req.uri_template or UNKNOWN, status, seconds, _size(req, resp, status), cache_outcome(req, status)
+        )
+
+
+def cache_outcome(req: falcon.Request, status: int) -> str | None:
+    """What the cache of answers did for a request; None for paths without one, and for errors."""
+    outcome: str | None = getattr(req.context, "cache", None)
+    if outcome is None or status >= _FIRST_ERROR:
+        return None
+    return "not_modified" if status == _NOT_MODIFIED else outcome
+
+
+def _size(req: falcon.Request, resp: falcon.Response, status: int) -> int:
+    """Bytes of the body that is sent."""
+    if req.method == "HEAD" or status == _NOT_MODIFIED:
+        return 0
+    return len(resp.data) if resp.data is not None else int(resp.content_length or 0)
