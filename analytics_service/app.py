@@ -17,6 +17,7 @@ from analytics_service.http.instruments import Instruments
 from analytics_service.http.measuring import Measuring
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.openapi import document
+from analytics_service.http.request_ids import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
 from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
@@ -89,10 +90,11 @@ def create_app(
     described = document(routes)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, heads))]
 
-    app = App(middleware=[Measuring(instruments), CrossOrigin(settings.cors_origins), Negotiation(), Protection()])
+    measuring = Measuring(instruments, logs=settings.access_log)
+    app = App(middleware=[RequestIds(), measuring, CrossOrigin(settings.cors_origins), Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     # Pages of other origins are not for operators.
-    app.operators = falcon.App(middleware=[Negotiation(), Protection()])
+    app.operators = falcon.App(middleware=[RequestIds(), Negotiation(), Protection()])
     app.metrics_port = settings.metrics_port
     _install(app, routes)
     gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)

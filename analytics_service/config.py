@@ -124,6 +124,13 @@ def log_level(value: str) -> str:
     return value
 
 
+def log_format(value: str) -> str:
+    """A form of log lines."""
+    if value not in ("text", "json"):
+        raise ValueError("must be text or json")
+    return value
+
+
 # Seconds between the snapshots of a job.
 _interval = whole(1, 86_400)
 
@@ -184,6 +191,8 @@ class Settings:
     positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
     routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
     log_level: str = _setting("info", log_level, "Least level that is logged: debug, info, warning or error.")
+    log_format: str = _setting("text", log_format, "Form of log lines: text, or json for an object in each line.")
+    access_log: bool = _setting(False, flag, "Whether each request of the main bind is logged.")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], **overrides: object) -> "Settings":

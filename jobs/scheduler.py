@@ -17,6 +17,7 @@ from apscheduler.job import Job as ScheduledJob
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
+from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.instants import EPOCH, floored, shown
@@ -148,7 +149,9 @@ class Tick:
         name, last, self._last = self._job.name, self._last, at
         if last and at - last > self._every:
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
-            log.warning("%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy)
+            log.warning(
+                "%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy, extra={logs.ABOUT: name}
+            )
         if self._measured(at) is Outcome.DONE:
             log.info("%s: snapshot of %s is complete.", name, shown(at))
 
@@ -164,14 +167,21 @@ class Tick:
 
 def report(event: JobEvent) -> None:
     """Log a run that failed, was skipped or came too late."""
+    about = {logs.ABOUT: event.job_id}
     if event.code == EVENT_JOB_MAX_INSTANCES:
         for at in event.scheduled_run_times:
-            log.warning("%s: skipped the run for %s, because the one before is not done yet.", event.job_id, shown(at))
+            log.warning(
+                "%s: skipped the run for %s, because the one before is not done yet.",
+                event.job_id,
+                shown(at),
+                extra=about,
+            )
         return
     at = shown(event.scheduled_run_time)
     if event.code == EVENT_JOB_MISSED:
-        log.warning("%s: skipped the run for %s, because it could not begin in time.", event.job_id, at)
+        log.warning("%s: skipped the run for %s, because it could not begin in time.", event.job_id, at, extra=about)
         return
     expected = isinstance(event.exception, AnalyticsError)
     reason = str(event.exception) if expected else "an unexpected error."
-    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason, exc_info=None if expected else event.exception)
+    trace = None if expected else event.exception
+    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason, exc_info=trace, extra=about)

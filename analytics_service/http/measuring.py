@@ -1,10 +1,14 @@
-"""Middleware that measures every request."""
+"""Middleware that measures every request, and logs it where that is set."""
 
+import logging
 import time
 
 import falcon
 
 from analytics_service.http.instruments import UNKNOWN, Instruments
+from analytics_service.logs import ACCESS, FIELDS
+
+log = logging.getLogger(ACCESS)
 
 # Set in the environment of requests that a worker sends to itself; they do not count.
 OWN_REQUEST = "analytics_service.own_request"
@@ -13,10 +17,11 @@ _FIRST_ERROR = 400
 
 
 class Measuring:
-    """Measures each request from before the other middleware until after it, so it comes first."""
+    """Measures each request from before the other middleware until after it, so it comes before them."""
 
-    def __init__(self, instruments: Instruments) -> None:
+    def __init__(self, instruments: Instruments, *, logs: bool = False) -> None:
         self._instruments = instruments
+        self._logs = logs
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Begin to measure."""
@@ -32,12 +37,30 @@ class Measuring:
             return
         status = resp.status_code
         seconds = time.perf_counter() - req.context.begun
-        self._instruments.answered(
-            req.uri_template or UNKNOWN, status, seconds, _size(req, resp, status), cache_outcome(req, status)
-        )
+        route, size, outcome = req.uri_template or UNKNOWN, _size(req, resp, status), _cache_outcome(req, status)
+        self._instruments.answered(route, status, seconds, size, outcome)
+        if self._logs:
+            _log(
+                {
+                    "method": req.method,
+                    "route": route,
+                    "status": status,
+                    "bytes": size,
+                    "ms": round(seconds * 1000, 3),
+                    "cache": outcome,
+                }
+            )
 
 
-def cache_outcome(req: falcon.Request, status: int) -> str | None:
+def _log(fields: dict[str, object]) -> None:
+    log.info(
+        "%(method)s %(route)s %(status)s %(bytes)s B %(ms)s ms %(cache)s",
+        {**fields, "cache": fields["cache"] or "-"},
+        extra={FIELDS: fields},
+    )
+
+
+def _cache_outcome(req: falcon.Request, status: int) -> str | None:
     """What the cache of answers did for a request; None for paths without one, and for errors."""
     outcome: str | None = getattr(req.context, "cache", None)
     if outcome is None or status >= _FIRST_ERROR:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from analytics_service import logs
 from analytics_service.processes.child import Child
 from analytics_service.processes.program import Program
 from analytics_service.processes.restarts import Restarts
@@ -56,7 +57,7 @@ class Supervisor:
             if failure is not None:
                 self._schedule_restart(failure)
             elif self._ready_at is not None and not was_ready:
-                log.warning("The %s was restarted.", self._program.name)
+                log.warning("The %s was restarted.", self._program.name, extra={logs.ABOUT: self._program.name})
 
     def stop(self) -> None:
         """Return once the child is gone: in an orderly way, or killed with its session after the grace period."""
@@ -118,7 +119,7 @@ class Supervisor:
         delay = None if failure.hopeless else self._restarts.next_delay(lifetime)
         if delay is None:
             raise self._program.error(f"Restarting the {self._program.name} did not help; giving up. {failure.reason}")
-        log.error("%s It is restarted in %s s.", failure.reason, delay)
+        log.error("%s It is restarted in %s s.", failure.reason, delay, extra={logs.ABOUT: self._program.name})
         self._restart_at = self._clock() + delay
 
     def _release(self) -> None:

@@ -60,7 +60,8 @@ limit_request_line = 8190
 accesslog = None
 errorlog = "-"
 loglevel = _settings.log_level
-logconfig_dict = logs.configuration(_settings.log_level)
+logconfig_dict = logs.configuration(_settings.log_level, _settings.log_format)
+logger_class = "analytics_service.run.gunicorn_log.Logger"
 
 pre_fork = _metrics.pre_fork
 post_fork = _metrics.post_fork

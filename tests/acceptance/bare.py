@@ -17,10 +17,12 @@ graceful_timeout = 3600
 
 
 @contextmanager
-def gunicorn(tmp_path: Path, port: int, *configuration: str, **settings: str) -> Iterator["subprocess.Popen[bytes]"]:
+def gunicorn(
+    tmp_path: Path, port: int, *configuration: str, log: int | None = None, **settings: str
+) -> Iterator["subprocess.Popen[bytes]"]:
     """gunicorn with the service's configuration and additions to it, without a ClickHouse, and without metrics.
 
-    `settings` are further variables of its environment.
+    It logs to the file descriptor `log`, if there is one. `settings` are further variables of its environment.
     """
     conf = tmp_path / "conf.py"
     conf.write_text("".join([_PATIENT, *configuration]), "utf-8")
@@ -33,7 +35,7 @@ def gunicorn(tmp_path: Path, port: int, *configuration: str, **settings: str) ->
         **settings,
     }
     arguments = [sys.executable, "-m", "gunicorn", "-c", str(conf), "analytics_service.wsgi:app"]
-    with subprocess.Popen(arguments, env=environ, start_new_session=True) as process:
+    with subprocess.Popen(arguments, env=environ, stderr=log, start_new_session=True) as process:
         try:
             yield process
         finally:

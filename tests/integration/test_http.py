@@ -114,7 +114,9 @@ Client = falcon.testing.TestClient
 
 def client_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
     store = store or Store(settings)
-    return falcon.testing.TestClient(create_app(settings, store, lambda: at(now), FreshHeads(store)))
+    app = create_app(settings, store, lambda: at(now), FreshHeads(store))
+    # Otherwise each response has another id.
+    return falcon.testing.TestClient(app, headers={"X-Request-ID": "test"})
 
 
 def operators_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:

@@ -64,6 +64,8 @@ MALFORMED = [
     ("ROUTES_EVERY", "0"),
     ("LOG_LEVEL", "INFO"),
     ("LOG_LEVEL", "verbose"),
+    ("LOG_FORMAT", "JSON"),
+    ("ACCESS_LOG", "yes"),
 ]
 
 WELL_FORMED = [
@@ -95,6 +97,8 @@ WELL_FORMED = [
     ("POSITIONS_EVERY", "15", 15),
     ("ROUTES_EVERY", "15", 15),
     ("LOG_LEVEL", "warning", "warning"),
+    ("LOG_FORMAT", "json", "json"),
+    ("ACCESS_LOG", "true", True),
 ]
 
 
