@@ -1,7 +1,8 @@
-"""The WSGI application: every route, in one list."""
+"""The WSGI application: every route, in one list for each bind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
@@ -16,9 +17,12 @@ from analytics_service.http.answers import Answers
 from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.clients import Clients
 from analytics_service.http.guard import Guard
+from analytics_service.http.instruments import Instruments
+from analytics_service.http.measuring import Measuring
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.openapi import document
 from analytics_service.http.rate_limit import Counts, RateLimit
+from analytics_service.http.request_ids import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
 from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
@@ -36,12 +40,31 @@ Routes = list[tuple[str, Resource]]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The application, and what its answers come from."""
+    """The application, and what its answers come from.
 
+    Requests that arrive at `metrics_port` are answered by `operators` (rule 1.4). Only gunicorn says where a request
+    arrived; under another server `operators` answers nothing.
+    """
+
+    operators: falcon.App[falcon.Request, falcon.Response]
+    metrics_port: int | None
     heads: Heads
     loader: Loader
     any_origin: bool
     """Whether pages of all origins may read the answers."""
+
+    def __call__(self, env: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Answer a request of either bind."""
+        if self.metrics_port is not None and _listening_port(env) == self.metrics_port:
+            return self.operators(env, start_response)
+        return super().__call__(env, start_response)
+
+
+def _listening_port(env: dict[str, Any]) -> int | None:
+    """The port that the connection was accepted at. SERVER_PORT may come from a header, behind a Unix socket."""
+    connection = env.get("gunicorn.socket")
+    address = None if connection is None else connection.getsockname()
+    return address[1] if isinstance(address, tuple) else None
 
 
 def _now() -> datetime:
@@ -59,15 +82,17 @@ def create_app(
 
     `counts` of requests are those of this application only, unless others are given.
     """
-    store = store or Store(settings)
+    instruments = Instruments()
+    store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
-    loader = Loader(Memory(settings.history_memory * _MIB))
+    loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
     # Without a source nothing is scheduled, so nothing can be late.
     every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
-    answers = Answers(settings.answer_memory * _MIB, store.turns)
+    answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
     large_pages = LargePages(waiting=max(settings.threads // 4, 1))
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages)
-    routes = _operations(health.Monitor(heads, every, clock, is_told=settings.source is not None)) + _current(shared)
+    monitor = health.Monitor(heads, every, clock, is_told=settings.source is not None)
+    routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
         heads.before_showing(history.family, reader.prepare)
@@ -76,11 +101,16 @@ def create_app(
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, heads))]
 
     guard = _guard(settings, counts)
-    app = App(middleware=[CrossOrigin(settings.cors_origins), *guard, Negotiation(), Protection()])
+    measuring = Measuring(instruments, logs=settings.access_log)
+    origins = CrossOrigin(settings.cors_origins)
+    app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
-    errors.install(app)
-    for path, resource in routes:
-        app.add_route(path, resource)
+    # Pages of other origins are not for operators.
+    app.operators = falcon.App(middleware=[RequestIds(), Negotiation(), Protection()])
+    app.metrics_port = settings.metrics_port
+    _install(app, routes)
+    gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
+    _install(app.operators, [*_probes(monitor), ("/metrics", metrics.Metrics(instruments, *gauges))])
     return app
 
 
@@ -91,13 +121,15 @@ def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
     return [Guard(keys, limit, Clients(settings.trusted_proxies))] if keys or limit else []
 
 
-def _operations(monitor: health.Monitor) -> Routes:
-    return [
-        ("/healthz", health.Alive()),
-        ("/readyz", health.Ready(monitor)),
-        ("/metrics", metrics.Metrics(monitor)),
-        ("/api/v1/status/health", health.Health(monitor)),
-    ]
+def _install(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:
+    errors.install(app)
+    for path, resource in routes:
+        app.add_route(path, resource)
+
+
+def _probes(monitor: health.Monitor) -> Routes:
+    """Load balancers and orchestrators ask these on either bind."""
+    return [("/healthz", health.Alive()), ("/readyz", health.Ready(monitor))]
 
 
 def _history(shared: Shared, reader: HistoryReader, zone: ZoneInfo) -> Routes:

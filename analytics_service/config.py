@@ -21,6 +21,7 @@ PREFIX = "ANALYTICS_"
 SOURCES = "analytics_service.sources"
 # Variables that only the test suite reads; they are not misspelt settings.
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
+_NONE = "none"
 
 
 def text(value: str) -> str:
@@ -85,6 +86,21 @@ def host_and_port(value: str) -> str:
     return value
 
 
+def port_of(bind: str) -> int:
+    """The port of `host:port`."""
+    return int(bind.rpartition(":")[2])
+
+
+def bind_or_none(value: str) -> str:
+    """As host_and_port, or `none`."""
+    if value == _NONE:
+        return value
+    try:
+        return host_and_port(value)
+    except ValueError:
+        raise ValueError("must be host:port, such as 127.0.0.1:8001, or none") from None
+
+
 def source(value: str) -> str:
     """The spec of a snapshot source: a built-in one, or one that an installed package provides."""
     if re.fullmatch(r"none|simulated(:[^\s:]{1,64})?", value):
@@ -141,6 +157,13 @@ def log_level(value: str) -> str:
     return value
 
 
+def log_format(value: str) -> str:
+    """A form of log lines."""
+    if value not in ("text", "json"):
+        raise ValueError("must be text or json")
+    return value
+
+
 # Seconds between the snapshots of a job.
 _interval = whole(1, 86_400)
 
@@ -155,6 +178,9 @@ class Settings:
     """All settings, parsed. Each is read from ANALYTICS_<NAME>; a SettingError names the one that is wrong."""
 
     bind: str = _setting("127.0.0.1:8000", host_and_port, "Address the HTTP service listens on.")
+    metrics_bind: str = _setting(
+        "127.0.0.1:8001", bind_or_none, "Address that operators' paths, such as /metrics, are at; none: there are none."
+    )
     workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
     threads: int = _setting(
         16, whole(1, 256), "Threads of each worker. Half of them may wait for ClickHouse at the same time."
@@ -213,6 +239,8 @@ class Settings:
     positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
     routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
     log_level: str = _setting("info", log_level, "Least level that is logged: debug, info, warning or error.")
+    log_format: str = _setting("text", log_format, "Form of log lines: text, or json for an object in each line.")
+    access_log: bool = _setting(False, flag, "Whether each request of the main bind is logged.")
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], **overrides: object) -> "Settings":
@@ -224,7 +252,23 @@ class Settings:
                 raise SettingError(_unknown(variable, list(known)))
             values[known[variable].name] = _parse(known[variable], variable, environ[variable])
         values.update({key: value for key, value in overrides.items() if value is not None})
-        return cls(**values)  # type: ignore[arg-type]
+        settings = cls(**values)  # type: ignore[arg-type]
+        if port_of(settings.bind) == settings.metrics_port:
+            raise SettingError(
+                f"ANALYTICS_METRICS_BIND={settings.metrics_bind} is not usable: "
+                f"it needs another port than ANALYTICS_BIND={settings.bind}, or none."
+            )
+        return settings
+
+    @property
+    def metrics_port(self) -> int | None:
+        """The port that operators' paths are at, which is not that of `bind`; None where they are off."""
+        return None if self.metrics_bind == _NONE else port_of(self.metrics_bind)
+
+    @property
+    def binds(self) -> tuple[str, ...]:
+        """Every address that the HTTP service listens on."""
+        return (self.bind,) if self.metrics_port is None else (self.bind, self.metrics_bind)
 
     def to_environment(self) -> dict[str, str]:
         """The same settings as ANALYTICS_* variables, for child processes."""

@@ -1,30 +1,193 @@
-"""Logging: one line of plain text per event on standard error, in UTC, for the commands and for gunicorn alike."""
+"""Logging: one line for each event on standard error, in UTC, for the commands and for gunicorn alike.
 
+Lines are plain text or JSON. Those of a request name it. A failure that repeats is shown once a minute, with its count.
+"""
+
+import json
 import logging
 import logging.config
+import os
+import sys
+import threading
 import time
-from typing import Any
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+# Identifies the request that the present thread answers; empty beside requests.
+REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
+# The logger of the access log. Whether it is written to is a setting of its own, and not a matter of levels.
+ACCESS = "analytics_service.access"
+# Attributes that `extra` may give a record: what else belongs into its JSON object, and what tells it apart from others
+# with the same message that may be failures of something else.
+FIELDS = "fields"
+ABOUT = "about"
+
+# Seconds in which a failure is shown once.
+_SPAN = 60.0
+# Failures that are remembered before those are dropped whose minute is over.
+_MANY = 1000
+_RESET = "\x1b[0m"
+_COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
 
 
-class LineFormatter(logging.Formatter):
-    """`2026-03-01T12:00:00Z INFO jobs.runner: message`."""
+class TextFormatter(logging.Formatter):
+    """`2026-03-01T12:00:00Z INFO jobs.runner: message [request id]`, with the level in colour on a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, coloured: bool = False) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
         self.converter = time.gmtime
+        self._coloured = coloured
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it that
+        """The line without a traceback."""
+        line = super().formatMessage(record)
+        if self._coloured and record.levelno in _COLOURS:
+            line = line.replace(record.levelname, f"{_COLOURS[record.levelno]}{record.levelname}{_RESET}", 1)
+        request_id = REQUEST_ID.get()
+        return f"{line} [{request_id}]" if request_id else line
 
 
-def configuration(level: str) -> dict[str, Any]:
-    """A configuration for logging.config.dictConfig that shows this level and above."""
+class JsonFormatter(logging.Formatter):
+    """A JSON object with `time`, `level`, `logger`, `message`, `request_id`, `exception`, and fields of the event."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The object, on one line."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        event = {
+            "time": at.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": REQUEST_ID.get() or None,
+            "exception": self.formatException(record.exc_info) if record.exc_info else None,
+        }
+        return json.dumps({**event, **getattr(record, FIELDS, {})})
+
+
+@dataclass(slots=True)
+class _Failure:
+    """A failure that repeats: since when it is counted, how often it was, and its last record that was not shown."""
+
+    since: float
+    times: int
+    held: logging.LogRecord | None = None
+
+
+class Handler(logging.StreamHandler[TextIO]):
+    """Shows each line, but a failure (a warning or worse) that repeats within a minute only at the end of that minute.
+
+    Failures are the same if logger, level, message before its arguments are filled in, and type of exception are.
+    """
+
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic, *, wakes: bool = True
+    ) -> None:
+        """Without `wakes`, held lines are shown when others are, and when the handler is closed."""
+        super().__init__(stream)
+        self._clock = clock
+        self._wakes = wakes
+        self._process = os.getpid()
+        self._failures: dict[Hashable, _Failure] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show the record, or hold it back. Called under the handler's lock."""
+        if record.levelno < logging.WARNING:
+            super().emit(record)
+            return
+        self._leave_to_parent()
+        key, now = _identity(record), self._clock()
+        failure = self._failures.get(key)
+        if failure is not None and failure.held is not None and now - failure.since >= _SPAN:
+            self._tell(key, failure, now)
+            failure = self._failures[key]
+        if failure is None or now - failure.since >= _SPAN:
+            self._forget(now)
+            self._failures[key] = _Failure(now, 1)
+            super().emit(record)
+            return
+        failure.times += 1
+        if failure.held is None and self._wakes:
+            timer = threading.Timer(failure.since + _SPAN - now, self._end_of_span, (key,))
+            timer.daemon = True
+            timer.start()
+        failure.held = _with_traces_dropped(record)
+
+    def close(self) -> None:
+        """Show what is held."""
+        self.acquire()
+        try:
+            self._leave_to_parent()
+            for key, failure in list(self._failures.items()):
+                if failure.held is not None:
+                    self._tell(key, failure, self._clock())
+            self._failures.clear()
+        finally:
+            self.release()
+        super().close()
+
+    def _end_of_span(self, key: Hashable) -> None:
+        self.acquire()
+        try:
+            failure = self._failures.get(key)
+            if failure is not None and failure.held is not None:
+                self._tell(key, failure, self._clock())
+        finally:
+            self.release()
+
+    def _tell(self, key: Hashable, failure: _Failure, now: float) -> None:
+        """Show the last record with the count, in place of the first one of the next minute."""
+        record = failure.held
+        if record is not None:
+            if failure.times > 1:
+                record.msg = f"{record.getMessage()} ({failure.times:,} times in the last minute)"
+            self._failures[key] = _Failure(now, 0)
+            # It counts those of many requests.
+            token = REQUEST_ID.set("")
+            super().emit(record)
+            REQUEST_ID.reset(token)
+
+    def _leave_to_parent(self) -> None:
+        """Forget what was held before a fork; the parent shows it."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            self._failures.clear()
+
+    def _forget(self, now: float) -> None:
+        if len(self._failures) >= _MANY:
+            kept = {key: one for key, one in self._failures.items() if one.held or now - one.since < _SPAN}
+            self._failures = kept
+
+
+def _identity(record: logging.LogRecord) -> Hashable:
+    raised = record.exc_info[0] if record.exc_info else None
+    return record.name, record.levelno, str(record.msg), raised, getattr(record, ABOUT, None)
+
+
+def _with_traces_dropped(record: logging.LogRecord) -> logging.LogRecord:
+    """The record without what keeps the frames of a request alive. The first one has shown the traceback."""
+    held = copy(record)
+    held.msg, held.args, held.exc_info, held.exc_text = record.getMessage(), None, None, None
+    return held
+
+
+def configuration(level: str, form: str = "text") -> dict[str, Any]:
+    """A configuration for logging.config.dictConfig that shows this level and above, as `text` or `json`."""
     shown = {"handlers": ["stderr"], "propagate": False}
+    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    formatters = {"text": {"()": TextFormatter, "coloured": coloured}, "json": {"()": JsonFormatter}}
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": {"()": LineFormatter}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "stream": "ext://sys.stderr"}},
+        "formatters": {"line": formatters[form]},
+        "handlers": {"stderr": {"()": Handler, "formatter": "line", "stream": "ext://sys.stderr"}},
         "root": {"level": level.upper(), "handlers": ["stderr"]},
         "loggers": {
             "gunicorn.error": {"level": level.upper(), **shown},
+            ACCESS: {"level": "INFO", **shown},
             # They log errors that they also raise; the store reports those in its own words.
             "clickhouse_connect": {"level": "CRITICAL"},
             "urllib3": {"level": "CRITICAL"},
@@ -32,6 +195,6 @@ def configuration(level: str) -> dict[str, Any]:
     }
 
 
-def set_up(level: str) -> None:
-    """From now on log this level and above: debug, info, warning or error."""
-    logging.config.dictConfig(configuration(level))
+def set_up(level: str, form: str = "text") -> None:
+    """From now on log this level (debug, info, warning or error) and above, as `text` or `json`."""
+    logging.config.dictConfig(configuration(level, form))

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.events import (
@@ -16,6 +17,7 @@ from apscheduler.job import Job as ScheduledJob
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
+from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.instants import EPOCH, floored, shown, unix_second
@@ -31,6 +33,12 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks for rewrites that were interrupted.
 _RECOVERY_SECONDS = 1.0
+# Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
+Measure = Callable[[str, str, float | None], None]
+
+
+def _unmeasured(job: str, outcome: str, seconds: float | None) -> None:
+    """Measure nothing."""
 
 
 def run(
@@ -40,13 +48,14 @@ def run(
     stop: threading.Event,
     *,
     jobs: Iterable[Job] = tuple(JOBS.values()),
+    measure: Measure = _unmeasured,
 ) -> None:
     """Run the jobs until `stop` is set: each immediately for the current instant, then at every further one.
 
     Instants that passed while nothing ran are not made up for; `jobs backfill` does that. Once stopped, runs in
     progress finish their attempt, but retry nothing.
     """
-    scheduler = build(settings, source, store, stop, datetime.now(UTC), jobs=jobs)
+    scheduler = build(settings, source, store, stop, datetime.now(UTC), jobs=jobs, measure=measure)
     recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
     recovery.start()
     scheduler.start()
@@ -84,6 +93,7 @@ def build(
     now: datetime,
     *,
     jobs: Iterable[Job] = tuple(JOBS.values()),
+    measure: Measure = _unmeasured,
 ) -> BackgroundScheduler:
     """A scheduler of the jobs, not started yet. The first instant of each job is the last one up to `now`."""
     # `report` logs what happens to runs, in our words instead of APScheduler's.
@@ -95,7 +105,7 @@ def build(
         step = timedelta(seconds=every)
         first = floored(now, step)
         scheduler.add_job(
-            Tick(job, source, store, step, Retries(every, wait=stop.wait)),
+            Tick(job, source, store, step, Retries(every, wait=stop.wait), measure),
             IntervalTrigger(seconds=every, start_date=EPOCH, timezone=UTC),
             args=(first,),
             id=job.name,
@@ -107,6 +117,8 @@ def build(
             max_instances=1,
         )
     scheduler.add_listener(report, EVENT_JOB_ERROR | EVENT_JOB_MAX_INSTANCES | EVENT_JOB_MISSED)
+    scheduler.add_listener(lambda event: measure(event.job_id, "skipped", None), EVENT_JOB_MAX_INSTANCES)
+    scheduler.add_listener(lambda event: measure(event.job_id, "missed", None), EVENT_JOB_MISSED)
     return scheduler
 
 
@@ -122,12 +134,21 @@ class InstantExecutor(ThreadPoolExecutor):  # type: ignore[misc]
 class Tick:
     """One job's runs at its instants, one at a time."""
 
-    def __init__(self, job: Job, source: Source, store: Store, every: timedelta, retries: Retries) -> None:
+    def __init__(
+        self,
+        job: Job,
+        source: Source,
+        store: Store,
+        every: timedelta,
+        retries: Retries,
+        measure: Measure = _unmeasured,
+    ) -> None:
         self._job = job
         self._source = source
         self._store = store
         self._every = every
         self._retries = retries
+        self._measure = measure
         self._last: datetime | None = None
         self._failed_at: int | None = None
         self._error = ""
@@ -137,15 +158,26 @@ class Tick:
         name, last, self._last = self._job.name, self._last, at
         if last and at - last > self._every:
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
-            log.warning("%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy)
+            log.warning(
+                "%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy, extra={logs.ABOUT: name}
+            )
         try:
-            if run_once(self._job, self._source, self._store, at, self._retries) is Outcome.DONE:
+            if self._measured(at) is Outcome.DONE:
                 log.info("%s: snapshot of %s is complete.", name, shown(at))
         except Exception as error:
             self._failed_at, self._error = unix_second(at), reason_of(error)
             raise
         finally:
             say(self._store, [self._said(at)])
+
+    def _measured(self, at: datetime) -> Outcome:
+        begun, outcome = time.monotonic(), "failed"
+        try:
+            reached = run_once(self._job, self._source, self._store, at, self._retries)
+            outcome = reached.name.lower()
+            return reached
+        finally:
+            self._measure(self._job.name, outcome, time.monotonic() - begun)
 
     def _said(self, at: datetime) -> JobRun:
         every = int(self._every.total_seconds())
@@ -167,13 +199,20 @@ def reason_of(error: BaseException) -> str:
 
 def report(event: JobEvent) -> None:
     """Log a run that failed, was skipped or came too late."""
+    about = {logs.ABOUT: event.job_id}
     if event.code == EVENT_JOB_MAX_INSTANCES:
         for at in event.scheduled_run_times:
-            log.warning("%s: skipped the run for %s, because the one before is not done yet.", event.job_id, shown(at))
+            log.warning(
+                "%s: skipped the run for %s, because the one before is not done yet.",
+                event.job_id,
+                shown(at),
+                extra=about,
+            )
         return
     at = shown(event.scheduled_run_time)
     if event.code == EVENT_JOB_MISSED:
-        log.warning("%s: skipped the run for %s, because it could not begin in time.", event.job_id, at)
+        log.warning("%s: skipped the run for %s, because it could not begin in time.", event.job_id, at, extra=about)
         return
     unexpected = None if isinstance(event.exception, AnalyticsError) else event.exception
-    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason_of(event.exception), exc_info=unexpected)
+    reason = reason_of(event.exception)
+    log.error("%s: no snapshot of %s: %s", event.job_id, at, reason, exc_info=unexpected, extra=about)

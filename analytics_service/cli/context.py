@@ -21,7 +21,7 @@ from analytics_service.store.migrations import migrate, pending
 def load_settings(**overrides: object) -> Settings:
     """The settings from the environment and from options, with logging set up as they say."""
     settings = Settings.from_environment(os.environ, **overrides)
-    logs.set_up(settings.log_level)
+    logs.set_up(settings.log_level, settings.log_format)
     return settings
 
 

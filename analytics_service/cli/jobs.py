@@ -11,6 +11,7 @@ from analytics_service.cli.context import load_job_settings, open_store, require
 from analytics_service.cli.options import data_dir_option, source_option
 from analytics_service.cli.signals import set_on_signals
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
+from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import multiples, shown
 from analytics_service.processes.child import end_with_parent
 from jobs import runner, scheduler
@@ -46,7 +47,7 @@ def jobs_run(**overrides: Any) -> None:
     end_with_parent()
     settings = load_job_settings(**overrides)
     with open_store(settings, on_failure=stop.set) as store, closing(require_source(settings, store)) as source:
-        scheduler.run(settings, source, store, stop)
+        scheduler.run(settings, source, store, stop, measure=Instruments().job)
 
 
 @jobs.command("once")

@@ -23,7 +23,7 @@ def up(**overrides: Any) -> None:
     takes a first snapshot, then runs the scheduler and the HTTP service and restarts what dies. Example:
 
     \b
-        analytics-service up --bind 127.0.0.1:8001 --data-dir ./data
+        analytics-service up --bind 127.0.0.1:8010 --data-dir ./data
     """
     with following_signals() as orders:
         run_everything(load_settings(**overrides), command_line(), orders)

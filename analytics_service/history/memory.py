@@ -30,11 +30,12 @@ Load = Callable[[Key], Blocks | None]
 class Memory:
     """The blocks that pages needed most recently; the least recently used ones make room.
 
-    `limit` is in bytes; with 0 nothing is ever kept.
+    `limit` is in bytes; with 0 nothing is ever kept. `measure` is called with the bytes in use when they change.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
         self.limit = limit
+        self._measure = measure
         self._blocks: LRUCache[Key, Blocks] = LRUCache(max(limit, 1), getsizeof=lambda block: block.size)
         self._lock = threading.Lock()
         self._largest = 0
@@ -50,6 +51,7 @@ class Memory:
             if block.size <= self.limit:
                 self._blocks[key] = block
                 self._largest = max(self._largest, block.size)
+                self._measure(int(self._blocks.currsize))
 
     def keys(self, history: str) -> list[Key]:
         """The keys of a history's blocks."""
@@ -61,6 +63,7 @@ class Memory:
         with self._lock:
             for key in keys:
                 self._blocks.pop(key, None)
+            self._measure(int(self._blocks.currsize))
 
     @property
     def has_room(self) -> bool:

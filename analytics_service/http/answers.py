@@ -49,12 +49,14 @@ class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing.
 
     Validators are kept longer than bodies, in an eighth of that size in addition, so that callers that have an answer
-    are told so without rendering it again. `turns` are those of requests that wait for the store.
+    are told so without rendering it again. `turns` are those of requests that wait for the store. `measure` is called
+    with the bytes in use when they change.
     """
 
-    def __init__(self, limit: int, turns: Turns) -> None:
+    def __init__(self, limit: int, turns: Turns, measure: Callable[[int], None] = lambda size: None) -> None:
         self._limit = limit
         self._turns = turns
+        self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
         self._validators: LRUCache[CacheKey, Validators] = LRUCache(
             limit // _LARGEST_SHARE, getsizeof=lambda validators: _OVERHEAD
@@ -114,3 +116,4 @@ class Answers:
             self._entries.pop(key, None)
             if entry.size * _LARGEST_SHARE <= self._limit:
                 self._entries[key] = entry
+            self._measure(int(self._entries.currsize + self._validators.currsize))

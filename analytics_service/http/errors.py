@@ -20,6 +20,7 @@ from analytics_service.errors import (
 from analytics_service.http.answer import NO_STORE
 from analytics_service.http.envelope import failure
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
+from analytics_service.http.request_ids import HEADER
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ _MESSAGES = {
     "request_malformed": "The request is malformed: it must follow HTTP/1.1.",
     "uri_too_long": "The request's path and query are too long; 8,190 bytes fit in its first line.",
     "headers_too_large": "The request's headers are too long or too many.",
-    "internal": "The service failed unexpectedly. The operator finds the reason in its log.",
+    "internal": "The service failed unexpectedly. The reason is in its log, with this answer's X-Request-ID.",
 }
 _UNAVAILABLE = "The service cannot read its store at the moment. Try again in a few seconds."
 
@@ -80,12 +81,17 @@ def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     app.add_error_handler((NoSnapshot, NotReady, LargePagesBusy), _unavailable)
 
 
-def malformed(kind: str, *, any_origin: bool) -> bytes:
+def malformed(kind: str, request_id: str, *, any_origin: bool) -> bytes:
     """The whole response, head included, to a request that the application never sees; the connection ends with it."""
     status = CASES[kind].status
     body = failure(status, kind, CASES[kind].scope, _MESSAGES[kind])
     head = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {falcon.MEDIA_JSON}"]
-    head += [f"Content-Length: {len(body)}", f"Cache-Control: {NO_STORE}", "Connection: close"]
+    head += [
+        f"Content-Length: {len(body)}",
+        f"Cache-Control: {NO_STORE}",
+        "Connection: close",
+        f"{HEADER}: {request_id}",
+    ]
     head += [f"{name}: {value}" for name, value in PROTECTIVE.items()]
     if any_origin:
         head += ["Access-Control-Allow-Origin: *", f"Access-Control-Expose-Headers: {', '.join(EXPOSED)}"]

@@ -7,13 +7,12 @@ import falcon
 from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.clients import Clients
 from analytics_service.http.errors import RequestError
+from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.rate_limit import RateLimit
 
 _GUARDED = "/api/v1"
 # It has no data, and readers of /docs have no key.
 _OPEN = "/api/v1/openapi.json"
-# In the environment of requests that the service sends to itself. No header can have this name.
-INTERNAL = "analytics_service.internal"
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
 _CHALLENGE = 'Bearer realm="analytics-service"'
 
@@ -34,7 +33,7 @@ class Guard:
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """RequestError `unauthorized` or `rate_limited`. OPTIONS has no data, and browsers send it without a key."""
-        if req.method == "OPTIONS" or INTERNAL in req.env or not is_guarded(req.path):
+        if req.method == "OPTIONS" or OWN_REQUEST in req.env or not is_guarded(req.path):
             return
         name = self._keys.name_of(_key(req)) if self._keys is not None else None
         if self._limit is not None:

@@ -1,60 +1,140 @@
-"""/metrics: the state of the store and its snapshots, for Prometheus."""
+"""/metrics: what the workers measured, the state of the store, and how jobs are doing, for Prometheus."""
 
-from collections.abc import Iterator
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 
 import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
+from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
+from analytics_service.present.status import Status
 from analytics_service.resources.health import Monitor
+from analytics_service.state.latest import Latest
+from analytics_service.store.connection import Store
+from analytics_service.store.runs import scheduled_runs
+
+# Seconds that a scrape waits for the store. Prometheus waits ten for the scrape.
+_PATIENCE = 2.0
+# Seconds before now in which gaps are looked for.
+_GAPS_SINCE = 86_400
 
 
 class Metrics(Live):
-    """Gauges of the store and its snapshots. They are read on request, so all workers answer the same."""
+    """What was measured, and gauges of this moment. All workers answer the same."""
 
     media = falcon.MEDIA_TEXT
     headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
 
-    def __init__(self, monitor: Monitor) -> None:
+    def __init__(self, instruments: Instruments, *gauges: Collector) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_Gauges(monitor))
+        for collector in [*instruments.collectors(), *gauges]:
+            self._registry.register(collector)
 
     def body(self) -> bytes:
         """Prometheus' text format."""
         return generate_latest(self._registry)
 
 
-class _Gauges:
-    """A Prometheus collector of the monitor's status."""
-
-    def __init__(self, monitor: Monitor) -> None:
-        self._monitor = monitor
+class Gauges(Collector):
+    """Gauges whose values are known or computed when they are asked for."""
 
     def describe(self) -> list[Metric]:
         """No metrics, because the store may be unreachable when the service starts."""
         return []
 
+
+class Build(Gauges):
+    """Which version this is, and which source it is set up for."""
+
+    def __init__(self, source: str | None) -> None:
+        self._labels = {"version": _version(), "python": platform.python_version(), "source": source or ""}
+
     def collect(self) -> Iterator[Metric]:
-        """The gauges now."""
-        status = self._monitor.check()
-        yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
-        yield GaugeMetricFamily(
-            "analytics_schema_current", "Whether its schema is current.", value=status.schema_current
-        )
-        simulated = GaugeMetricFamily(
-            "analytics_source_simulated", "Whether a source of the data is simulated.", labels=["source"]
-        )
+        """Always 1."""
+        build = GaugeMetricFamily("analytics_build_info", "Version and configured source.", labels=list(self._labels))
+        build.add_metric(list(self._labels.values()), 1)
+        yield build
+
+
+class StoreGauges(Gauges):
+    """The state of the store and its snapshots. While the store does not answer, ages are those of the last answer."""
+
+    def __init__(self, monitor: Monitor, clock: Callable[[], datetime]) -> None:
+        self._status = Latest(monitor.check, _PATIENCE)
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges now. What only the store could tell is left out while it does not."""
+        status, is_new = self._status.get()
+        reachable = status is not None and is_new and status.reachable
+        yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=reachable)
+        if status is not None:
+            yield from self._told(status, is_new)
+
+    def _told(self, status: Status, is_new: bool) -> Iterator[Metric]:
+        if is_new:
+            yield _gauge("analytics_schema_current", "Whether its schema is current.", value=status.schema_current)
+        simulated = _gauge("analytics_source_simulated", "Whether a source of the data is simulated.", "source")
         for origin in status.origins:
             simulated.add_metric([str(origin)], origin.simulated)
         yield simulated
-        age = GaugeMetricFamily(
-            "analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", labels=["family"]
-        )
-        fresh = GaugeMetricFamily("analytics_snapshot_fresh", "Whether a family is on schedule.", labels=["family"])
+        age = _gauge("analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", "family")
+        fresh = _gauge("analytics_snapshot_fresh", "Whether a family is on schedule.", "family")
         for snapshot in status.snapshots:
-            fresh.add_metric([snapshot.family], snapshot.fresh)
+            if is_new:
+                fresh.add_metric([snapshot.family], snapshot.fresh)
             if snapshot.newest is not None:
-                age.add_metric([snapshot.family], (status.at - snapshot.newest).total_seconds())
+                age.add_metric([snapshot.family], (self._clock() - snapshot.newest).total_seconds())
         yield age
         yield fresh
+
+
+class JobGauges(Gauges):
+    """What the ledger tells of the scheduled jobs' runs within a day, wherever the scheduler runs.
+
+    `intervals` are those of the scheduled families, in seconds.
+    """
+
+    def __init__(self, store: Store, intervals: Mapping[str, int], clock: Callable[[], datetime]) -> None:
+        self._intervals = intervals
+        self._runs = Latest(lambda: scheduled_runs(store, intervals, _second(clock) - _GAPS_SINCE), _PATIENCE)
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges now, or as of the store's last answer."""
+        rows = _gauge("analytics_job_rows", "Rows of the newest scheduled snapshot.", "job")
+        lag = _gauge(
+            "analytics_job_lag_seconds", "From the instant of that snapshot until it began to be written.", "job"
+        )
+        due = _gauge("analytics_job_next_run_timestamp_seconds", "When the next snapshot is due.", "job")
+        gaps = _gauge(
+            "analytics_history_gaps",
+            "Scheduled instants of the last day, up to the newest, without snapshot.",
+            "family",
+        )
+        for run in self._runs.get().value or ():
+            every = self._intervals[run.family]
+            rows.add_metric([run.family], run.rows)
+            lag.add_metric([run.family], run.lag)
+            due.add_metric([run.family], run.at // every * every + every)
+            gaps.add_metric([run.family], run.missing)
+        yield from (rows, lag, due, gaps)
+
+
+def _gauge(name: str, help: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, help, labels=labels or None, value=value)
+
+
+def _second(clock: Callable[[], datetime]) -> int:
+    return int(clock().timestamp())
+
+
+def _version() -> str:
+    try:
+        return version("analytics-service")
+    except PackageNotFoundError:
+        return "unknown"

@@ -75,7 +75,9 @@ class SnapshotPath(Resource):
         """The answer that is kept, unless there is a newer state."""
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")))
         answer = self._shared.answers.find(key)
+        req.context.cache = "hit"
         if answer is None or not self._shared.views.shows(answer.validators.state):
+            req.context.cache = "miss"
             given = self.given(req, path)
             answer = self._shared.views.of_newest(lambda view: self._new(req, key, given, view))
         send(req, resp, answer, self._shared.schedule.cache_control(answer.validators))

@@ -1,10 +1,11 @@
-"""The address that the HTTP service listens on."""
+"""The addresses that the HTTP service listens on."""
 
 import socket
 import time
 
 import click
 
+from analytics_service.config import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import is_orphan
 from analytics_service.sockets import listening
@@ -33,12 +34,24 @@ def local_url(bind: str) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def require_free(bind: str, patience: float = 30.0) -> None:
-    """SettingError when nothing can listen on `host:port`.
+def require_free(settings: Settings, patience: float = 30.0) -> None:
+    """SettingError when nothing can listen on one of the addresses that the settings name.
 
     For `patience` seconds it waits for processes of a service that was killed, which serve their last clients.
     """
-    deadline = time.monotonic() + patience
+    for bind in settings.binds:
+        _wait_for(bind, settings, time.monotonic() + patience)
+
+
+def listen(bind: str, settings: Settings) -> socket.socket:
+    """A socket that listens on `host:port`. SettingError when that is not possible."""
+    try:
+        return _listening(bind)
+    except OSError as error:
+        raise _taken(bind, settings, error) from error
+
+
+def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
     told = False
     while True:
         try:
@@ -46,19 +59,11 @@ def require_free(bind: str, patience: float = 30.0) -> None:
         except OSError as error:
             _, port = split_address(bind)
             if time.monotonic() > deadline or not any(is_orphan(pid) for pid in listening(port)):
-                raise _taken(bind, error) from error
+                raise _taken(bind, settings, error) from error
         if not told:
             click.echo(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
             told = True
         time.sleep(_POLL_SECONDS)
-
-
-def listen(bind: str) -> socket.socket:
-    """A socket that listens on `host:port`. SettingError when that is not possible."""
-    try:
-        return _listening(bind)
-    except OSError as error:
-        raise _taken(bind, error) from error
 
 
 def _listening(bind: str) -> socket.socket:
@@ -68,9 +73,10 @@ def _listening(bind: str) -> socket.socket:
     return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
 
 
-def _taken(bind: str, error: OSError) -> SettingError:
+def _taken(bind: str, settings: Settings, error: OSError) -> SettingError:
     _, port = split_address(bind)
+    option = "--bind " if bind == settings.bind else "ANALYTICS_METRICS_BIND="
     return SettingError(
         f"Nothing can listen on {bind} ({error.strerror}). "
-        f"Stop what does, or name another address, such as --bind 127.0.0.1:{port % 65535 + 1}."
+        f"Stop what does, or name another address, such as {option}127.0.0.1:{port % 65525 + 10}."
     )

@@ -50,6 +50,10 @@ class Connection:
         """The socket's file descriptor, which identifies the connection as long as it is open."""
         return self.socket.fileno()
 
+    def getsockname(self) -> object:
+        """The address of the listener that accepted the connection."""
+        return self.server
+
     def recv(self, size: int) -> bytes:
         """What has been received and not been read. gunicorn's parser asks for more when a head is malformed: that is
         the end to it."""

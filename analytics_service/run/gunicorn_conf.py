@@ -18,6 +18,7 @@ from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.rate_limit import shared_counts
 from analytics_service.processes.child import end_with_parent
+from analytics_service.run.gunicorn_metrics import WorkerMetrics
 from analytics_service.run.handover import report_ready, to_listen_on
 from analytics_service.run.warm import warm_for_a_while
 
@@ -30,6 +31,7 @@ os.environ[FOUND] = "true"
 if _settings.rate_limit:
     # Made before the workers are forked, so that they count requests together.
     shared_counts()
+_metrics = WorkerMetrics()
 _shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
 # Parameters of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD = -1
@@ -39,7 +41,7 @@ _MIB = 2**20
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 proc_name = "analytics-service"
-bind = to_listen_on([_settings.bind])
+bind = to_listen_on(_settings.binds)
 workers = _settings.workers
 # Ours waits for events as only Linux has them.
 worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"
@@ -65,7 +67,13 @@ limit_request_line = 8190
 accesslog = None
 errorlog = "-"
 loglevel = _settings.log_level
-logconfig_dict = logs.configuration(_settings.log_level)
+logconfig_dict = logs.configuration(_settings.log_level, _settings.log_format)
+logger_class = "analytics_service.run.gunicorn_log.Logger"
+
+pre_fork = _metrics.pre_fork
+post_fork = _metrics.post_fork
+child_exit = _metrics.child_exit
+on_exit = _metrics.on_exit
 
 
 def on_starting(server: Any) -> None:
@@ -73,6 +81,8 @@ def on_starting(server: Any) -> None:
     end_with_parent()
     # What SIGUSR2 executes. By default gunicorn executes its own file, whose folder then hides modules of Python.
     server.START_CTX["args"] = [sys.executable, *sys.orig_argv[1:]]
+    if _settings.metrics_port is not None:
+        _metrics.on_starting(server)
     # Until a worker installs its own signal handlers it has the arbiter's. They queue a signal that nobody reads in the
     # worker, and the arbiter would wait for that worker until the graceful timeout.
     os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)

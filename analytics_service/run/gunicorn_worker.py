@@ -17,6 +17,8 @@ from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreDa
 from gunicorn.workers.gthread import ThreadWorker
 
 from analytics_service.http.errors import malformed
+from analytics_service.http.request_ids import new_request_id
+from analytics_service.logs import REQUEST_ID
 from analytics_service.run.connection import Connection
 
 # Seconds within which a request's head must arrive, and within which a client must read some of its answer.
@@ -230,9 +232,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_error(self, req: Any, client: Connection, addr: object, exc: Exception) -> None:
         """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
         kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
+        request_id = new_request_id()
         if kind == "internal":
+            token = REQUEST_ID.set(request_id)
             self.log.error("A request failed", exc_info=exc)
-        client.sendall(malformed(kind, any_origin=getattr(self.wsgi, "any_origin", False)))
+            REQUEST_ID.reset(token)
+        client.sendall(malformed(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
 
     def _bound_unsent(self) -> None:
         """Cut off the clients who make least progress, if answers that wait for being read take too much memory."""

@@ -29,12 +29,13 @@ _REPLACE = frozenset({signal.SIGHUP, signal.SIGUSR2})
 class HttpService(Replaceable):
     """gunicorn on sockets of this process, so that all its instances accept from the same queues of connections.
 
-    What one of them has not accepted when it ends is accepted by the next, so no client notices.
+    What one of them has not accepted when it ends is accepted by the next, so no client notices. `variables` are added
+    to their environment.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._sockets = [listen(settings.bind)]
-        environ = {**os.environ, **settings.to_environment()}
+    def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:
+        self._sockets = [listen(bind, settings) for bind in settings.binds]
+        environ = {**os.environ, **settings.to_environment(), **(variables or {})}
         # Five seconds more than gunicorn gives its workers; see gunicorn_conf.
         grace = settings.query_timeout + 15
         super().__init__(lambda: Supervisor(_Gunicorn(self._sockets, environ, grace), Restarts()))

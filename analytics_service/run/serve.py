@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 def serve(settings: Settings, command: str, orders: Orders) -> None:
     """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless one runs already."""
-    require_free(settings.bind)
+    require_free(settings)
     require_keys(settings)
     with ExitStack() as stack:
         reached = attached(settings)

@@ -11,13 +11,15 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.http.api_keys import require_keys
+from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.market.instants import floored, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
-from analytics_service.processes.watch import running
+from analytics_service.processes.watch import Supervised, running
 from analytics_service.run.address import require_free
 from analytics_service.run.http_service import HttpService, Orders
+from analytics_service.run.metrics_folder import temporary_folder
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
@@ -34,7 +36,7 @@ _SCHEDULER_GRACE = 30.0
 
 def up(settings: Settings, command: str, orders: Orders) -> None:
     """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
-    require_free(settings.bind)
+    require_free(settings)
     require_keys(settings)
 
     def fail() -> None:
@@ -50,14 +52,21 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
                 stack.enter_context(closing(source))
                 _fill(reached, source, store)
         reached = replace(reached, source=choice.spec)
-        service = HttpService(reached)
-        with running([service, _scheduler(reached)] if source is not None else [service], fail):
+        services: list[Supervised] = []
+        variables = {}
+        if source is not None:
+            folder = str(stack.enter_context(temporary_folder()))
+            variables = {JOBS_FOLDER: folder}
+            services = [_scheduler(reached, folder)]
+        service = HttpService(reached, variables)
+        with running([service, *services], fail):
             click.echo(welcome(reached, choice))
             service.follow(orders)
 
 
-def _scheduler(settings: Settings) -> Supervisor:
-    environ = {**os.environ, **settings.to_environment()}
+def _scheduler(settings: Settings, metrics: str) -> Supervisor:
+    """A supervisor of the scheduler. One that is started again goes on with the metrics in the folder."""
+    environ = {**os.environ, **settings.to_environment(), FOLDER: metrics, WRITER: "scheduler"}
     return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
 
 

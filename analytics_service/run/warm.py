@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
 from analytics_service.history.catalogue import HISTORIES
-from analytics_service.http.guard import INTERNAL
+from analytics_service.http.measuring import OWN_REQUEST
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def _pages(end: int) -> list[tuple[str, str]]:
 
 def _request(app: _Application, path: str, query: str) -> str:
     """The status of a GET request."""
-    environ: dict[str, Any] = {"PATH_INFO": path, "QUERY_STRING": query, INTERNAL: True}
+    environ: dict[str, Any] = {"PATH_INFO": path, "QUERY_STRING": query, OWN_REQUEST: True}
     setup_testing_defaults(environ)
     statuses: list[str] = []
     for _part in app(environ, lambda status, headers, exc_info=None: statuses.append(status)):

@@ -31,6 +31,7 @@ def welcome(settings: Settings, choice: Choice) -> str:
         "",
         *_samples(choice.source, base),
         f"Jobs  {_jobs(choice)}",
+        *_operations(settings),
         f"SQL   {server.url}/play as user {server.user}",
     ]
     if server.data_folder is not None:
@@ -44,6 +45,13 @@ def _jobs(choice: Choice) -> str:
     if choice.source is None:
         return choice.reason
     return f"Snapshots come from {choice.source.spec}{', which is simulated' if choice.source.simulated else ''}."
+
+
+def _operations(settings: Settings) -> list[str]:
+    """Where operators look, unless that is off."""
+    if settings.metrics_port is None:
+        return []
+    return [f"Ops   {local_url(settings.metrics_bind)}/metrics"]
 
 
 def _samples(source: Source | None, base: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 import io
 import threading
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import BinaryIO, cast
 from urllib.parse import urlsplit
@@ -46,6 +46,9 @@ _CHUNK = 2**20
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
 
+# Measures the query of a name for the duration of the context.
+Measure = Callable[[str], AbstractContextManager[None]]
+
 
 class Store:
     """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used.
@@ -53,7 +56,8 @@ class Store:
     `turns` bounds the requests that wait for it at the same time.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, measure: Measure = lambda query: nullcontext()) -> None:
+        self._measure = measure
         self.database = settings.clickhouse_database
         self.turns = Turns(settings.threads)
         self._settings = settings
@@ -86,10 +90,14 @@ class Store:
         `parts` fills the placeholders of the query; see `named_query`.
         """
         self.take_turn()
+        with self._measure(query):
+            return self._read(query, parts, parameters)
+
+    def _read(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> pl.DataFrame:
         with self._translated(f"query {query}"):
             body = self._connected().raw_query(
                 named_query(query, parts),
-                parameters=parameters,
+                parameters=dict(parameters),
                 fmt="ArrowStream",
                 settings={
                     "max_execution_time": self._settings.query_timeout,

@@ -17,8 +17,13 @@ graceful_timeout = 3600
 
 
 @contextmanager
-def gunicorn(tmp_path: Path, port: int, *configuration: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """gunicorn with the service's configuration and additions to it, without a ClickHouse."""
+def gunicorn(
+    tmp_path: Path, port: int, *configuration: str, log: int | None = None, **settings: str
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """gunicorn with the service's configuration and additions to it, without a ClickHouse, and without metrics.
+
+    It logs to the file descriptor `log`, if there is one. `settings` are further variables of its environment.
+    """
     conf = tmp_path / "conf.py"
     conf.write_text("".join([_PATIENT, *configuration]), "utf-8")
     environ = {
@@ -26,9 +31,11 @@ def gunicorn(tmp_path: Path, port: int, *configuration: str) -> Iterator["subpro
         "ANALYTICS_BIND": f"127.0.0.1:{port}",
         "ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1",
         "ANALYTICS_WORKERS": "1",
+        "ANALYTICS_METRICS_BIND": "none",
+        **settings,
     }
     arguments = [sys.executable, "-m", "gunicorn", "-c", str(conf), "analytics_service.wsgi:app"]
-    with subprocess.Popen(arguments, env=environ, start_new_session=True) as process:
+    with subprocess.Popen(arguments, env=environ, stderr=log, start_new_session=True) as process:
         try:
             yield process
         finally:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from analytics_service.config import PREFIX, SOURCES
 from tests.processes import PATIENCE, free_port, until
+from tests.samples import samples
 
 _CHECKOUT = Path(__file__).parents[2]
 
@@ -26,6 +28,7 @@ class Service:
 
     data_dir: Path
     bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
+    metrics_bind: str = field(default_factory=lambda: f"127.0.0.1:{free_port()}")
     # Tests that need three months of history name another.
     source: str | None = "recent:7"
     workers: int = 2
@@ -34,9 +37,9 @@ class Service:
     started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def command(self, *arguments: str, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
-        """Start a command of the service with the data folder, the source, if any, and `environ`, but no other settings."""
+        """Start a command of the service with data folder, metrics bind, source, if any, and `environ` as settings."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-        settings = {"ANALYTICS_DATA_DIR": str(self.data_dir)}
+        settings = {"ANALYTICS_DATA_DIR": str(self.data_dir), "ANALYTICS_METRICS_BIND": self.metrics_bind}
         settings |= {"ANALYTICS_SOURCE": self.source} if self.source else {}
         path = os.pathsep.join([str(_CHECKOUT), str(_package_of_recent(self.data_dir.parent))])
         process = subprocess.Popen(
@@ -68,6 +71,11 @@ class Service:
     def printed(self) -> Path:
         """The file that the last `up` prints to."""
         return self.data_dir.parent / "up.log"
+
+    def metrics(self) -> dict[str, float]:
+        """The samples that operators are shown."""
+        with urllib.request.urlopen(f"http://{self.metrics_bind}/metrics", timeout=PATIENCE) as response:
+            return samples(response.read().decode())
 
     def get(self, path: str) -> tuple[int, Any]:
         """Status and JSON of a path; (0, None) when nothing answers."""
@@ -106,6 +114,14 @@ def stop(process: "subprocess.Popen[str]") -> int:
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE)
     return process.returncode
+
+
+@pytest.fixture(scope="package", autouse=True)
+def no_metrics() -> Iterator[None]:
+    """All services would listen on the same bind for metrics. Those that need one choose a free port."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANALYTICS_METRICS_BIND", "none")
+        yield
 
 
 @pytest.fixture(scope="package")

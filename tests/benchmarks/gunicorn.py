@@ -47,7 +47,7 @@ def gunicorn(
     """A gunicorn configured by the settings, from when `ready` answers; `variables` are for its environment."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         bind = f"127.0.0.1:{free.getsockname()[1]}"
-    own = replace(settings, bind=bind, log_level="warning")
+    own = replace(settings, bind=bind, metrics_bind="none", log_level="warning")
     arguments = ["-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", application]
     child = start_python(arguments, {**os.environ, **own.to_environment(), **variables})
     try:

@@ -3,6 +3,7 @@
 import gzip
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,16 +13,19 @@ import falcon.testing
 import pytest
 from falcon.inspect import inspect_routes
 
-from analytics_service.app import create_app
+from analytics_service.app import App, create_app
 from analytics_service.config import Settings
+from analytics_service.resources import metrics
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import LISTINGS
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
+from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from jobs.registry import JOBS
-from tests.doubles import FreshHeads
+from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration.conftest import Simulated, database
 from tests.integration.pages import commit
+from tests.samples import samples
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -40,7 +44,6 @@ ETH = next(one.asset.id for one in LISTINGS if one.asset.symbol == "ETH")
 ROUTES = {
     "/healthz": "",
     "/readyz": "",
-    "/metrics": "",
     "/docs": "",
     "/api/v1/openapi.json": "",
     "/api/v1/status/health": "",
@@ -96,12 +99,12 @@ ROUTES = {
     "/api/v1/swap/routes/all": CONTRACT,
 }
 # Paths that show no snapshots; all others do.
-OPERATIONAL = ("/healthz", "/readyz", "/metrics", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
+OPERATIONAL = ("/healthz", "/readyz", "/docs", "/api/v1/openapi.json", "/api/v1/status/health")
 # Headers that let browsers read an answer from another origin.
 CROSS_ORIGIN_HEADERS = ("access-control-allow-origin", "access-control-expose-headers")
 SNAPSHOT_ROUTES = [path for path in ROUTES if path not in OPERATIONAL]
 DOCUMENTS = ("/docs", "/api/v1/openapi.json")
-JSON_ROUTES = [path for path in ROUTES if path not in ("/docs", "/metrics")]
+JSON_ROUTES = [path for path in ROUTES if path != "/docs"]
 ENVELOPED = [path for path in JSON_ROUTES if path != "/api/v1/openapi.json"]
 CODINGS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 HISTORIES = [path for path in ROUTES if ROUTES[path] == HISTORY]
@@ -111,7 +114,16 @@ Client = falcon.testing.TestClient
 
 def client_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
     store = store or Store(settings)
-    return falcon.testing.TestClient(create_app(settings, store, lambda: at(now), FreshHeads(store)))
+    app = create_app(settings, store, lambda: at(now), FreshHeads(store))
+    # Otherwise each response has another id.
+    return falcon.testing.TestClient(app, headers={"X-Request-ID": "test"})
+
+
+def operators_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
+    """What is on the operators' bind of that service."""
+    app = client_of(settings, store, now).app
+    assert isinstance(app, App)
+    return falcon.testing.TestClient(app.operators)
 
 
 def at(second: int) -> datetime:
@@ -219,7 +231,8 @@ def test_a_caller_that_has_the_answer_gets_a_304_without_a_body(
     full = request('"other"')
     etag = full.headers["etag"]
     assert re.fullmatch(r'"[!-~]+"', etag)
-    kept = {"etag", "cache-control", "vary", "last-modified", "as-of", *CROSS_ORIGIN_HEADERS} & set(full.headers)
+    kept = {"etag", "cache-control", "vary", "last-modified", "as-of", "x-request-id", *CROSS_ORIGIN_HEADERS}
+    kept &= set(full.headers)
     for if_none_match in (etag, f"W/{etag}", f'"other", {etag}', "*"):
         answer = request(if_none_match)
         assert (answer.status_code, answer.content) == (304, b"")
@@ -833,11 +846,60 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
 
 def test_metrics_show_the_store_and_the_age_of_snapshots(settings: Settings, store: Store) -> None:
     store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)]))
-    answer = client_of(settings, store, NOON + 400).simulate_get("/metrics")
+    answer = operators_of(settings, store, NOON + 400).simulate_get("/metrics")
     lines = answer.text.splitlines()
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert "analytics_store_up 1.0" in lines
     assert 'analytics_snapshot_age_seconds{family="prices"} 400.0' in lines
     assert 'analytics_snapshot_fresh{family="prices"} 0.0' in lines
-    unreachable = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/metrics").text
+    assert 'analytics_job_rows{job="prices"} 0.0' in lines
+    unreachable = operators_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/metrics").text
     assert "analytics_store_up 0.0" in unreachable.splitlines()
+
+
+def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
+    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store hangs after the first scrape; the clock goes on for a minute."""
+    monkeypatch.setattr(metrics, "_PATIENCE", 0.2)
+    store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 7, "test", 1000 * NOON + 1500)]))
+    ends, now, hangs = threading.Event(), NOON + 30, False
+
+    def wait(statement: Statement) -> None:
+        if hangs:
+            ends.wait(60)
+
+    watched = WatchedStore(settings, before=wait)
+    operators = create_app(settings, watched, lambda: at(now), FreshHeads(store)).operators
+    client = falcon.testing.TestClient(operators)
+    shown = samples(client.simulate_get("/metrics").text)
+    while 'analytics_job_rows{job="prices"}' not in shown:
+        shown = samples(client.simulate_get("/metrics").text)
+    assert shown["analytics_store_up"] == 1
+    assert shown['analytics_job_lag_seconds{job="prices"}'] == 1.5
+    assert shown['analytics_job_next_run_timestamp_seconds{job="prices"}'] == NOON + 60
+    hangs, now = True, NOON + 90
+    shown = samples(client.simulate_get("/metrics").text)
+    assert shown["analytics_store_up"] == 0
+    assert shown['analytics_snapshot_age_seconds{family="prices"}'] == 90
+    assert shown['analytics_job_rows{job="prices"}'] == 7
+    assert "analytics_schema_current" not in shown
+    ends.set()
+
+
+def test_gaps_are_instants_between_scheduled_snapshots_that_have_none(store: Store) -> None:
+    """Of prices, each minute from NOON + 2: minutes 4, 5 and 7 are missing; a backfill has added minute 5.
+
+    Snapshots at other seconds count for the minute they are in. What was filled in before the first scheduled one, and
+    what is older than asked for, does not count. Rates were never scheduled.
+    """
+
+    def run(family: str, second: int, kind: str, rows: int = 1, version: int = 1) -> Run:
+        return Run(family, NOON + second, kind, NOON, NOON, rows, "test", version)
+
+    minutes = {0: "backfill", 120: "job", 180: "job", 190: "job", 300: "backfill", 360: "job", 495: "job"}
+    prices = [run("prices", second, kind, version=1000 * (NOON + second) + 250) for second, kind in minutes.items()]
+    others = [run("prices", -3600, "job"), run("prices", 1000, "import"), run("rates", 0, "backfill")]
+    store.insert(LEDGER, ledger_frame([*prices, *others]))
+    (found,) = scheduled_runs(store, {"prices": 60, "rates": 60, "loans": 300}, NOON - 60)
+    assert found == ScheduledRun("prices", NOON + 495, rows=1, lag=0.25, missing=2)

@@ -269,8 +269,9 @@ def test_every_report_tells_whether_data_is_simulated(
 ) -> None:
     write(store, tmp_path)
     assert get(settings, store, "/api/v1/status/health").json["data"]["simulated"] is simulated
+    operators = create_app(settings, store, lambda: NOON, FreshHeads(store)).operators
     gauge = f'analytics_source_simulated{{source="{source}"}} {float(simulated)}'
-    assert gauge in get(settings, store, "/metrics").text.splitlines()
+    assert gauge in falcon.testing.TestClient(operators).simulate_get("/metrics").text.splitlines()
     assert ("This service has simulated data" in get(settings, store, "/docs").text) is simulated
     lines, _ = report(settings, NOON)
     assert f"Source      {source}{', which is simulated' if simulated else ''}" in lines

@@ -13,6 +13,9 @@ MALFORMED = [
     ("BIND", "127.0.0.1:0"),
     ("BIND", "127.0.0.1:65536"),
     ("BIND", "127.0.0.1:http"),
+    ("METRICS_BIND", ""),
+    ("METRICS_BIND", "8001"),
+    ("METRICS_BIND", "None"),
     ("WORKERS", "0"),
     ("WORKERS", "513"),
     ("WORKERS", "two"),
@@ -74,10 +77,14 @@ MALFORMED = [
     ("ROUTES_EVERY", "0"),
     ("LOG_LEVEL", "INFO"),
     ("LOG_LEVEL", "verbose"),
+    ("LOG_FORMAT", "JSON"),
+    ("ACCESS_LOG", "yes"),
 ]
 
 WELL_FORMED = [
     ("BIND", "[::1]:8000", "[::1]:8000"),
+    ("METRICS_BIND", "none", "none"),
+    ("METRICS_BIND", "0.0.0.0:9000", "0.0.0.0:9000"),
     ("WORKERS", "512", 512),
     ("THREADS", "1", 1),
     ("SOURCE", "none", "none"),
@@ -106,6 +113,8 @@ WELL_FORMED = [
     ("POSITIONS_EVERY", "15", 15),
     ("ROUTES_EVERY", "15", 15),
     ("LOG_LEVEL", "warning", "warning"),
+    ("LOG_FORMAT", "json", "json"),
+    ("ACCESS_LOG", "true", True),
 ]
 
 
@@ -151,6 +160,13 @@ def test_an_override_goes_before_the_environment_unless_it_is_none() -> None:
     environ = {"ANALYTICS_WORKERS": "3", "ANALYTICS_BIND": "127.0.0.1:9000"}
     settings = Settings.from_environment(environ, workers=5, bind=None)
     assert (settings.workers, settings.bind) == (5, "127.0.0.1:9000")
+
+
+def test_metrics_have_a_port_of_their_own() -> None:
+    with pytest.raises(SettingError, match=r"ANALYTICS_METRICS_BIND=127\.0\.0\.1:8001 is not usable: .*, or none\."):
+        Settings.from_environment({}, bind="0.0.0.0:8001")
+    assert Settings.from_environment({"ANALYTICS_METRICS_BIND": "none"}, bind="0.0.0.0:8001").binds == ("0.0.0.0:8001",)
+    assert Settings().binds == ("127.0.0.1:8000", "127.0.0.1:8001")
 
 
 def test_settings_pass_through_the_environment_of_a_child_unchanged() -> None:

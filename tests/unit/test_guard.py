@@ -15,7 +15,8 @@ from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import ApiKeys, add_key
 from analytics_service.http.clients import Clients
 from analytics_service.http.coding import IDENTITY
-from analytics_service.http.guard import INTERNAL, Guard
+from analytics_service.http.guard import Guard
+from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.resource import Resource
@@ -158,7 +159,7 @@ def test_a_preflight_request_needs_no_key_and_allows_one_to_be_sent(asking: Serv
 
 
 def test_a_request_that_the_service_sends_to_itself_needs_no_key(asking: Service) -> None:
-    got = asking.client.simulate_get(PATH, extras={INTERNAL: True})
+    got = asking.client.simulate_get(PATH, extras={OWN_REQUEST: True})
     assert got.status_code == 200
 
 

@@ -9,6 +9,7 @@ import pytest
 from apscheduler.events import (
     EVENT_JOB_ERROR,
     EVENT_JOB_MAX_INSTANCES,
+    EVENT_JOB_MISSED,
     JobExecutionEvent,
     JobSubmissionEvent,
 )
@@ -160,6 +161,40 @@ def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptur
     run_until_stopped(WatchedSource(watch), FakeStore(), stop, Settings(prices_every=86_400))
     assert len(asked) == 1
     assert "The source is gone." in caplog.text
+
+
+def test_every_run_is_measured() -> None:
+    outcomes: list[str] = []
+
+    def measure(job: str, outcome: str, seconds: float | None) -> None:
+        assert (job, seconds is not None) == ("prices", True)
+        outcomes.append(outcome)
+
+    fails = False
+
+    def watch(at: datetime) -> None:
+        if fails:
+            raise ZeroDivisionError
+
+    tick = Tick(JOBS["prices"], WatchedSource(watch), FakeStore(), MINUTE, Retries(), measure)
+    tick(NOON)
+    tick(NOON)
+    fails = True
+    with pytest.raises(ZeroDivisionError):
+        tick(NOON + MINUTE)
+    assert outcomes == ["done", "already_done", "failed"]
+
+
+def test_runs_that_never_began_are_counted() -> None:
+    counted: list[tuple[str, str, float | None]] = []
+    scheduler = build(
+        Settings(), SimulatedSource("1"), FakeStore(), threading.Event(), NOON, measure=lambda *run: counted.append(run)
+    )
+    scheduler.start(paused=True)
+    scheduler._dispatch_event(JobSubmissionEvent(EVENT_JOB_MAX_INSTANCES, "prices", "default", [NOON]))
+    scheduler._dispatch_event(JobExecutionEvent(EVENT_JOB_MISSED, "prices", "default", NOON))
+    scheduler.shutdown()
+    assert counted == [("prices", "skipped", None), ("prices", "missed", None)]
 
 
 def test_instants_that_were_passed_over_are_named(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,143 @@
+"""Every metric: its name, help and labels. The only module that measures for Prometheus.
+
+gunicorn's workers are processes. Each writes its values to files of its own in a folder that they share, and whichever
+is scraped adds them up. Without such a folder there is one process, and its values are in its memory.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, values
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+# Variables of the environment of a process that writes to a folder: prometheus_client reads the first, and the second
+# is the name of its files. Processes that run at the same time have different names; one that takes over the name of
+# another goes on with its counters.
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+WRITER = "_ANALYTICS_METRICS_WRITER"
+# The folder that the scheduler writes to, if this process is to show its metrics.
+JOBS_FOLDER = "_ANALYTICS_JOBS_METRICS"
+# Upper bounds in seconds.
+_FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_SLOW = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+# Label of requests whose path is no route. They would have as many as clients can think of.
+UNKNOWN = "unknown"
+
+
+class Instruments:
+    """The metrics that this process measures. One is made in each process."""
+
+    def __init__(self) -> None:
+        self._folder = os.environ.get(FOLDER)
+        if self._folder:
+            writer = os.environ.get(WRITER, str(os.getpid()))
+            values.ValueClass = values.MultiProcessValue(lambda: writer)  # type: ignore[no-untyped-call]
+        # Values in files are collected from there.
+        self._own = None if self._folder else CollectorRegistry()
+        self._requests = Histogram(
+            "analytics_request_seconds",
+            "Time to answer a request, from its head to its answer, without sending it.",
+            ["route", "status"],
+            buckets=_FAST,
+            registry=self._own,
+        )
+        self._bytes = Counter(
+            "analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"], registry=self._own
+        )
+        self._cache = Counter(
+            "analytics_cache_answers",
+            "Answers of paths that show snapshots: rendered before (hit) or anew (miss), or not sent (not_modified).",
+            ["outcome"],
+            registry=self._own,
+        )
+        self._queries = Histogram(
+            "analytics_store_query_seconds",
+            "Time that queries of the store took, whatever their outcome.",
+            ["query"],
+            buckets=_FAST,
+            registry=self._own,
+        )
+        self._query_errors = Counter(
+            "analytics_store_query_errors", "Queries of the store that failed.", ["query", "error"], registry=self._own
+        )
+        self._memory = Gauge(
+            "analytics_memory_bytes",
+            "Memory of all workers that is taken by blocks of history and by answers.",
+            ["kind"],
+            multiprocess_mode="livesum",
+            registry=self._own,
+        )
+        self._job_runs = Counter(
+            "analytics_job_runs", "Runs of the scheduler by outcome.", ["job", "outcome"], registry=self._own
+        )
+        self._job_seconds = Histogram(
+            "analytics_job_seconds",
+            "Time that runs of the scheduler took, retries included.",
+            ["job"],
+            buckets=_SLOW,
+            registry=self._own,
+        )
+        self.in_flight = Gauge(
+            "analytics_requests_in_flight",
+            "Requests that are being answered.",
+            multiprocess_mode="livesum",
+            registry=self._own,
+        )
+        # Finding the values of labels takes longer than counting.
+        self._of = lru_cache(4096)(self._found)
+
+    def answered(self, route: str, status: int, seconds: float, size: int, outcome: str | None) -> None:
+        """A request was answered. `outcome` is that of the cache, for paths that have one."""
+        requests, sent, cache = self._of(route, status, outcome)
+        requests.observe(seconds)
+        sent.inc(size)
+        if cache is not None:
+            cache.inc()
+
+    @contextmanager
+    def query(self, name: str) -> Iterator[None]:
+        """Measure the query of the block."""
+        begun = time.perf_counter()
+        try:
+            yield
+        except Exception as error:
+            self._query_errors.labels(name, type(error).__name__).inc()
+            raise
+        finally:
+            self._queries.labels(name).observe(time.perf_counter() - begun)
+
+    def memory(self, kind: str) -> Callable[[int], None]:
+        """What is to be called with the bytes that something takes, whenever they change."""
+        return self._memory.labels(kind).set
+
+    def job(self, name: str, outcome: str, seconds: float | None) -> None:
+        """A run of a job ended after some seconds, or never began."""
+        self._job_runs.labels(name, outcome).inc()
+        if seconds is not None:
+            self._job_seconds.labels(name).observe(seconds)
+
+    def collectors(self) -> list[Collector]:
+        """Everything that was measured, by all processes."""
+        folders = [Path(folder) for folder in (self._folder, os.environ.get(JOBS_FOLDER)) if folder]
+        return [*([self._own] if self._own else []), *([_Files(folders)] if folders else [])]
+
+    def _found(self, route: str, status: int, outcome: str | None) -> tuple[Histogram, Counter, Counter | None]:
+        cache = None if outcome is None else self._cache.labels(outcome)
+        return self._requests.labels(route, str(status)), self._bytes.labels(route), cache
+
+
+class _Files(Collector):
+    """The sums of what processes have written to some folders."""
+
+    def __init__(self, folders: list[Path]) -> None:
+        self._folders = folders
+
+    def collect(self) -> Iterator[Metric]:
+        """Every metric once."""
+        files = [str(file) for folder in self._folders for file in folder.glob("*.db")]
+        yield from MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]

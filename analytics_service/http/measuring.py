@@ -1,0 +1,75 @@
+"""Middleware that measures every request, and logs it where that is set."""
+
+import logging
+import time
+
+import falcon
+
+from analytics_service.http.instruments import UNKNOWN, Instruments
+from analytics_service.logs import ACCESS, FIELDS
+
+log = logging.getLogger(ACCESS)
+
+# Set in the environment of requests that a worker sends to itself, which do not count. No header can have this name.
+OWN_REQUEST = "analytics_service.own_request"
+_NOT_MODIFIED = 304
+_FIRST_ERROR = 400
+
+
+class Measuring:
+    """Measures each request from before the other middleware until after it, so it comes before them."""
+
+    def __init__(self, instruments: Instruments, *, logs: bool = False) -> None:
+        self._instruments = instruments
+        self._logs = logs
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        """Begin to measure."""
+        req.context.begun = time.perf_counter()
+        self._instruments.in_flight.inc()
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        """Measure, whatever the answer is."""
+        self._instruments.in_flight.dec()
+        if OWN_REQUEST in req.env:
+            return
+        status = resp.status_code
+        seconds = time.perf_counter() - req.context.begun
+        route, size, outcome = req.uri_template or UNKNOWN, _size(req, resp, status), _cache_outcome(req, status)
+        self._instruments.answered(route, status, seconds, size, outcome)
+        if self._logs:
+            _log(
+                {
+                    "method": req.method,
+                    "route": route,
+                    "status": status,
+                    "bytes": size,
+                    "ms": round(seconds * 1000, 3),
+                    "cache": outcome,
+                }
+            )
+
+
+def _log(fields: dict[str, object]) -> None:
+    log.info(
+        "%(method)s %(route)s %(status)s %(bytes)s B %(ms)s ms %(cache)s",
+        {**fields, "cache": fields["cache"] or "-"},
+        extra={FIELDS: fields},
+    )
+
+
+def _cache_outcome(req: falcon.Request, status: int) -> str | None:
+    """What the cache of answers did for a request; None for paths without one, and for errors."""
+    outcome: str | None = getattr(req.context, "cache", None)
+    if outcome is None or status >= _FIRST_ERROR:
+        return None
+    return "not_modified" if status == _NOT_MODIFIED else outcome
+
+
+def _size(req: falcon.Request, resp: falcon.Response, status: int) -> int:
+    """Bytes of the body that is sent."""
+    if req.method == "HEAD" or status == _NOT_MODIFIED:
+        return 0
+    return len(resp.data) if resp.data is not None else int(resp.content_length or 0)

@@ -1,0 +1,76 @@
+"""The folder in which processes that are measured together keep their metrics: new for each start, gone at its end."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PREFIX = "analytics-metrics-"
+_LOCK = "lock"
+# A folder that is younger may not be locked yet, seconds.
+_YOUNG = 60.0
+# Memory, where there is such a folder; metrics are not worth a disk's time.
+_MEMORY = Path("/dev/shm")  # noqa: S108 - the folders in it have random names
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for the duration of the context."""
+    folder = MetricsFolder()
+    try:
+        yield folder.path
+    finally:
+        folder.remove()
+
+
+class MetricsFolder:
+    """A new folder, and a lock on it that is held until this process and those it forked have ended.
+
+    Folders whose processes were killed are removed by the next one.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = parent or (_MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir()))
+        _remove_abandoned(parent)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def give_to(self, user: int, group: int) -> None:
+        """Let processes of another user write to it."""
+        os.chown(self.path, user, group)
+
+    def forget(self, writer: str) -> None:
+        """Remove what a process that has ended said of itself; what it counted stays."""
+        for file in self.path.glob(f"gauge_live*_{writer}.db"):
+            file.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove the folder. Processes that still write to it lose what they count."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for folder in parent.glob(f"{_PREFIX}*"):
+        try:
+            if folder.stat().st_mtime < time.time() - _YOUNG and _is_abandoned(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            # It belongs to another user, or is gone.
+            continue
+
+
+def _is_abandoned(folder: Path) -> bool:
+    lock = os.open(folder / _LOCK, os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True

@@ -1,0 +1,38 @@
+"""Scheduled runs as the ledger knows them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from analytics_service.store.connection import Store
+
+_MILLISECONDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRun:
+    """The newest scheduled snapshot of a family.
+
+    `at` is its instant in unix seconds. `lag` is how long after that its run began to write, in seconds. `missing`
+    counts the instants before it that have no snapshot.
+    """
+
+    family: str
+    at: int
+    rows: int
+    lag: float
+    missing: int
+
+
+def scheduled_runs(store: Store, intervals: Mapping[str, int], since: int) -> Sequence[ScheduledRun]:
+    """The newest run of each family, of those since an instant (unix second). `intervals` are in seconds, by family."""
+    rows = store.frame("scheduled_runs", families=list(intervals), intervals=list(intervals.values()), since=since)
+    return [
+        ScheduledRun(
+            family=row["family"],
+            at=row["newest"],
+            rows=row["newest_rows"],
+            lag=row["newest_version"] / _MILLISECONDS - row["newest"],
+            missing=row["missing"],
+        )
+        for row in rows.sort("family").iter_rows(named=True)
+    ]

@@ -1,0 +1,57 @@
+"""What gunicorn and the application log, as other programs read it."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+from tests.acceptance.bare import answers, gunicorn
+from tests.processes import PATIENCE, free_port, until
+
+
+def sent(port: int, request: bytes) -> bytes:
+    """Everything that is answered to a request."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
+        client.sendall(request)
+        while chunk := client.recv(65536):
+            received += chunk
+    return received
+
+
+def request_id(response: bytes) -> str:
+    """The id in a response's head."""
+    lines = response.partition(b"\r\n\r\n")[0].decode().lower().splitlines()
+    (line,) = [line for line in lines if line.startswith("x-request-id: ")]
+    return line.partition(": ")[2]
+
+
+def get(path: bytes, headers: bytes = b"") -> bytes:
+    return b"GET " + path + b" HTTP/1.1\r\nHost: here\r\nConnection: close\r\n" + headers + b"\r\n"
+
+
+def test_every_line_is_json_and_those_of_a_request_have_its_id(tmp_path: Path) -> None:
+    """The lines of a worker's own first requests are no requests of clients, and a failing store is shown once."""
+    port, log = free_port(), tmp_path / "log"
+    settings = {"ANALYTICS_LOG_FORMAT": "json", "ANALYTICS_ACCESS_LOG": "true"}
+    with log.open("wb") as file, gunicorn(tmp_path, port, log=file.fileno(), **settings) as process:
+        until(lambda: answers(port))
+        assert request_id(sent(port, get(b"/docs?", b"X-Request-ID: mine.1\r\n"))) == "mine.1"
+        unknown = request_id(sent(port, get(b"/nothing")))
+        unreadable = request_id(sent(port, b"nonsense\r\n\r\n"))
+        for _ in range(20):
+            assert sent(port, get(b"/api/v1/assets")).startswith(b"HTTP/1.1 503 ")
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    events: list[dict[str, Any]] = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    assert all({"time", "level", "logger", "message", "request_id", "exception"} <= event.keys() for event in events)
+    assert any(event["logger"] == "gunicorn.error" and "Listening at" in event["message"] for event in events)
+    logged = {event["request_id"]: event for event in events if event["logger"] == "analytics_service.access"}
+    shown = ("method", "route", "status", "cache")
+    assert [logged["mine.1"][name] for name in shown] == ["GET", "/docs", 200, None]
+    assert [logged[unknown][name] for name in shown] == ["GET", "unknown", 404, None]
+    assert unreadable not in logged
+    assert sum(event["route"] == "/api/v1/assets" for event in logged.values()) == 20
+    failures = [event["message"] for event in events if event["logger"] == "analytics_service.http.errors"]
+    assert len(failures) == 2
+    assert failures[1].endswith(" times in the last minute)")

@@ -1,0 +1,48 @@
+"""What operators see of a running service, on a bind of its own."""
+
+import pytest
+
+from tests.acceptance.conftest import Service
+from tests.processes import until
+
+_COUNT = 'analytics_request_seconds_count{route="%s",status="%s"}'
+
+
+def test_the_workers_metrics_add_up(service: Service) -> None:
+    """Each request has a connection of its own, so both workers answer some. Any of them may be asked for the sums."""
+    asked = {("/api/v1/assets", 200): 40, ("/healthz", 200): 7, ("/api/v1/assets/prices", 400): 3, ("unknown", 404): 2}
+    paths = {"/api/v1/assets/prices": "/api/v1/assets/prices?a=1", "unknown": "/nothing"}
+    before = service.metrics()
+    for (route, status), times in asked.items():
+        for _ in range(times):
+            assert service.get(paths.get(route, route))[0] == status
+    for _ in range(5):
+        now = service.metrics()
+        grown = {key: now[_COUNT % key] - before.get(_COUNT % key, 0) for key in asked}
+        assert grown == asked
+        assert now["analytics_requests_in_flight"] == 0
+    cached = [f'analytics_cache_answers_total{{outcome="{outcome}"}}' for outcome in ("hit", "miss")]
+    assert sum(now.get(name, 0) - before.get(name, 0) for name in cached) == 40
+
+
+def test_metrics_tell_of_memory_queries_jobs_and_the_build(service: Service) -> None:
+    service.get("/api/v1/assets")
+    until(lambda: 'analytics_job_rows{job="prices"}' in service.metrics())
+    metrics = service.metrics()
+    assert metrics["analytics_store_up"] == 1
+    assert metrics['analytics_memory_bytes{kind="blocks"}'] > 0
+    assert metrics['analytics_memory_bytes{kind="answers"}'] > 0
+    assert metrics['analytics_store_query_seconds_count{query="ledger"}'] > 0
+    assert metrics['analytics_job_rows{job="prices"}'] > 0
+    assert metrics['analytics_history_gaps{family="prices"}'] >= 0
+    assert any(name.startswith("analytics_build_info{") and 'source="recent:7"' in name for name in metrics)
+    # The scheduler is another process. Its first run is that of the present minute, which `up` may have taken before.
+    runs = [f'analytics_job_runs_total{{job="prices",outcome="{outcome}"}}' for outcome in ("done", "already_done")]
+    until(lambda: any(service.metrics().get(name) for name in runs))
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/metrics?a=1"])
+def test_metrics_are_not_on_the_main_bind(service: Service, path: str) -> None:
+    status, body = service.get(path)
+    assert (status, body["error"]["kind"]) == (404, "path_unknown")
+    assert f"Ops   http://{service.metrics_bind}/metrics" in service.printed.read_text("utf-8")

@@ -1,0 +1,59 @@
+"""Which paths are on which of the two binds."""
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+
+
+class Accepted:
+    """A connection as gunicorn passes it on: it knows at which address it was accepted."""
+
+    def __init__(self, address: object) -> None:
+        self._address = address
+
+    def getsockname(self) -> object:
+        return self._address
+
+
+MAIN, OPERATORS = ("127.0.0.1", 8000), ("127.0.0.1", 8001)
+BOTH = ("/healthz", "/readyz")
+
+
+@pytest.fixture(scope="module")
+def client() -> falcon.testing.TestClient:
+    return falcon.testing.TestClient(create_app(Settings(clickhouse_url="http://127.0.0.1:1")))
+
+
+def kind(client: falcon.testing.TestClient, path: str, address: object, **headers: str) -> str | None:
+    """The kind of error that a path answers to a request which arrived at an address; None without an error."""
+    extras = {"gunicorn.socket": Accepted(address)} if address else {}
+    answer = client.simulate_get(path, extras=extras, headers=headers)
+    is_json = answer.headers["content-type"] == "application/json"
+    error = answer.json["error"] if is_json and "error" in answer.json else None
+    return error["kind"] if error else None
+
+
+@pytest.mark.parametrize("path", ["/docs", "/api/v1/assets", "/api/v1/status/health", "/api/v1/openapi.json", "/x"])
+def test_operators_bind_has_probes_and_metrics_only(client: falcon.testing.TestClient, path: str) -> None:
+    assert kind(client, path, OPERATORS) == "path_unknown"
+    assert kind(client, "/metrics", OPERATORS) is None
+    assert [kind(client, probe, OPERATORS) for probe in BOTH] == [None, "unavailable"]
+
+
+def test_the_main_bind_has_no_metrics(client: falcon.testing.TestClient) -> None:
+    assert kind(client, "/metrics", MAIN) == "path_unknown"
+    assert [kind(client, probe, MAIN) for probe in BOTH] == [None, "unavailable"]
+    assert kind(client, "/docs", MAIN) is None
+
+
+@pytest.mark.parametrize("address", [None, "/run/service.sock", ("::", 8000, 0, 0)])
+def test_no_header_leads_to_the_metrics(client: falcon.testing.TestClient, address: object) -> None:
+    """Neither where the server does not say at which port a request arrived, nor behind a Unix socket."""
+    assert kind(client, "/metrics", address, Host="127.0.0.1:8001") == "path_unknown"
+
+
+def test_without_the_bind_there_are_no_metrics() -> None:
+    client = falcon.testing.TestClient(create_app(Settings(metrics_bind="none", clickhouse_url="http://127.0.0.1:1")))
+    assert kind(client, "/metrics", OPERATORS) == "path_unknown"

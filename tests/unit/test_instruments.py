@@ -1,0 +1,199 @@
+"""What is measured of requests, queries, memory and jobs, in one process and in several."""
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import falcon.testing
+import pytest
+from prometheus_client import CollectorRegistry, values
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
+from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
+from analytics_service.http.measuring import OWN_REQUEST
+from analytics_service.run import metrics_folder
+from analytics_service.run.gunicorn_metrics import WorkerMetrics
+from analytics_service.run.metrics_folder import MetricsFolder
+from tests.samples import samples
+
+NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
+
+
+class Service:
+    """The service without a store."""
+
+    def __init__(self) -> None:
+        app = create_app(NOWHERE)
+        self.main, self.operators = falcon.testing.TestClient(app), falcon.testing.TestClient(app.operators)
+
+    def metrics(self) -> dict[str, float]:
+        return samples(self.operators.simulate_get("/metrics").text)
+
+
+def measured(instruments: Instruments) -> dict[str, float]:
+    """The values of all instruments."""
+    registry = CollectorRegistry()
+    for collector in instruments.collectors():
+        registry.register(collector)
+    return {
+        sample.name + "".join(f",{value}" for _, value in sorted(sample.labels.items())): sample.value
+        for metric in registry.collect()
+        for sample in metric.samples
+    }
+
+
+def test_requests_are_counted_by_route_and_status() -> None:
+    service = Service()
+    for _ in range(3):
+        service.main.simulate_get("/healthz")
+    service.main.simulate_get("/healthz", query_string="a=1")
+    metrics = service.metrics()
+    count = 'analytics_request_seconds_count{route="/healthz",status="%s"}'
+    assert [metrics[count % status] for status in ("200", "400")] == [3, 1]
+    assert metrics['analytics_request_seconds_bucket{le="+Inf",route="/healthz",status="200"}'] == 3
+    assert metrics["analytics_requests_in_flight"] == 0
+
+
+def test_paths_that_are_no_route_count_as_one() -> None:
+    service = Service()
+    for path in ("/a", "/b", "//c", "/api/v1/users"):
+        service.main.simulate_get(path)
+    metrics = service.metrics()
+    assert metrics['analytics_request_seconds_count{route="unknown",status="404"}'] == 4
+    assert not [name for name in metrics if "/a" in name]
+
+
+def test_bytes_are_those_that_are_sent() -> None:
+    service = Service()
+    plain = service.main.simulate_get("/docs", headers={"Accept-Encoding": "identity"})
+    coded = service.main.simulate_get("/docs", headers={"Accept-Encoding": "gzip"})
+    service.main.simulate_head("/docs")
+    service.main.simulate_get("/docs", headers={"If-None-Match": "*"})
+    expected = len(plain.content) + int(coded.headers["content-length"])
+    assert service.metrics()['analytics_response_bytes_total{route="/docs"}'] == expected
+
+
+def test_requests_that_a_worker_sends_to_itself_do_not_count() -> None:
+    service = Service()
+    service.main.simulate_get("/healthz", extras={OWN_REQUEST: "1"})
+    assert not [name for name in service.metrics() if "/healthz" in name]
+
+
+def test_failed_queries_count_by_error_and_as_queries() -> None:
+    service = Service()
+    assert service.main.simulate_get("/readyz").status_code == 503
+    metrics = service.metrics()
+    failed = metrics['analytics_store_query_errors_total{error="StoreUnavailable",query="applied_migrations"}']
+    assert failed >= 1
+    assert metrics['analytics_store_query_seconds_count{query="applied_migrations"}'] == failed
+
+
+def test_runs_of_jobs_count_by_outcome_and_those_that_never_began_take_no_time() -> None:
+    instruments = Instruments()
+    instruments.job("prices", "done", 0.2)
+    instruments.job("prices", "failed", 70.0)
+    instruments.job("prices", "missed", None)
+    values = measured(instruments)
+    assert [values[f"analytics_job_runs_total,prices,{one}"] for one in ("done", "failed", "missed")] == [1, 1, 1]
+    assert values["analytics_job_seconds_count,prices"] == 2
+    assert values["analytics_job_seconds_sum,prices"] == pytest.approx(70.2)
+
+
+@pytest.fixture
+def several_processes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """What other tests measure stays in this process."""
+    monkeypatch.setattr(values, "ValueClass", values.ValueClass)
+    return monkeypatch
+
+
+def writer(patch: pytest.MonkeyPatch, folder: Path, name: str) -> Instruments:
+    """The instruments of a process that writes to a folder under a name."""
+    patch.setenv(FOLDER, str(folder))
+    patch.setenv(WRITER, name)
+    return Instruments()
+
+
+def fail(instruments: Instruments) -> None:
+    with instruments.query("prices"):
+        raise StoreUnavailable("It is away.")
+
+
+def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = writer(several_processes, tmp_path, "0")
+    first.answered("/x", 200, 0.5, 10, "hit")
+    first.memory("blocks")(100)
+    with pytest.raises(StoreUnavailable):
+        fail(first)
+    second = writer(several_processes, tmp_path, "1")
+    second.answered("/x", 200, 0.25, 20, "hit")
+    second.answered("/x", 304, 0.25, 0, "not_modified")
+    second.memory("blocks")(11)
+    second.memory("blocks")(1)
+    for shown in (measured(first), measured(second)):
+        assert shown["analytics_request_seconds_count,/x,200"] == 2
+        assert shown["analytics_request_seconds_sum,/x,200"] == 0.75
+        assert shown["analytics_response_bytes_total,/x"] == 30
+        assert shown["analytics_cache_answers_total,hit"] == 2
+        assert shown["analytics_cache_answers_total,not_modified"] == 1
+        assert shown["analytics_memory_bytes,blocks"] == 101
+        assert shown["analytics_store_query_errors_total,StoreUnavailable,prices"] == 1
+
+
+def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_with_its_memory(
+    several_processes: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = MetricsFolder(tmp_path)
+    before = writer(several_processes, folder.path, "0")
+    before.answered("/x", 200, 0.5, 10, None)
+    before.memory("blocks")(100)
+    before.in_flight.inc()
+    folder.forget("0")
+    after = writer(several_processes, folder.path, "0")
+    after.answered("/x", 200, 0.5, 10, None)
+    values = measured(after)
+    assert values["analytics_request_seconds_count,/x,200"] == 2
+    assert values["analytics_requests_in_flight"] == 0
+    assert "analytics_memory_bytes,blocks" not in values
+    folder.remove()
+    assert not folder.path.exists()
+
+
+def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    workers, jobs = tmp_path / "workers", tmp_path / "jobs"
+    workers.mkdir()
+    jobs.mkdir()
+    writer(several_processes, jobs, "scheduler").job("prices", "done", 1.0)
+    several_processes.setenv(JOBS_FOLDER, str(jobs))
+    assert measured(writer(several_processes, workers, "0"))["analytics_job_runs_total,prices,done"] == 1
+
+
+def test_a_worker_takes_the_first_free_place() -> None:
+    metrics, arbiter = WorkerMetrics(), SimpleNamespace(WORKERS={})
+    for pid in (10, 11, 12):
+        arbiter.WORKERS[pid] = place_taken(metrics, arbiter, pid)
+    del arbiter.WORKERS[11]
+    assert place_taken(metrics, arbiter, 13).metrics_place == 1
+    assert [worker.metrics_place for worker in arbiter.WORKERS.values()] == [0, 2]
+
+
+def place_taken(metrics: WorkerMetrics, arbiter: Any, pid: int) -> Any:
+    worker = SimpleNamespace(pid=pid)
+    metrics.pre_fork(arbiter, worker)
+    return worker
+
+
+def test_folders_of_processes_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alive, abandoned = MetricsFolder(tmp_path), MetricsFolder(tmp_path)
+    # The end of a process opens its locks.
+    os.close(abandoned._lock)
+    MetricsFolder(tmp_path).remove()
+    assert abandoned.path.exists()
+    now = time.time()
+    monkeypatch.setattr(metrics_folder.time, "time", lambda: now + 61)
+    MetricsFolder(tmp_path).remove()
+    assert (alive.path.exists(), abandoned.path.exists()) == (True, False)
+    alive.remove()

@@ -1,0 +1,85 @@
+"""The id of a request, in its response and in its log lines (rule 7.3), and the access log."""
+
+import logging
+import re
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.http.errors import malformed
+from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID, TextFormatter
+
+NEW = re.compile(r"[0-9a-f]{16}")
+
+
+def client_of(**settings: bool) -> falcon.testing.TestClient:
+    return falcon.testing.TestClient(create_app(Settings(clickhouse_url="http://127.0.0.1:1", **settings)))
+
+
+@pytest.fixture(scope="module")
+def client() -> falcon.testing.TestClient:
+    return client_of()
+
+
+@pytest.mark.parametrize("given", ["a", "A-1_b.2", "0" * 64])
+def test_a_plain_id_is_kept(client: falcon.testing.TestClient, given: str) -> None:
+    assert client.simulate_get("/healthz", headers={"X-Request-ID": given}).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "a b", "0" * 65, "ä", "a\x7f", "a,b", '"a"'])
+def test_another_id_is_replaced(client: falcon.testing.TestClient, given: str) -> None:
+    assert NEW.fullmatch(client.simulate_get("/healthz", headers={"X-Request-ID": given}).headers["x-request-id"])
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/docs", "/readyz", "/nothing", "//", "/healthz?a=1"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
+def test_every_response_has_an_id_of_its_own(client: falcon.testing.TestClient, method: str, path: str) -> None:
+    route, _, query = path.partition("?")
+    ids = {client.simulate_request(method, route, query_string=query).headers["x-request-id"] for _ in range(2)}
+    assert len(ids) == 2
+    assert all(map(NEW.fullmatch, ids))
+    assert REQUEST_ID.get() == ""
+
+
+def test_operators_responses_have_one_too() -> None:
+    operators = falcon.testing.TestClient(create_app(Settings(clickhouse_url="http://127.0.0.1:1")).operators)
+    assert NEW.fullmatch(operators.simulate_get("/nothing").headers["x-request-id"])
+
+
+def test_requests_that_cannot_be_read_have_one() -> None:
+    assert b"\r\nX-Request-ID: abc\r\n" in malformed("request_malformed", "abc", any_origin=True)
+
+
+def test_lines_of_a_request_have_its_id(client: falcon.testing.TestClient, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.setFormatter(TextFormatter())
+    assert client.simulate_get("/api/v1/assets", headers={"X-Request-ID": "abc"}).status_code == 503
+    (line,) = [line for line in caplog.text.splitlines() if "GET /api/v1/assets" in line]
+    assert line.endswith(" [abc]")
+
+
+def test_the_access_log_has_a_line_for_each_request(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, ACCESS):
+        client = client_of(access_log=True)
+        answer = client.simulate_get("/healthz")
+        client.simulate_get("/nothing")
+        client.simulate_get("/api/v1/assets")
+    records = [record for record in caplog.records if record.name == ACCESS]
+    fields = [getattr(record, FIELDS) for record in records]
+    took = [one.pop("ms") for one in fields]
+    size = len(answer.content)
+    assert fields[0] == {"method": "GET", "route": "/healthz", "status": 200, "bytes": size, "cache": None}
+    assert [(one["route"], one["status"], one["cache"]) for one in fields[1:]] == [
+        ("unknown", 404, None),
+        ("/api/v1/assets", 503, None),
+    ]
+    assert records[0].getMessage() == f"GET /healthz 200 {size} B {took[0]} ms -"
+
+
+def test_requests_are_logged_only_where_that_is_set(
+    client: falcon.testing.TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, ACCESS):
+        client.simulate_get("/healthz")
+    assert not [record for record in caplog.records if record.name == ACCESS]
