@@ -36,6 +36,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.server import Running, read_password, read_running
 from tests.clickhouse import client
 from tests.processes import alive, free_port, until
+from tests.recorder import Recorder
 
 _SUPERVISOR = """
 import sys
@@ -498,38 +499,6 @@ def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path
         os.close(lock)
 
 
-def _listening(port: int) -> socket.socket:
-    """A socket that listens as soon as nobody else does: the threads of a killed server end one after the other."""
-    while True:
-        with suppress(OSError):
-            return socket.create_server(("127.0.0.1", port))
-
-
-class Recorder(threading.Thread):
-    """Listens on a port of this machine, and keeps all that it is sent."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(daemon=True)
-        self.port = port
-        self._listening = _listening(port)
-        self._listening.settimeout(0.1)
-        self.accepted = 0
-        self.received = b""
-        self.stopped = threading.Event()
-
-    def run(self) -> None:
-        """Accept connections one after the other, and read from each until it ends."""
-        with self._listening:
-            while not self.stopped.is_set():
-                with suppress(TimeoutError):
-                    connection, _ = self._listening.accept()
-                    self.accepted += 1
-                    with connection, suppress(OSError):
-                        connection.settimeout(5)
-                        while part := connection.recv(65536):
-                            self.received += part
-
-
 def test_a_process_that_takes_the_port_of_a_killed_server_is_sent_nothing(own: Settings) -> None:
     """All who work with the server follow it to another port, those in other processes too."""
     with clickhouse(own, "pytest") as settings, closing(Store(settings)) as store:
@@ -552,8 +521,7 @@ def test_a_process_that_takes_the_port_of_a_killed_server_is_sent_nothing(own: S
             other = subprocess.run([sys.executable, "-c", _ASKS], env=environ, check=True, capture_output=True)
             assert other.stdout.decode().strip() == store.server_version()
         finally:
-            recorder.stopped.set()
-            recorder.join()
+            recorder.stop()
     assert refusals >= 2
     assert recorder.accepted >= refusals
     assert recorder.received == b""
@@ -572,8 +540,7 @@ def test_an_announced_server_that_belongs_to_another_process_is_sent_nothing(tmp
         pytest.raises(StoreUnavailable, match="Another process listens"),
     ):
         store.server_version()
-    recorder.stopped.set()
-    recorder.join()
+    recorder.stop()
     assert recorder.accepted == 1
     assert recorder.received == b""
 

@@ -1,0 +1,42 @@
+"""A process of another purpose that has taken a port: it accepts connections and keeps all that it is sent."""
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class Recorder(threading.Thread):
+    """Listens on a port of 127.0.0.1, as soon as the server that was killed there has left it."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self.port = port
+        self.accepted = 0
+        self.received = b""
+        self._stopped = threading.Event()
+        self._listening = _listening(port)
+
+    def run(self) -> None:
+        """Accept connections one after the other, and read from each until it ends."""
+        with self._listening:
+            while not self._stopped.is_set():
+                with suppress(TimeoutError):
+                    connection, _ = self._listening.accept()
+                    self.accepted += 1
+                    with connection, suppress(OSError):
+                        connection.settimeout(5)
+                        while part := connection.recv(65536):
+                            self.received += part
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._stopped.set()
+        self.join()
+
+
+def _listening(port: int) -> socket.socket:
+    while True:
+        with suppress(OSError):
+            listening = socket.create_server(("127.0.0.1", port))
+            listening.settimeout(0.1)
+            return listening
