@@ -9,7 +9,6 @@ import mmap
 import os
 import secrets
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -49,12 +48,11 @@ class Counts:
         self._buckets = buckets
         # Nobody can choose addresses that fall into one bucket.
         self._secret = secrets.token_bytes(16)
-        # The system releases a lock on a file when the process that has it is killed. A lock in memory would stay.
-        with tempfile.TemporaryFile() as file:
-            file.truncate(buckets * _BUCKET_SIZE)
-            self._memory = mmap.mmap(file.fileno(), 0)
-            # Open as long as the process lives: to close it would release locks that another thread has.
-            self._file = os.dup(file.fileno())
+        # A file in memory, for its locks: the system releases them when the process that has one is killed. It is never
+        # closed, because that would release the locks of other threads.
+        self._file = os.memfd_create("request counts")
+        os.ftruncate(self._file, buckets * _BUCKET_SIZE)
+        self._memory = mmap.mmap(self._file, 0)
         self._lock = threading.Lock()
 
     def take(self, client: str, rate: Rate, now: int) -> Quota:
