@@ -80,7 +80,7 @@ class BackupRefused(AnalyticsError):
 
 
 class BackupFailed(AnalyticsError):
-    """The file of a backup could not be written; nothing of it is left."""
+    """A backup cannot be written or restored now; no file is left of it, and no store was changed."""
 
 
 class EmbeddedServerError(AnalyticsError):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import polars as pl
 
 from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
-from analytics_service.errors import BackupRefused, StoreUnavailable
+from analytics_service.errors import BackupFailed, BackupRefused
 from analytics_service.progress import Reporter
 from analytics_service.store.admission import CLAIM, claim_for, read_holdings
 from analytics_service.store.announcements import REWRITE, tell
@@ -47,8 +47,8 @@ def require_restorable(manifest: Manifest) -> None:
 def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace: bool) -> None:
     """Let the store, whose migrations were all applied, have the data of a backup and no other.
 
-    BackupRefused, with nothing changed, for a backup that cannot be restored, and for a store that has data when
-    `replace` is false.
+    BackupRefused, with nothing changed, for a backup that cannot be restored, for a store that has data when `replace`
+    is false, and for one that a scheduler writes to. BackupFailed when somebody else writes to it.
     """
     require_restorable(archive.manifest)
     before = _settled(store)
@@ -62,7 +62,7 @@ def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace
         families = sorted({*TABLES, *before.heads, *archive.manifest.families})
         _mark(beside, store.database, families, version)
         if _settled(store) != before:
-            raise StoreUnavailable("The store was written to meanwhile. Stop what writes to it, and restore again.")
+            raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
         _exchange(store, beside, archive.manifest.side, families, version)
 
 
@@ -70,7 +70,7 @@ def _settled(store: Store) -> Ledger:
     settle(store)
     ledger = read_ledger(store)
     if ledger.open:
-        raise StoreUnavailable("The store is being written to. Stop imports and backfills, and restore again.")
+        raise BackupFailed("The store is being written to. Stop imports and backfills, and restore again.")
     return ledger
 
 

@@ -20,7 +20,7 @@ from analytics_service.backups.archive import (
     TableContent,
     writing,
 )
-from analytics_service.errors import BackupRefused, StoreUnavailable, Superseded
+from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.market.instants import unix_second
 from analytics_service.progress import Reporter
 from analytics_service.store.admission import read_holdings
@@ -42,8 +42,8 @@ _TIMES = ("observed_at", "at")
 def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Manifest:
     """Write the store, whose schema is current, into a file, and return what is in it.
 
-    BackupRefused for a store without data, BackupFailed when the file cannot be written, StoreUnavailable when history
-    is being rewritten all the time.
+    BackupRefused for a store without data, BackupFailed when the file cannot be written, or when history is being
+    rewritten all the time.
     """
     if lacking := missing(store):
         raise BackupRefused(what_is_missing(lacking))
@@ -51,16 +51,14 @@ def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Mani
         ledger = _settled(store)
         with suppress(Superseded), writing(path) as archive:
             return _write(store, ledger, archive, now, reporter)
-    raise StoreUnavailable("History is being rewritten again and again. Take the backup when that is done.")
+    raise BackupFailed("History is being rewritten again and again. Take the backup when that is done.")
 
 
 def _settled(store: Store) -> Ledger:
     settle(store)
     ledger = read_ledger(store)
     if ledger.open:
-        raise StoreUnavailable(
-            f"{', '.join(sorted(ledger.open))}: history is being rewritten. Try again when it is done."
-        )
+        raise BackupFailed(f"{', '.join(sorted(ledger.open))}: history is being rewritten. Try again when it is done.")
     if not ledger.heads:
         raise BackupRefused("The store has no data, so there is nothing to back up.")
     return ledger

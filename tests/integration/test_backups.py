@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from analytics_service.backups.archive import FORMAT, ArchiveReader, Manifest, Script, Snapshot, TableContent, writing
-from analytics_service.backups.restoring import restore
+from analytics_service.backups.restoring import require_restorable, restore
 from analytics_service.backups.taking import NOT_SAVED, back_up
 from analytics_service.config import Settings
-from analytics_service.errors import BackupRefused, StoreUnavailable, Superseded
+from analytics_service.errors import BackupFailed, BackupRefused, Superseded
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF, TABLES
@@ -114,19 +114,12 @@ def of_two(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
         return path
 
 
-def test_rows_of_a_run_that_is_not_complete_stay_out(store: Store, settings: Settings, tmp_path: Path) -> None:
+def test_amounts_are_exact_and_rows_of_a_run_that_is_not_complete_stay_out(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
     """Nor are they in the rollups of the restored store, where the next tick would show them."""
     commit(store, {"token;a": [(100, Decimal(1))]})
     store.execute("INSERT INTO price (asset_id, observed_at, price, version) VALUES ('token;a', 160, 7, 9000000000000)")
-    back_up(store, tmp_path / "backup.zip", NOW, Silent())
-    restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
-    assert prices(settings) == ONE
-    with client(settings) as own:
-        assert own.query("SELECT DISTINCT price FROM price_rollup").result_rows == [(Decimal(1),)]
-
-
-def test_the_greatest_amounts_and_decimals_are_exact(store: Store, settings: Settings, tmp_path: Path) -> None:
-    commit(store, {"token;a": [(100, Decimal(1))]})
     greatest, decimal = 2**256 - 1, "99999999999999999999.999999999999999999"
     store.execute(
         "INSERT INTO event (at, id, kind, asset_id, address, amount, usd, version) "
@@ -136,7 +129,9 @@ def test_the_greatest_amounts_and_decimals_are_exact(store: Store, settings: Set
     back_up(store, tmp_path / "backup.zip", NOW, Silent())
     store.execute("TRUNCATE TABLE event")
     restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
+    assert prices(settings) == ONE
     with client(settings) as own:
+        assert own.query("SELECT DISTINCT price FROM price_rollup").result_rows == [(Decimal(1),)]
         assert own.query("SELECT amount, usd FROM event").result_rows == [(greatest, Decimal(decimal))]
 
 
@@ -159,22 +154,18 @@ def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(
     with pytest.raises(Superseded):
         require_unchanged(store, before)
     assert read_ledger(store).open == frozenset()
+    # Equal heads mean equal data (rule 8.2), also when what is restored is there already.
+    first = read_ledger(store).heads["prices"]
+    restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    again = read_ledger(store).heads["prices"]
+    assert (again.at, again.version) == (first.at, first.version)
+    assert again != first
+    assert oldest_change(store, first, again) == 0
     # The views feed the tables that are in place now.
     commit(store, {"token;a": [(260, Decimal(4))]})
     with client(settings) as own:
         newest = "SELECT argMax(price, rank) FROM price_rollup WHERE asset_id = 'token;a' AND width = 'day'"
         assert own.query(newest).result_rows == [(Decimal(4),)]
-
-
-def test_heads_differ_after_restoring_what_was_there_already(store: Store, of_two: Path) -> None:
-    """Equal heads mean equal data (rule 8.2), whatever was restored in between."""
-    restore(store, ArchiveReader(of_two), Silent(), replace=False)
-    before = read_ledger(store).heads["prices"]
-    restore(store, ArchiveReader(of_two), Silent(), replace=True)
-    after = read_ledger(store).heads["prices"]
-    assert (after.at, after.version) == (before.at, before.version)
-    assert after != before
-    assert oldest_change(store, before, after) == 0
 
 
 class Meanwhile(Silent):
@@ -195,16 +186,9 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
     rewrite = lambda: tell(store, ["prices"], new_version(), finished=1)  # noqa: E731
     back_up(store, tmp_path / "backup.zip", NOW, Meanwhile(rewrite, 1))
     assert ArchiveReader(tmp_path / "backup.zip").manifest.tables["price"].rows == 1
-    with pytest.raises(StoreUnavailable, match="again and again"):
+    with pytest.raises(BackupFailed, match="again and again"):
         back_up(store, tmp_path / "other.zip", NOW, Meanwhile(rewrite, 100))
     assert [path.name for path in tmp_path.iterdir()] == ["backup.zip"]
-
-
-def test_a_store_that_is_written_to_meanwhile_is_left_as_it_is(store: Store, settings: Settings, of_two: Path) -> None:
-    write = Meanwhile(lambda: commit(store, {"token;a": [(100, Decimal(1))]}), 1)
-    with pytest.raises(StoreUnavailable, match="meanwhile"):
-        restore(store, ArchiveReader(of_two), write, replace=False)
-    assert prices(settings) == ONE
 
 
 def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
@@ -224,8 +208,11 @@ def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) 
 def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
     store: Store, settings: Settings, of_two: Path, tmp_path: Path
 ) -> None:
-    """Rows are missing here. A database that a killed restore left is dropped by the next one."""
-    commit(store, {"token;a": [(100, Decimal(1))]})
+    """Somebody writes to the store, or rows are missing. A database that a killed restore left is dropped."""
+    write = Meanwhile(lambda: commit(store, {"token;a": [(100, Decimal(1))]}), 1)
+    with pytest.raises(BackupFailed, match="meanwhile"):
+        restore(store, ArchiveReader(of_two), write, replace=False)
+    assert prices(settings) == ONE
     store.execute_outside_database(f"CREATE DATABASE {store.database}_restore_1")
     short = changed(of_two, tmp_path, lambda manifest: manifest["tables"]["price"].update(rows=3))
     with pytest.raises(BackupRefused, match="price has 2 rows, and the backup says 3"):
@@ -234,11 +221,14 @@ def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
     assert store.frame("databases_like", prefix=f"{store.database}_restore_").is_empty()
 
 
-def test_backups_of_newer_versions_are_refused(store: Store, of_two: Path, tmp_path: Path) -> None:
+def test_backups_of_newer_versions_are_refused(of_two: Path, tmp_path: Path) -> None:
     later = {"number": 999, "name": "0999_later.sql", "checksum": "0" * 64}
     newer = changed(of_two, tmp_path, lambda manifest: manifest["migrations"].append(later))
     with pytest.raises(BackupRefused, match=r"0999_later\.sql.*newer version"):
-        restore(store, ArchiveReader(newer), Silent(), replace=False)
+        require_restorable(ArchiveReader(newer).manifest)
+    other = changed(of_two, tmp_path, lambda manifest: manifest["migrations"][0].update(checksum="0" * 64))
+    with pytest.raises(BackupRefused, match=r"0001_ledger\.sql is not the one"):
+        require_restorable(ArchiveReader(other).manifest)
     format_2 = changed(of_two, tmp_path, lambda manifest: manifest.update(format=2))
     with pytest.raises(BackupRefused, match="format 2"):
         ArchiveReader(format_2)
