@@ -180,7 +180,7 @@ class LedgerStore(Store):
         elif "_staging_" in table:
             self._require(table)
             self.staged[table] = rows
-        else:
+        elif "version" in rows.columns:
             self.in_place.setdefault(table, set()).update(rows["version"])
 
     def execute(self, statement: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.run import metrics_folder
 from analytics_service.run.gunicorn_metrics import WorkerMetrics
 from analytics_service.run.metrics_folder import MetricsFolder
+from analytics_service.store.connection import Store
 from tests.samples import samples
 
 NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
@@ -84,12 +86,14 @@ def test_requests_that_a_worker_sends_to_itself_do_not_count() -> None:
 
 
 def test_failed_queries_count_by_error_and_as_queries() -> None:
-    service = Service()
-    assert service.main.simulate_get("/readyz").status_code == 503
-    metrics = service.metrics()
-    failed = metrics['analytics_store_query_errors_total{error="StoreUnavailable",query="applied_migrations"}']
-    assert failed >= 1
-    assert metrics['analytics_store_query_seconds_count{query="applied_migrations"}'] == failed
+    instruments = Instruments()
+    with closing(Store(Settings(clickhouse_url="http://127.0.0.1:1"), instruments.query)) as store:
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                store.frame("ledger")
+    values = measured(instruments)
+    assert values["analytics_store_query_errors_total,StoreUnavailable,ledger"] == 2
+    assert values["analytics_store_query_seconds_count,ledger"] == 2
 
 
 def test_runs_of_jobs_count_by_outcome_and_those_that_never_began_take_no_time() -> None:
