@@ -41,14 +41,15 @@ def other_end(connection: socket.socket, seconds: float) -> End:
     events = select.poll()
     events.register(connection, select.POLLIN)
     while True:
+        # Reading the table takes some milliseconds, accepting mostly less than one.
+        if events.poll(_PAUSE_MS):
+            raise ConnectionResetError("the connection was closed before it was accepted")
         for row in _rows("tcp", f" {remote} {local} "):
             # Before it is accepted, a connection has no number, and its user id says nothing.
             if row.end.inode:
                 return row.end
         if time.monotonic() > deadline:
             raise TimeoutError("the connection was not accepted")
-        if events.poll(_PAUSE_MS):
-            raise ConnectionResetError("the connection was closed before it was accepted")
 
 
 def listening(port: int) -> list[int]:

@@ -259,6 +259,15 @@ def test_the_services_user_gets_to_nothing_outside_of_its_databases(server: Sett
     assert (status, body[:10]) == (403, "Code: 497."), body
 
 
+@pytest.mark.parametrize("kind", ["web", "s3"])
+def test_a_table_may_not_be_on_another_server(server: Settings, database: str, kind: str) -> None:
+    disk = f"disk(type = {kind}, endpoint = 'http://127.0.0.1:1/bucket/path/', skip_access_check = 1)"
+    sql = f"CREATE TABLE {database}.x (a UInt8) ENGINE = MergeTree ORDER BY a SETTINGS disk = {disk}"
+    status, body = asked(str(server.clickhouse_url), sql, "analytics", server.clickhouse_password)
+    # 452: the setting may not be changed.
+    assert (status, body[:10]) == (500, "Code: 452."), body
+
+
 @pytest.mark.parametrize(
     "sql",
     [
