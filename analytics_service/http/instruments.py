@@ -139,5 +139,13 @@ class _Files(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every metric once."""
-        files = [str(file) for folder in self._folders for file in folder.glob("*.db")]
+        files = [str(file) for folder in self._folders for file in folder.glob("*.db") if _is_begun(file)]
         yield from MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+
+
+def _is_begun(file: Path) -> bool:
+    """Whether there is something in a file; its process may just have made it, or ended."""
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False
