@@ -50,6 +50,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     metrics_port: int | None
     heads: Heads
     loader: Loader
+    instruments: Instruments
     any_origin: bool
     """Whether pages of all origins may read the answers."""
 
@@ -107,7 +108,7 @@ def create_app(
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     # Pages of other origins are not for operators.
     app.operators = falcon.App(middleware=[RequestIds(), Negotiation(), Protection()])
-    app.metrics_port = settings.metrics_port
+    app.metrics_port, app.instruments = settings.metrics_port, instruments
     _install(app, routes)
     gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
     _install(app.operators, [*_probes(monitor), ("/metrics", metrics.Metrics(instruments, *gauges))])

@@ -23,7 +23,7 @@ WRITER = "_ANALYTICS_METRICS_WRITER"
 # The folder that the scheduler writes to, if this process is to show its metrics.
 JOBS_FOLDER = "_ANALYTICS_JOBS_METRICS"
 # Upper bounds in seconds.
-_FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SLOW = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 # Label of requests whose path is no route. They would have as many as clients can think of.
 UNKNOWN = "unknown"
@@ -48,6 +48,12 @@ class Instruments:
         )
         self._bytes = Counter(
             "analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"], registry=self._own
+        )
+        self._unreadable = Counter(
+            "analytics_unreadable_requests",
+            "Requests that the server refused before it knew their path.",
+            ["kind"],
+            registry=self._own,
         )
         self._cache = Counter(
             "analytics_cache_answers",
@@ -99,6 +105,10 @@ class Instruments:
         if cache is not None:
             cache.inc()
 
+    def unreadable(self, kind: str) -> None:
+        """A request was refused with this kind of error, before it had a route."""
+        self._unreadable.labels(kind).inc()
+
     @contextmanager
     def query(self, name: str) -> Iterator[None]:
         """Measure the query of the block."""
@@ -139,5 +149,13 @@ class _Files(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every metric once."""
-        files = [str(file) for folder in self._folders for file in folder.glob("*.db")]
+        files = [str(file) for folder in self._folders for file in folder.glob("*.db") if _is_begun(file)]
         yield from MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+
+
+def _is_begun(file: Path) -> bool:
+    """Whether there is something in a file; its process may just have made it, or ended."""
+    try:
+        return file.stat().st_size > 0
+    except FileNotFoundError:
+        return False

@@ -25,16 +25,17 @@ class Measuring:
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """Begin to measure."""
-        req.context.begun = time.perf_counter()
-        self._instruments.in_flight.inc()
+        if OWN_REQUEST not in req.env:
+            req.context.begun = time.perf_counter()
+            self._instruments.in_flight.inc()
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
         """Measure, whatever the answer is."""
-        self._instruments.in_flight.dec()
         if OWN_REQUEST in req.env:
             return
+        self._instruments.in_flight.dec()
         status = resp.status_code
         seconds = time.perf_counter() - req.context.begun
         route, size, outcome = req.uri_template or UNKNOWN, _size(req, resp, status), _cache_outcome(req, status)

@@ -232,6 +232,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_error(self, req: Any, client: Connection, addr: object, exc: Exception) -> None:
         """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
         kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
+        # Other applications have none.
+        if (instruments := getattr(self.wsgi, "instruments", None)) is not None:
+            instruments.unreadable(kind)
         request_id = new_request_id()
         if kind == "internal":
             token = REQUEST_ID.set(request_id)

@@ -25,6 +25,8 @@ class ScheduledRun:
 
 def scheduled_runs(store: Store, intervals: Mapping[str, int], since: int) -> Sequence[ScheduledRun]:
     """The newest run of each family, of those since an instant (unix second). `intervals` are in seconds, by family."""
+    if not intervals:
+        return []
     rows = store.frame("scheduled_runs", families=list(intervals), intervals=list(intervals.values()), since=since)
     return [
         ScheduledRun(

@@ -64,7 +64,8 @@ def test_the_schema_is_up_to_date_and_status_says_so(service: Service) -> None:
 
 
 def test_a_second_up_on_the_same_folder_is_refused_and_names_the_first(service: Service) -> None:
-    code, output = service.done("up", "--bind", f"127.0.0.1:{free_port()}")
+    other = Service(service.data_dir)
+    code, output = other.done("up", "--bind", other.bind)
     assert code == 1
     assert str(service.data_dir) in output
     assert f"analytics-service up --bind {service.bind}" in output

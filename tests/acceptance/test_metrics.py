@@ -41,6 +41,13 @@ def test_metrics_tell_of_memory_queries_jobs_and_the_build(service: Service) -> 
     until(lambda: any(service.metrics().get(name) for name in runs))
 
 
+def test_requests_that_cannot_be_read_are_counted(service: Service) -> None:
+    name = 'analytics_unreadable_requests_total{kind="uri_too_long"}'
+    before = service.metrics().get(name, 0)
+    assert service.get("/" + "a" * 9000)[0] == 414
+    assert service.metrics()[name] == before + 1
+
+
 @pytest.mark.parametrize("path", ["/metrics", "/metrics?a=1"])
 def test_metrics_are_not_on_the_main_bind(service: Service, path: str) -> None:
     status, body = service.get(path)

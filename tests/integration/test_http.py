@@ -903,3 +903,4 @@ def test_gaps_are_instants_between_scheduled_snapshots_that_have_none(store: Sto
     store.insert(LEDGER, ledger_frame([*prices, *others]))
     (found,) = scheduled_runs(store, {"prices": 60, "rates": 60, "loans": 300}, NOON - 60)
     assert found == ScheduledRun("prices", NOON + 495, rows=1, lag=0.25, missing=2)
+    assert scheduled_runs(store, {}, NOON - 60) == []

@@ -166,6 +166,13 @@ def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_wit
     assert not folder.path.exists()
 
 
+def test_a_file_that_was_just_made_is_passed_over(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = writer(several_processes, tmp_path, "0")
+    own.answered("/x", 200, 0.5, 10, None)
+    (tmp_path / "histogram_1.db").touch()
+    assert measured(own)["analytics_request_seconds_count,/x,200"] == 1
+
+
 def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
     workers, jobs = tmp_path / "workers", tmp_path / "jobs"
     workers.mkdir()
