@@ -62,6 +62,7 @@ def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace
             _load(beside, archive, reporter)
             families = sorted({*TABLES, *before.heads, *archive.manifest.families})
             _mark(beside, store.database, families, version)
+            _require_no_scheduler(store)
             if _settled(store) != before:
                 raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
             _exchange(store, beside, archive.manifest.side, families, version)
