@@ -14,7 +14,8 @@ from analytics_service.store.sql import scripts
 _PAGE = """# SQL for researchers
 
 Everything that the service writes can be queried in ClickHouse, under the names below. `migrations/` is the whole
-schema, `queries/` are the statements that the service itself runs, and `examples/` are questions to start from:
+schema, `queries/` are the statements that the service itself runs, `embedded/` is the log of queries that the embedded
+server keeps, and `examples/` are questions to start from:
 
 {examples}
 

@@ -104,6 +104,14 @@ class ArchiveWriter:
         self._archive.writestr(_MANIFEST, manifest.to_json())
 
 
+def require_writable(path: Path, *, overwrite: bool) -> None:
+    """BackupRefused for a file that exists, unless it may be overwritten, and for anything else of that name."""
+    if path.exists() and not path.is_file():
+        raise BackupRefused(f"{path} is not a file. Name another one.")
+    if path.exists() and not overwrite:
+        raise BackupRefused(f"{path} exists. Name another file, or overwrite it with --force.")
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[ArchiveWriter]:
     """A new file, which has its name only once the block has ended; else nothing of it is left.

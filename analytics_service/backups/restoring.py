@@ -25,7 +25,7 @@ from analytics_service.store.job_runs import read_runs
 from analytics_service.store.ledger import Ledger, new_version, read_ledger
 from analytics_service.store.migrations import migrate, shipped
 from analytics_service.store.rewrite import settle
-from analytics_service.store.schema import complete, schema_of
+from analytics_service.store.schema import complete, missing, schema_of, what_is_missing
 
 _HEADS = "snapshot_head"
 
@@ -51,19 +51,42 @@ def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace
     is false, and for one that a scheduler writes to. BackupFailed when somebody else writes to it.
     """
     require_restorable(archive.manifest)
-    before = _settled(store)
-    if (before.heads or read_holdings(store).claimed_by) and not replace:
-        raise BackupRefused("The store has data. With --replace, all of it is replaced by the backup.")
-    _require_no_scheduler(store)
-    archive.check(reporter)
-    version = new_version()
-    with _beside(store, version) as beside:
-        _load(beside, archive, reporter)
-        families = sorted({*TABLES, *before.heads, *archive.manifest.families})
-        _mark(beside, store.database, families, version)
-        if _settled(store) != before:
-            raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
-        _exchange(store, beside, archive.manifest.side, families, version)
+    with _whole(store, is_replaced=replace):
+        before = _settled(store)
+        if (before.heads or read_holdings(store).claimed_by) and not replace:
+            raise BackupRefused("The store has data. With --replace, all of it is replaced by the backup.")
+        _require_no_scheduler(store)
+        archive.check(reporter)
+        version = new_version()
+        with _beside(store, version) as beside:
+            _load(beside, archive, reporter)
+            families = sorted({*TABLES, *before.heads, *archive.manifest.families})
+            _mark(beside, store.database, families, version)
+            _require_no_scheduler(store)
+            if _settled(store) != before:
+                raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
+            _exchange(store, beside, archive.manifest.side, families, version)
+
+
+@contextmanager
+def _whole(store: Store, *, is_replaced: bool) -> Iterator[None]:
+    """For the duration of the block, the store has every table and view; those it lacked go again after an error.
+
+    BackupRefused for a store that lacks some and is not to be replaced: nobody can say that it has no data.
+    """
+    lacking = missing(store)
+    if lacking and not is_replaced:
+        raise BackupRefused(what_is_missing(lacking))
+    try:
+        if lacking:
+            with _beside(store, new_version()) as other:
+                migrate(other)
+                complete(store, other)
+        yield
+    except BaseException:
+        for name in reversed(list(lacking)):
+            store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+        raise
 
 
 def _settled(store: Store) -> Ledger:
@@ -146,7 +169,6 @@ def _exchange(store: Store, beside: Store, side: str | None, families: Sequence[
         claim_for(beside, side)
         claim_for(store, read_holdings(store).claimed_by or side)
         tables.insert(0, CLAIM)
-    complete(store, beside)
     tell(store, REWRITE, families, version, finished=0)
     pairs = ", ".join(f"`{store.database}`.{name} AND `{beside.database}`.{name}" for name in tables)
     store.execute(f"EXCHANGE TABLES {pairs}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from analytics_service.backups.archive import ArchiveReader, Manifest
+from analytics_service.backups.archive import ArchiveReader, Manifest, require_writable
 from analytics_service.backups.restoring import require_restorable
 from analytics_service.backups.restoring import restore as restore_store
 from analytics_service.backups.taking import back_up
@@ -38,8 +38,7 @@ def backup(file: Path, force: bool, **overrides: Any) -> None:
     \b
         analytics-service backup analytics.backup
     """
-    if file.exists() and not force:
-        raise BackupRefused(f"{file} exists. Name another file, or overwrite it with --force.")
+    require_writable(file, overwrite=force)
     settings = _patient(load_settings(**overrides))
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:

@@ -47,7 +47,7 @@ def schema_of(migrations: Sequence[Migration]) -> Schema:
     return Schema(made_by, feeds)
 
 
-def missing(store: Store) -> dict[str, str]:
+def missing(store: Store) -> Mapping[str, str]:
     """Tables and views that the database lacks although the migrations which make them were applied, each with the name
     of that script. SchemaError if the database does not match this version."""
     later = {migration.number for migration in pending(store)}

@@ -264,9 +264,17 @@ def test_a_backup_of_an_older_schema_is_migrated(
 
 
 def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Settings, of_two: Path) -> None:
-    for name in ("price_rollup_view", "price", "event"):
+    dropped = ["price_rollup_view", "price", "event", "snapshot_head"]
+    for name in dropped:
         store.execute(f"DROP TABLE {name} SYNC")
-    restore(store, ArchiveReader(of_two), Silent(), replace=False)
+    with pytest.raises(BackupRefused, match="snapshot_head"):
+        restore(store, ArchiveReader(of_two), Silent(), replace=False)
+    record(store, [JobRun("prices", "running:3", 60, 0)])
+    with pytest.raises(BackupRefused, match="running:3"):
+        restore(store, ArchiveReader(of_two), Silent(), replace=True)
+    assert set(missing(store)) == set(dropped)
+    record(store, [JobRun("prices", "running:3", 60, None)])
+    restore(store, ArchiveReader(of_two), Silent(), replace=True)
     assert prices(settings) == TWO
     assert missing(store) == {}
     commit(store, {"token;b": [(160, Decimal(5))]})

@@ -1,5 +1,6 @@
 """The file of a backup: nothing half-written stays, and nothing damaged is taken for whole."""
 
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.backups.archive import FORMAT, ArchiveReader, ArchiveWriter, Manifest, TableContent, writing
+from analytics_service.backups.archive import (
+    FORMAT,
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+    TableContent,
+    require_writable,
+    writing,
+)
 from analytics_service.errors import BackupFailed, BackupRefused
 from analytics_service.store.migrations import shipped
 from analytics_service.store.schema import schema_of
@@ -99,6 +108,18 @@ def test_a_disk_that_is_full_is_one_clear_line_and_leaves_no_file(path: Path) ->
         fill(archive)
     assert path.read_bytes() == before
     assert len(list(path.parent.iterdir())) == 1
+
+
+def test_only_a_file_is_overwritten_and_only_if_asked(path: Path) -> None:
+    """Not a pipe or a device: a file would take its place."""
+    pipe = path.with_name("pipe")
+    os.mkfifo(pipe)
+    with pytest.raises(BackupRefused, match="--force"):
+        require_writable(path, overwrite=False)
+    with pytest.raises(BackupRefused, match="not a file"):
+        require_writable(pipe, overwrite=True)
+    require_writable(path, overwrite=True)
+    require_writable(path.with_name("new"), overwrite=False)
 
 
 def test_a_backup_that_fails_leaves_no_file(tmp_path: Path) -> None:
