@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from analytics_service.store.announced import read_running
 
+from analytics_service.store.server import read_running
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, all_stopped, children, command_line, descendants, free_port, until
 from tests.recorder import Recorder
