@@ -17,7 +17,8 @@ from analytics_service.processes.watch import running
 
 # How long to wait for a folder whose holder is starting its server, or is gone before its server.
 _LOCK_SECONDS = 30.0
-# In the environment of workers whose gunicorn found a ClickHouse when it started. They start even if it is away by now.
+# In the environment of the parts of a service that has found its ClickHouse. They start even if it is away by now, and
+# start none of their own: that would take the data folder from the service, or from the next one if this was killed.
 FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
 
 
@@ -30,9 +31,9 @@ def clickhouse(
     This is the server that ANALYTICS_CLICKHOUSE_URL names, or the one that another process of this user runs in the
     data folder, or one started here on behalf of `command` and stopped at the end. With `attach` false, another
     process's server is an EmbeddedServerError. `on_failure` is called from another thread when a server started here
-    cannot be kept running; the block's end then raises EmbeddedServerError.
+    cannot be kept running; the block's end then raises EmbeddedServerError. A part of a service uses the service's.
     """
-    if settings.clickhouse_url is not None:
+    if settings.clickhouse_url is not None or FOUND in os.environ:
         yield settings
         return
     folder = DataFolder(settings.data_dir)

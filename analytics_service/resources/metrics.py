@@ -62,19 +62,21 @@ class Build(Gauges):
 
 
 class StoreGauges(Gauges):
-    """The state of the store and its snapshots. While the store does not answer, ages are those of the last answer."""
+    """The state of the store and its snapshots. While the store does not answer, ages go on from its last answer."""
 
     def __init__(self, monitor: Monitor, clock: Callable[[], datetime]) -> None:
-        self._status = Latest(monitor.check, _PATIENCE)
+        self._monitor = monitor
         self._clock = clock
+        self._known: Status | None = None
 
     def collect(self) -> Iterator[Metric]:
         """The gauges now. What only the store could tell is left out while it does not."""
-        status, is_new = self._status.get()
-        reachable = status is not None and is_new and status.reachable
-        yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=reachable)
-        if status is not None:
-            yield from self._told(status, is_new)
+        status = self._monitor.check()
+        if status.reachable:
+            self._known = status
+        yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
+        if self._known is not None:
+            yield from self._told(self._known, status.reachable)
 
     def _told(self, status: Status, is_new: bool) -> Iterator[Metric]:
         if is_new:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from analytics_service.config import Settings
-from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
@@ -66,7 +66,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
 
 def _scheduler(settings: Settings, metrics: str) -> Supervisor:
     """A supervisor of the scheduler. One that is started again goes on with the metrics in the folder."""
-    environ = {**os.environ, **settings.to_environment(), FOLDER: metrics, WRITER: "scheduler"}
+    environ = {**os.environ, **settings.to_environment(), FOUND: "true", FOLDER: metrics, WRITER: "scheduler"}
     return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
 
 

@@ -23,7 +23,7 @@ from analytics_service.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-# Together they are less than two seconds, in which a server that hangs is noticed (rule 8.9).
+# Together they are less than two seconds, in which a server that hangs is noticed (rule 8.9): connections are kept.
 _BEAT_SECONDS = 0.4
 _ANSWER_SECONDS = 1.5
 # What ClickHouse says to HTTP on its native port.
@@ -31,11 +31,12 @@ _NATIVE_PORT = b"clickhouse-client"
 
 
 def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
-    """StoreUnavailable, with the cause, when nothing at the URL answers HTTP within so many seconds.
+    """StoreUnavailable, with the cause, when nothing at the URL accepts a connection, or answers, in so many seconds.
 
     User and password are not sent. Whatever answers counts, except ClickHouse's native port.
     """
-    timeout = urllib3.Timeout(total=seconds)
+    # Each has its own limit: on a busy machine it takes this process a while to connect, and the answer may be there.
+    timeout = urllib3.Timeout(connect=seconds, read=seconds)
     try:
         try:
             answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 def ask(service: Service, path: str) -> Answer:
     """Get a path on a new connection."""
     begun = time.monotonic()
-    host, _, port = service.bind.rpartition(":")
+    host, _, port = (service.metrics_bind if path == "/metrics" else service.bind).rpartition(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
     try:
         connection.request("GET", path)

@@ -18,12 +18,12 @@ from analytics_service.backups.taking import NOT_SAVED, back_up
 from analytics_service.config import Settings
 from analytics_service.errors import BackupFailed, BackupRefused, Superseded
 from analytics_service.store.admission import read_holdings
+from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF, TABLES
 from analytics_service.store.job_runs import JobRun, read_runs, record
 from analytics_service.store.ledger import Origin, new_version, oldest_change, read_ledger, require_unchanged
 from analytics_service.store.migrations import migrate, shipped
-from analytics_service.store.rewrite import tell
 from analytics_service.store.schema import missing, schema_of
 from tests.clickhouse import client
 from tests.integration.conftest import Simulated, database
@@ -183,7 +183,7 @@ class Meanwhile(Silent):
 
 def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, tmp_path: Path) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
-    rewrite = lambda: tell(store, ["prices"], new_version(), finished=1)  # noqa: E731
+    rewrite = lambda: tell(store, REWRITE, ["prices"], new_version(), finished=1)  # noqa: E731
     back_up(store, tmp_path / "backup.zip", NOW, Meanwhile(rewrite, 1))
     assert ArchiveReader(tmp_path / "backup.zip").manifest.tables["price"].rows == 1
     with pytest.raises(BackupFailed, match="again and again"):

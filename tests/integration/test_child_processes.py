@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import analytics_service
+from analytics_service.config import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import Child, start_python
 from analytics_service.run.address import require_free
@@ -103,12 +104,13 @@ def test_a_port_that_a_killed_service_still_uses_is_waited_for(capsys: pytest.Ca
         port = listener.getsockname()[1]
         child = start_python(["-c", _LINGERS], os.environ, pass_fds=(listener.fileno(),))
     bind = f"127.0.0.1:{port}"
+    settings = Settings(bind=bind, metrics_bind="none")
     try:
         with pytest.raises(SettingError, match=f"Nothing can listen on {bind}"):
-            require_free(bind)
+            require_free(settings)
         assert capsys.readouterr().out == ""
         child.end_input()
-        require_free(bind)
+        require_free(settings)
         assert child.wait(60)
     finally:
         child.kill()
@@ -123,6 +125,6 @@ def test_a_port_that_a_killed_service_does_not_leave_in_time_is_refused() -> Non
     child.end_input()
     try:
         with pytest.raises(SettingError, match=f"Nothing can listen on {bind}"):
-            require_free(bind, patience=0.5)
+            require_free(Settings(bind=bind, metrics_bind="none"), patience=0.5)
     finally:
         child.kill()

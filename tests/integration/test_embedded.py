@@ -327,9 +327,9 @@ def ask(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
 
 def test_queries_that_failed_or_were_slow_are_logged_for_a_week_and_outlive_the_server(own: Settings) -> None:
     """A fast one is only in the server's own log, which begins anew. Older rows go when their part is merged."""
-    known = [("SELECT 4711 FROM nothing", 60), ("SELECT sleep(0.2), 4711", 0)]
+    known = [("SELECT 4711 FROM system.nothing", 60), ("SELECT sleep(0.2), 4711", 0)]
     with clickhouse(own, "pytest") as settings:
-        for sql in ("SELECT 4711", "SELECT sleep(0.2), 4711", "SELECT 4711 FROM nothing"):
+        for sql in ("SELECT 4711", "SELECT sleep(0.2), 4711", "SELECT 4711 FROM system.nothing"):
             ask(settings, sql)
         found = [(query.removesuffix("\n FORMAT Native"), code) for query, code in ask(settings, _LOGGED)]
         assert found == known

@@ -860,7 +860,7 @@ def test_metrics_show_the_store_and_the_age_of_snapshots(settings: Settings, sto
 def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
     settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store hangs after the first scrape; the clock goes on for a minute."""
+    """After the first scrape the ledger cannot be read, other queries hang, and the clock goes on for a minute."""
     monkeypatch.setattr(metrics, "_PATIENCE", 0.2)
     store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 7, "test", 1000 * NOON + 1500)]))
     ends, now, hangs = threading.Event(), NOON + 30, False
@@ -869,8 +869,8 @@ def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
         if hangs:
             ends.wait(60)
 
-    watched = WatchedStore(settings, before=wait)
-    operators = create_app(settings, watched, lambda: at(now), FreshHeads(store)).operators
+    hanging, away = WatchedStore(settings, before=wait), WatchedStore(settings)
+    operators = create_app(settings, hanging, lambda: at(now), FreshHeads(away)).operators
     client = falcon.testing.TestClient(operators)
     shown = samples(client.simulate_get("/metrics").text)
     while 'analytics_job_rows{job="prices"}' not in shown:
@@ -878,7 +878,7 @@ def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
     assert shown["analytics_store_up"] == 1
     assert shown['analytics_job_lag_seconds{job="prices"}'] == 1.5
     assert shown['analytics_job_next_run_timestamp_seconds{job="prices"}'] == NOON + 60
-    hangs, now = True, NOON + 90
+    hangs, now, away.away = True, NOON + 90, True
     shown = samples(client.simulate_get("/metrics").text)
     assert shown["analytics_store_up"] == 0
     assert shown['analytics_snapshot_age_seconds{family="prices"}'] == 90

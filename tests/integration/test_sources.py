@@ -273,8 +273,7 @@ def test_every_report_tells_whether_data_is_simulated(
     gauge = f'analytics_source_simulated{{source="{source}"}} {float(simulated)}'
     assert gauge in falcon.testing.TestClient(operators).simulate_get("/metrics").text.splitlines()
     assert ("This service has simulated data" in get(settings, store, "/docs").text) is simulated
-    lines, _ = report(settings, NOON)
-    assert f"Source      {source}{', which is simulated' if simulated else ''}" in lines
+    assert [(str(origin), origin.simulated) for origin in report(settings, NOON).origins] == [(source, simulated)]
 
 
 def test_a_service_that_was_told_no_source_is_ready_with_imported_history_alone(
