@@ -5,8 +5,10 @@ import os
 import signal
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from io import FileIO
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from analytics_service.config import Settings
 from analytics_service.processes.child import Child, start_python
@@ -23,7 +25,15 @@ log = logging.getLogger(__name__)
 Orders = SimpleQueue[int | None]
 
 _ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", "analytics_service.wsgi:app")
+_LONGEST_WAIT = 1.0
 _REPLACE = frozenset({signal.SIGHUP, signal.SIGUSR2})
+
+
+def next_order(orders: Orders) -> int | None:
+    """Wait for the next order. A signal that arrives just before a wait does not end it, so no wait is long."""
+    while True:
+        with suppress(Empty):
+            return orders.get(timeout=_LONGEST_WAIT)
 
 
 class HttpService(Replaceable):
@@ -42,7 +52,7 @@ class HttpService(Replaceable):
 
     def follow(self, orders: Orders) -> None:
         """Do what signals say, until a part of the service has failed."""
-        for number in iter(orders.get, None):
+        for number in iter(partial(next_order, orders), None):
             if number in _REPLACE:
                 log.info("A new HTTP service takes over from the running one")
                 self.replace()

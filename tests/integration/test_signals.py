@@ -16,14 +16,15 @@ from tests.processes import PATIENCE
 _FOLLOWS = """
 import fcntl, os, signal, sys, termios
 from analytics_service.cli.signals import following_signals
+from analytics_service.run.http_service import next_order
 if "nohup" in sys.argv:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 if os.isatty(0):
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 with following_signals() as orders:
     print("ready", flush=True)
-    for number in iter(orders.get, None):
-        print(number, flush=True)
+    while True:
+        print(next_order(orders), flush=True)
 """
 
 
