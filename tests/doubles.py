@@ -174,7 +174,7 @@ class LedgerStore(Store):
         self._begin("insert", table)
         if table in ("publication", "append_run"):
             for row in rows.iter_rows(named=True):
-                self._tell(table, (row["family"], row["version"]), bool(row["finished"]))
+                self.tell(table, (row["family"], row["version"]), bool(row["finished"]))
         elif table == "snapshot":
             self._complete(rows)
         elif "_staging_" in table:
@@ -210,7 +210,8 @@ class LedgerStore(Store):
         if table not in self.tables:
             raise SchemaError(f"There is no {table}.")
 
-    def _tell(self, table: str, run: tuple[str, int], finished: bool) -> None:
+    def tell(self, table: str, run: tuple[str, int], finished: bool) -> None:
+        """Announce a run in a table, send its heartbeat, or finish it."""
         family, version = run
         announced = self.appended if table == "append_run" else self.finished
         if table == "publication" and run not in announced:

@@ -170,10 +170,13 @@ def _append(store: Store, staged: Staging, retry: Retry) -> None:
 def _place(store: Store, staged: Staging, retry: Retry, alone: bool) -> None:
     """Put a run in place that was announced as one that appends. If it does not any more, it is a rewrite."""
     runs = retry(staged.runs)
+    if not runs:
+        # Another process has completed it, and dropped its tables.
+        return
     head = retry(lambda: read_heads(store)).get(staged.family)
     if alone and appends(head, runs) and not announcements(store, staged).rewrite:
         _put_in_place(store, staged, retry)
-    elif runs and not _is_taken(store, runs):
+    elif not _is_taken(store, runs):
         _rewrite(store, staged, retry)
 
 

@@ -17,8 +17,8 @@ _FOLLOWS = """
 import fcntl, os, signal, sys, termios
 from analytics_service.cli.signals import following_signals
 from analytics_service.run.http_service import next_order
-if "nohup" in sys.argv:
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+# The tests themselves may run under nohup.
+signal.signal(signal.SIGHUP, signal.SIG_IGN if "nohup" in sys.argv else signal.SIG_DFL)
 if os.isatty(0):
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 with following_signals() as orders:

@@ -218,6 +218,14 @@ def test_no_snapshot_is_taken_while_the_one_before_it_cannot_be_completed(store:
     assert store.heads["prices"].runs == 2
 
 
+def test_a_tick_of_another_scheduler_that_ends_while_it_is_looked_at_is_left_alone(store: LedgerStore) -> None:
+    """Its tables are gone when its turn comes."""
+    store.tell("append_run", ("prices", 6), finished=False)
+    tick(store)
+    assert store.heads["prices"] == Head("prices", NOON + 60, NOON + 60, 7, 2)
+    assert store.appended == {("prices", 6): True, ("prices", 7): True}
+
+
 def test_a_silent_tick_is_completed_by_whoever_notices(store: LedgerStore) -> None:
     store.before = from_on(store_announcement() + 1, Killed)
     with pytest.raises(Killed):
