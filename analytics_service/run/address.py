@@ -58,12 +58,22 @@ def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
             return _listening(bind).close()
         except OSError as error:
             _, port = split_address(bind)
-            if time.monotonic() > deadline or not any(is_orphan(pid) for pid in listening(port)):
+            lingers = any(is_orphan(pid) for pid in listening(port))
+            # The last of them may have ended before it was looked for.
+            if time.monotonic() > deadline or not (lingers or _is_free(bind)):
                 raise _taken(bind, settings, error) from error
         if not told:
             click.echo(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
             told = True
         time.sleep(_POLL_SECONDS)
+
+
+def _is_free(bind: str) -> bool:
+    try:
+        _listening(bind).close()
+    except OSError:
+        return False
+    return True
 
 
 def _listening(bind: str) -> socket.socket:
