@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from functools import cache
 from importlib import resources
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -294,6 +294,14 @@ def table() -> Iterator[SettingRow]:
     """Every setting with its variable, default and help, in the order in which they are shown."""
     for f in fields(Settings):
         yield SettingRow(f.name, PREFIX + f.name.upper(), f.metadata["default"](), f.metadata["help"])
+
+
+def service_version() -> str:
+    """The version of this service; empty when it runs from a checkout that is not installed."""
+    try:
+        return version("analytics-service")
+    except PackageNotFoundError:
+        return ""
 
 
 def parse_setting(setting: str, value: str) -> Any:

@@ -105,7 +105,7 @@ def build(
         step = timedelta(seconds=every)
         first = floored(now, step)
         scheduler.add_job(
-            Tick(job, source, store, step, Retries(every, wait=stop.wait), measure),
+            Tick(job, source, store, step, Retries(every, wait=stop.wait), measure=measure),
             IntervalTrigger(seconds=every, start_date=EPOCH, timezone=UTC),
             args=(first,),
             id=job.name,
@@ -141,6 +141,7 @@ class Tick:
         store: Store,
         every: timedelta,
         retries: Retries,
+        *,
         measure: Measure = _unmeasured,
     ) -> None:
         self._job = job

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.progress import Reporter
+from analytics_service.store.progress import Reporter
 
 FORMAT = 1
 _MANIFEST = "manifest.json"

@@ -16,7 +16,6 @@ import polars as pl
 
 from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.progress import Reporter
 from analytics_service.store.admission import CLAIM, claim_for, read_holdings
 from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
@@ -24,6 +23,7 @@ from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import read_runs
 from analytics_service.store.ledger import Ledger, new_version, read_ledger
 from analytics_service.store.migrations import migrate, shipped
+from analytics_service.store.progress import Reporter
 from analytics_service.store.rewrite import settle
 from analytics_service.store.schema import complete, missing, schema_of, what_is_missing
 

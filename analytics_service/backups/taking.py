@@ -8,7 +8,6 @@ left out as well: the views fill them again when a backup is restored (rule 8.10
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 
 from analytics_service.backups.archive import (
@@ -20,9 +19,9 @@ from analytics_service.backups.archive import (
     TableContent,
     writing,
 )
+from analytics_service.config import service_version
 from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.market.instants import unix_second
-from analytics_service.progress import Reporter
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.announcements import APPEND, REWRITE
 from analytics_service.store.connection import Store
@@ -30,6 +29,7 @@ from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.ledger import LEDGER, Head, Ledger, read_ledger, require_unchanged
 from analytics_service.store.migrations import shipped
+from analytics_service.store.progress import Reporter
 from analytics_service.store.rewrite import settle
 from analytics_service.store.schema import missing, schema_of, what_is_missing
 
@@ -120,11 +120,3 @@ def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) ->
     if head is None:
         return "false"
     return f"NOT (toUnixTimestamp({time}) > {head.last_observed_at} AND version > {head.version})"
-
-
-def service_version() -> str:
-    """The version of this service; empty when it runs from a checkout that is not installed."""
-    try:
-        return metadata.version("analytics-service")
-    except metadata.PackageNotFoundError:
-        return ""

@@ -6,15 +6,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 
-from analytics_service.backups.taking import service_version
-from analytics_service.config import Settings
+from analytics_service.config import Settings, service_version
 from analytics_service.embedded.clickhouse import attached
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import AnalyticsError, StoreUnavailable
-from analytics_service.market.instants import unix_second
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.present.status import SnapshotStatus
 from analytics_service.resources.health import Monitor
 from analytics_service.run.address import local_address
@@ -231,7 +230,7 @@ def count_gaps(instants: Sequence[int], since: int, interval: int) -> int:
 
 
 def _aware(second: int | None) -> datetime | None:
-    return None if second is None else datetime.fromtimestamp(second, UTC)
+    return None if second is None else instant(second)
 
 
 def _http(settings: Settings, bind: str | None) -> HttpPart:

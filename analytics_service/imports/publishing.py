@@ -14,10 +14,10 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.imports.batches import BatchWriter
 from analytics_service.imports.families import Family
 from analytics_service.market.assets import Asset
-from analytics_service.progress import Reporter
 from analytics_service.store import ledger, rewrite
 from analytics_service.store.assets import ASSETS, changed_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import staging
 

@@ -25,11 +25,11 @@ from analytics_service.imports.rejected import RejectedFile
 from analytics_service.imports.tables import Table, open_table
 from analytics_service.imports.validation import Names, Rules, TimeUnit, ValidatedFile, validate_file
 from analytics_service.market.assets import Asset, as_stored, split_id
-from analytics_service.progress import Reporter
 from analytics_service.store.admission import require_admitted
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED
+from analytics_service.store.progress import Reporter
 
 _SHOWN = 5
 _SHOWN_LENGTH = 60

@@ -3,15 +3,16 @@
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 
 import falcon
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from analytics_service.config import service_version
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
+from analytics_service.market.instants import unix_second
 from analytics_service.present.status import Status
 from analytics_service.resources.health import Monitor
 from analytics_service.state.latest import Latest
@@ -52,7 +53,11 @@ class Build(Gauges):
     """Which version this is, and which source it is set up for."""
 
     def __init__(self, source: str | None) -> None:
-        self._labels = {"version": _version(), "python": platform.python_version(), "source": source or ""}
+        self._labels = {
+            "version": service_version() or "unknown",
+            "python": platform.python_version(),
+            "source": source or "",
+        }
 
     def collect(self) -> Iterator[Metric]:
         """Always 1."""
@@ -104,7 +109,7 @@ class JobGauges(Gauges):
 
     def __init__(self, store: Store, intervals: Mapping[str, int], clock: Callable[[], datetime]) -> None:
         self._intervals = intervals
-        self._runs = Latest(lambda: scheduled_runs(store, intervals, _second(clock) - _GAPS_SINCE), _PATIENCE)
+        self._runs = Latest(lambda: scheduled_runs(store, intervals, unix_second(clock()) - _GAPS_SINCE), _PATIENCE)
 
     def collect(self) -> Iterator[Metric]:
         """The gauges now, or as of the store's last answer."""
@@ -129,14 +134,3 @@ class JobGauges(Gauges):
 
 def _gauge(name: str, help: str, *labels: str, value: float | None = None) -> GaugeMetricFamily:
     return GaugeMetricFamily(name, help, labels=labels or None, value=value)
-
-
-def _second(clock: Callable[[], datetime]) -> int:
-    return int(clock().timestamp())
-
-
-def _version() -> str:
-    try:
-        return version("analytics-service")
-    except PackageNotFoundError:
-        return "unknown"

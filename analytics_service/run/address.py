@@ -8,7 +8,7 @@ import click
 from analytics_service.config import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import is_orphan
-from analytics_service.sockets import listening
+from analytics_service.store.sockets import listening
 
 _POLL_SECONDS = 0.2
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here

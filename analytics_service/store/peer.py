@@ -7,8 +7,8 @@ from typing import ClassVar
 from urllib3.connection import HTTPConnection
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.sockets import other_end
 from analytics_service.store.server import RUNNING, require_running
+from analytics_service.store.sockets import other_end
 
 # Within which a server accepts a connection that has no other limit.
 _SECONDS = 5.0

@@ -176,7 +176,7 @@ def test_every_run_is_measured() -> None:
         if fails:
             raise ZeroDivisionError
 
-    tick = Tick(JOBS["prices"], WatchedSource(watch), FakeStore(), MINUTE, Retries(), measure)
+    tick = Tick(JOBS["prices"], WatchedSource(watch), FakeStore(), MINUTE, Retries(), measure=measure)
     tick(NOON)
     tick(NOON)
     fails = True

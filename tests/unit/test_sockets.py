@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from analytics_service.sockets import listening, other_end
+from analytics_service.store.sockets import listening, other_end
 
 
 @pytest.fixture
