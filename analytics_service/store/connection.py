@@ -19,7 +19,7 @@ from clickhouse_connect.driver.exceptions import (
 )
 
 from analytics_service.config import Settings
-from analytics_service.errors import AccessRefused, SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.errors import AccessRefused, AnalyticsError, SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.pools import Connections, pool_manager
 from analytics_service.store.reach import Pulse, cause_of, ping, unreachable
 from analytics_service.store.server import address_of, server_of
@@ -214,32 +214,36 @@ class Store:
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
         """Driver exceptions become ours here and nowhere else."""
-        url = address_of(self._settings)
         try:
             yield
-        except DatabaseError as error:
-            if error.code in _NO_SCHEMA:
-                raise SchemaError(
-                    f"ClickHouse lacks a table or column this version needs ({what}); run `analytics-service migrate`."
-                ) from error
-            if error.code in _REFUSED_USER:
-                raise AccessRefused(
-                    f"ClickHouse at {url} refuses the user or the password; "
-                    "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
-                ) from error
-            if error.code == _DISK_FULL or _NO_SPACE in str(error):
-                raise StoreUnavailable(f"The disk of ClickHouse is full ({what}). Free space on it.") from error
-            if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
-                raise unreachable(url, cause_of(error.__cause__)) from error
-            if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
-                raise StoreUnavailable(f"ClickHouse at {url} cannot answer now ({what}).") from error
-            if error.code is None:
-                raise StoreUnavailable(f"What answers at {url} is no ClickHouse ({what}).") from error
-            raise StoreFailure(f"ClickHouse refused: {what}.") from error
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise unreachable(url, cause_of(error)) from error
-        except ClickHouseError as error:
-            raise StoreFailure(f"ClickHouse could not be used: {what}.") from error
+        except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
+            raise _ours(error, what, address_of(self._settings)) from error
+
+
+def _ours(error: Exception, what: str, url: str) -> AnalyticsError:
+    """The exception of ours for one of the driver, or of the connections below it."""
+    if not isinstance(error, ClickHouseError):
+        return unreachable(url, cause_of(error))
+    if not isinstance(error, DatabaseError):
+        return StoreFailure(f"ClickHouse could not be used: {what}.")
+    if error.code in _NO_SCHEMA:
+        return SchemaError(
+            f"ClickHouse lacks a table or column this version needs ({what}); run `analytics-service migrate`."
+        )
+    if error.code in _REFUSED_USER:
+        return AccessRefused(
+            f"ClickHouse at {url} refuses the user or the password; "
+            "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
+        )
+    if error.code == _DISK_FULL or _NO_SPACE in str(error):
+        return StoreUnavailable(f"The disk of ClickHouse is full ({what}). Free space on it.")
+    if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
+        return unreachable(url, cause_of(error.__cause__))
+    if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
+        return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({what}).")
+    if error.code is None:
+        return StoreUnavailable(f"What answers at {url} is no ClickHouse ({what}).")
+    return StoreFailure(f"ClickHouse refused: {what}.")
 
 
 def _connect(settings: Settings, connections: Connections) -> Client:
