@@ -75,7 +75,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = o
     """
     retry(lambda: claim(store, runs[0].origin))
     retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
-    if appends(read_heads(store).get(staged.family), runs):
+    if appends(retry(lambda: read_heads(store)).get(staged.family), runs):
         _append(store, staged, retry)
     else:
         _rewrite(store, staged, retry)
@@ -174,9 +174,9 @@ def _place(store: Store, staged: Staging, retry: Retry, alone: bool) -> None:
         # Another process has completed it, and dropped its tables.
         return
     head = retry(lambda: read_heads(store)).get(staged.family)
-    if alone and appends(head, runs) and not announcements(store, staged).rewrite:
+    if alone and appends(head, runs) and not retry(lambda: announcements(store, staged)).rewrite:
         _put_in_place(store, staged, retry)
-    elif not _is_taken(store, runs):
+    elif not retry(lambda: _is_taken(store, runs)):
         _rewrite(store, staged, retry)
 
 

@@ -383,6 +383,30 @@ def test_a_writer_tries_again_until_clickhouse_is_back(store: LedgerStore) -> No
     assert (failures, store.heads["prices"], store.in_place, store.tables) == ([], AFTER, PLACES, {})
 
 
+@pytest.mark.parametrize("first", [NOON - 60, NOON + 1], ids=["rewrite", "append"])
+def test_a_writer_reads_again_what_it_could_not_read(store: LedgerStore, first: int) -> None:
+    """Every look at the ledger fails once, after those that only complete the work of others."""
+    failures: list[bool] = []
+
+    def fail() -> None:
+        failures.append(not failures or not failures[-1])
+        if failures[-1]:
+            raise StoreUnavailable("away")
+
+    def again(act):  # type: ignore[no-untyped-def]
+        while True:
+            with suppress(StoreUnavailable):
+                return act()
+
+    with staging(store, "prices", TABLES, 7, again) as staged:
+        for table in TABLES:
+            staged.insert(table, pl.DataFrame({"version": [7]}))
+        store.on_look = fail
+        publish(store, staged, [run(first, NOON + 1)], again)
+    assert True in failures
+    assert (store.heads["prices"].version, store.in_place, store.tables) == (7, PLACES, {})
+
+
 def test_an_announcement_whose_staging_tables_are_gone_is_finished(store: LedgerStore) -> None:
     store.before = from_on(ANNOUNCED + 1, Killed)
     with pytest.raises(Killed):
