@@ -109,13 +109,13 @@ def _written(query: Query, points: Points) -> bytes:
 
 def _parts(
     reader: HistoryReader, state: State, query: Query, ids: Sequence[str]
-) -> Iterator[tuple[Sequence[str], pl.Series]]:
+) -> Iterator[tuple[Sequence[str], pl.DataFrame]]:
     """The values of some series at a time, so that what a page takes beside its text is bounded."""
     buckets = Buckets(query.begins, min(query.end, state.newest) + 1, query.carry)
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        yield some, reader.values(state, some, buckets)
+        yield some, reader.values(state, some, buckets).to_frame("v")
 
 
 def _chosen(query: Query, state: State) -> list[str]:

@@ -22,7 +22,7 @@ SCHEMA = {"series": pl.UInt64, "observed_at": pl.UInt32, "value": pl.String, "ra
 def encoded(names: Sequence[str], values: pl.Series, begins: list[int]) -> Any:
     """The series of a page, each with its asset and points; one part of the page for every two of them."""
     parts = [
-        (ids, values.gather([place for place in range(len(values)) if place % len(names) in (first, first + 1)]))
+        (ids, values.gather([n for n in range(len(values)) if n % len(names) in (first, first + 1)]).to_frame("v"))
         for first in range(0, len(names), 2)
         if (ids := [f"native;{name}" for name in names[first : first + 2]])
     ]

@@ -11,13 +11,13 @@ import polars as pl
 class Points:
     """The points of a page.
 
-    `begins` are those of its buckets, unix seconds. `parts` are some series each: their ids, and their values (decimal
-    text or null) bucket by bucket, the values of all of them in the first bucket first. `single` is true of the one
-    series over all assets.
+    `begins` are those of its buckets, unix seconds. `parts` are some series each: their ids, and their values bucket by
+    bucket, those of all series in the first bucket first. Columns are named as in the response: `v`, or `o`, `h`, `l`,
+    `c` (decimal text or null) and `n` (a count). `single` is true of the one series over all assets.
     """
 
     begins: Sequence[int]
-    parts: Iterable[tuple[Sequence[str], pl.Series]]
+    parts: Iterable[tuple[Sequence[str], pl.DataFrame]]
     single: bool
 
 

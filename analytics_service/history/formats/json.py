@@ -23,7 +23,7 @@ def write(points: Points, file: BinaryIO) -> None:
     for ids, values in points.parts:
         opened = ["["] if points.single else [_opening(asset_id) for asset_id in ids]
         file.write(before.encode())
-        file.write(_encoded(values, points.begins, opened, closed))
+        file.write(_encoded(values["v"], points.begins, opened, closed))
         before = ","
     file.write(end.encode())
 
