@@ -1,8 +1,9 @@
 """An independent, slow implementation of the rules of history: walks the calendar and the observations one by one."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -87,20 +88,43 @@ class Oracle:
 
     def __init__(self, observations: dict[str, list[tuple[int, Decimal]]]) -> None:
         self.series = {asset: sorted(dict(rows).items()) for asset, rows in observations.items()}
+        self.seconds = {asset: [second for second, _ in rows] for asset, rows in self.series.items()}
+        self.values = {asset: [value for _, value in rows] for asset, rows in self.series.items()}
         self.newest = max(rows[-1][0] for rows in self.series.values())
 
     def page(
-        self, asset: str, grid: list[int], end: int, offset: int, limit: int, carry: bool
+        self, asset: str, grid: list[int], end: int, offset: int, limit: int, carry: bool, agg: str = "last"
     ) -> list[dict[str, object]]:
         """The points of a page."""
-        seconds = [second for second, _ in self.series[asset]]
-        points: list[dict[str, object]] = []
-        for begin, after in list(pairwise(grid))[offset : offset + limit]:
-            place = bisect_right(seconds, min(after - 1, end)) - 1
-            missing = place < 0 or begin > self.newest or (not carry and seconds[place] < begin)
-            value = None if missing else text(self.series[asset][place][1])
-            points.append({"t": begin, "v": value})
-        return points
+        buckets = list(pairwise(grid))[offset : offset + limit]
+        return [{"t": begin, **self._point(asset, begin, min(after, end + 1), carry, agg)} for begin, after in buckets]
+
+    def _point(self, asset: str, begin: int, after: int, carry: bool, agg: str) -> dict[str, object]:
+        seconds, values = self.seconds[asset], self.values[asset]
+        first, stop = bisect_left(seconds, begin), bisect_left(seconds, after)
+        own = values[first:stop]
+        missing = not stop or begin > self.newest or (not carry and not own)
+        held = None if missing else values[stop - 1]
+        if agg == "ohlc":
+            four = [own[0], max(own), min(own), own[-1]] if own else [held] * 4
+            texts = [None if value is None else text(value) for value in four]
+            return {**dict(zip("ohlc", texts, strict=True)), "n": len(own)}
+        if agg == "mean" and held is not None:
+            held = self._mean(asset, max(begin, seconds[0]), min(after, self.newest + 1), held)
+        elif agg in ("first", "min", "max") and own:
+            held = {"first": own[0], "min": min(own), "max": max(own)}[agg]
+        return {"v": None if held is None else text(held)}
+
+    def _mean(self, asset: str, begin: int, after: int, held: Decimal) -> Decimal:
+        """The time-weighted mean over [begin, after), rounded half to even to 18 decimals."""
+        if begin >= after:
+            return held
+        seconds, values, area = self.seconds[asset], self.values[asset], Fraction(0)
+        changes = seconds[bisect_right(seconds, begin) : bisect_left(seconds, after)]
+        for since, until in pairwise([begin, *changes, after]):
+            area += Fraction(values[bisect_right(seconds, since) - 1]) * (until - since)
+        # Python rounds fractions half to even.
+        return Decimal(round(area / (after - begin) * 10**18)).scaleb(-18, Context(prec=60))
 
 
 def text(value: Decimal) -> str:

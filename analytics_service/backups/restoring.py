@@ -134,7 +134,7 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
             raise BackupRefused(
                 f"Table {name} has {rows} rows, and the backup says {content.rows}. Nothing was changed."
             )
-    migrate(beside)
+    migrate(beside, reporter=reporter)
     heads = read_ledger(beside).heads.values()
     if {one.family: Snapshot(one.at, one.last_observed_at, one.version) for one in heads} != manifest.families:
         raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")

@@ -24,6 +24,7 @@ from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailab
 from analytics_service.market.instants import unix_second
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.announcements import APPEND, REWRITE
+from analytics_service.store.cells import ENDS_AT, cell_table
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.job_runs import JOB_RUNS
@@ -99,16 +100,29 @@ def _rows_of(store: Store, heads: Mapping[str, Head]) -> dict[str, str]:
     """Tables in the order in which they are saved, each with an SQL condition on its rows."""
     keys = {row["name"]: row["sorting_key"].split(", ") for row in store.frame("tables").iter_rows(named=True)}
     known = [table for table in schema_of(shipped()).sources if table not in NOT_SAVED]
-    return {LEDGER: _completed(heads)} | {
-        table: _not_after(heads.get(FAMILY_OF.get(table, "")), keys[table], is_filtered=table in FAMILY_OF)
-        for table in known
-        if table != LEDGER
-    }
+    return (
+        {LEDGER: _completed(heads)}
+        | {
+            table: _not_after(heads.get(FAMILY_OF.get(table, "")), keys[table], is_filtered=table in FAMILY_OF)
+            for table in known
+            if table != LEDGER
+        }
+        | {
+            cell_table(table): _closed(heads.get(family))
+            for table, family in FAMILY_OF.items()
+            if cell_table(table) in known
+        }
+    )
 
 
 def _completed(heads: Mapping[str, Head]) -> str:
     """The runs of the ledger that the heads count."""
     return " OR ".join(f"(family = '{head.family}' AND version <= {head.version})" for head in heads.values())
+
+
+def _closed(head: Head | None) -> str:
+    """The cells that are closed as of a head: later ones may sum up rows of runs after it."""
+    return "false" if head is None else f"{ENDS_AT} <= {head.last_observed_at + 1}"
 
 
 def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) -> str:

@@ -8,10 +8,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import polars as pl
 
+from analytics_service.history.candles import SUMS, make_candles, no_candles, observed_once
 from analytics_service.history.grid import HOUR
 from analytics_service.history.plan import QUARTER
 from analytics_service.history.rows import Buckets
@@ -34,6 +35,8 @@ class Slot:
     phase: int = 0
     single: bool = False
     """Whether the block holds single observations instead of values at the ends of hours."""
+    candles: bool = False
+    """Whether the block holds candles of hours instead of values at their ends."""
 
     @property
     def begin(self) -> int:
@@ -157,6 +160,22 @@ class Observations:
         places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
         return pl.DataFrame({"value": value[places], "observed_at": observed_at[places]})
 
+    def candles(self, ids: Sequence[str], before: pl.Series, begin: int, end: int) -> pl.DataFrame:
+        """The candles of some series over [begin, end), given the values that held before it."""
+        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
+        asked = {asset_id: place for place, asset_id in enumerate(ids)}
+        places = pl.Series([asked.get(asset_id) for asset_id in self.ids], dtype=pl.Int64)
+        rows = pl.DataFrame(
+            {
+                "series": places[self.series[first:stop]],
+                "second": self.seconds[first:stop].cast(pl.Int64),
+                "value": self.values[first:stop],
+            }
+        ).drop_nulls("series")
+        last = self.last(ids, begin, end)
+        last = nothing(len(ids)) if last is None else last
+        return make_candles(observed_once(rows, len(ids)), before, last, [begin], [end])
+
     def over(self, values: pl.Series, ids: Sequence[str], begin: int, end: int) -> pl.Series:
         """The values of some series, instant by instant, where the last observation in [begin, end) of each, if it has
         one, takes the place of its value at the last instant."""
@@ -238,6 +257,43 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
     return Lookup(runs, open_from)
 
 
+@dataclass(frozen=True, slots=True)
+class CandleLookup:
+    """Where memory has the candles of a page: hours of blocks, and for each of them the bucket that it lies in.
+
+    Where the page ends within an hour, that hour's observations from `open_from` on belong to the last bucket, too.
+    """
+
+    runs: list[Run]
+    buckets: list[int]
+    open_from: int | None
+
+
+def look_up_candles(begins: Sequence[int], until: int, hours: int) -> CandleLookup | None:
+    """Where blocks of `hours` hours hold the candles of the buckets between `begins` that begin before `until`.
+
+    None when a bucket does not consist of whole hours that begin with a quarter of an hour.
+    """
+    runs: list[Run] = []
+    buckets: list[int] = []
+    open_from = None
+    for bucket, (begin, end) in enumerate(pairwise(begins)):
+        if begin >= until:
+            break
+        if end > until:
+            open_from = until - (until - begin) % HOUR
+            end, open_from = open_from, open_from if open_from < until else None
+        if begin < 0 or begin % QUARTER or (end - begin) % HOUR:
+            return None
+        for number in range(begin // HOUR, end // HOUR):
+            slot = Slot(hours, number // hours, begin % HOUR, candles=True)
+            if not runs or runs[-1].slot != slot:
+                runs.append(Run(slot, []))
+            runs[-1].hours.append(number - slot.number * hours)
+            buckets.append(bucket)
+    return CandleLookup(runs, buckets, open_from)
+
+
 def closed(newest: int, phase: int) -> int:
     """The end of the last hour of a phase within which nothing more will be observed after the newest observation."""
     return newest + 1 - (newest + 1 - phase) % HOUR
@@ -268,6 +324,16 @@ def joined(
     if bucket < buckets.count or not parts:
         parts.append(no_values((buckets.count - bucket) * len(ids)))
     return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+
+
+def candles_of(block: Block, ids: Sequence[str], hours: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of the candles of some series in some hours of a block, hour by hour."""
+    if not block.ids:
+        return no_candles(columns, len(ids) * len(hours))
+    found = pl.DataFrame([block.at(ids, hours, name).alias(name) for name in columns])
+    return (
+        found if ids == block.ids else found.with_columns(pl.col(name).fill_null(0) for name in SUMS if name in columns)
+    )
 
 
 def last_observed(lookup: Lookup, blocks: Sequence[Block | None], latest: Observations, until: int) -> int | None:

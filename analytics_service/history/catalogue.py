@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from analytics_service.store.cells import cell_table
+
 
 @dataclass(frozen=True, slots=True)
 class Path:
@@ -16,7 +18,7 @@ class History:
     """A kind of history: its ledger family, its table with one row an observation, and the column of values.
 
     `by_asset` serves one series for each asset; `total`, where there is one, the single series over all assets, which
-    has an empty asset id in the table. `<table>_rollup` holds the last value of each cell of time.
+    has an empty asset id in the table. The cells of the table (store/cells.py) sum up its rows.
     """
 
     name: str
@@ -29,7 +31,7 @@ class History:
     @property
     def identifiers(self) -> dict[str, str]:
         """What the history queries call by parameter."""
-        return {"table": self.table, "rollup": f"{self.table}_rollup", "value": self.value}
+        return {"table": self.table, "cells": cell_table(self.table), "value": self.value}
 
 
 PRICES = History(

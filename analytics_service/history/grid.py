@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import DAY, day_of, first_day, midnights, month_of, to_second, wall_clock
 
+MINUTE = 60
 HOUR = 3600
 MAX_BUCKETS = 1_000_000
 MAX_SECOND = 253_402_300_799

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.history.candles import Aggregate
 from analytics_service.history.formats.base import Format, Points
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, make_grid
@@ -37,6 +38,7 @@ class Query:
     offset: int
     carry: bool
     ids: list[str] | None
+    agg: Aggregate = Aggregate.LAST
     format: Format = JSON
 
     @cached_property
@@ -115,7 +117,7 @@ def _parts(
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        yield some, reader.values(state, some, buckets).to_frame("v")
+        yield some, reader.points(state, some, buckets, query.agg)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

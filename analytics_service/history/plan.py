@@ -1,4 +1,4 @@
-"""Which rows a page needs: the widest rollup cells that no bucket's end lies within, and nothing else."""
+"""Which rows a page needs: the widest cells that no bucket's end lies within, and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,6 +74,48 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
         edge_days=sorted({floor(edge, DAY) for edge in (*bounds, raw_from)}) if wide else [],
         edge_seconds=max(edge % DAY for edge in (*bounds, raw_from)),
         bounds=[since, *bounds] if since < lowest else bounds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CandlePlan:
+    """What to read for the candles of a page, unix seconds; the queries in sql/queries say what each bound selects.
+
+    Cells and rows that do not overlap cover the range from `since` to before `until`: cells of days that lie within one
+    bucket, those of quarter hours on `edge_days` and from `days_to` on, and single observations from `raw_from` on.
+    """
+
+    since: int
+    until: int
+    by_days: bool
+    days_to: int
+    raw_from: int
+    edge_days: list[int]
+    bounds: list[int]
+
+    @property
+    def parts(self) -> list[str]:
+        """The queries whose rows together are those of the page."""
+        cells = "candle_days" if self.by_days else "candle_quarters"
+        covered = [cells] if self.since < self.raw_from else []
+        return [*covered, "candle_tail"] if self.raw_from < self.until else covered
+
+
+def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:
+    """The rows that the candles of the buckets between `begins` need, of those before `until`, as `plan_page`."""
+    lowest = max(begins[0], 0)
+    until = max(lowest, min(begins[-1], until))
+    bounds = sorted({lowest, *(b for b in begins if lowest < b < until)})
+    aligned = all(bound % QUARTER == 0 for bound in bounds)
+    raw_from = max(floor(until, QUARTER), lowest) if aligned else lowest
+    return CandlePlan(
+        since=lowest,
+        until=until,
+        by_days=aligned and until - lowest >= _DAILY * len(bounds),
+        days_to=floor(raw_from, DAY),
+        raw_from=raw_from,
+        edge_days=sorted({floor(bound, DAY) for bound in bounds if bound % DAY}),
+        bounds=bounds,
     )
 
 

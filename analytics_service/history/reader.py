@@ -6,6 +6,7 @@ changed are read again.
 """
 
 import threading
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -21,19 +22,23 @@ from analytics_service.history.blocks import (
     Observations,
     Run,
     Slot,
+    candles_of,
     closed,
     joined,
     last_observed,
     look_up,
+    look_up_candles,
     make_block,
     or_else,
 )
+from analytics_service.history.candles import NEEDED, Aggregate, combined, no_candles, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
 from analytics_service.history.memory import Key, Loader
 from analytics_service.history.rows import (
     Buckets,
     SeriesInfo,
+    read_candles,
     read_densities,
     read_observations,
     read_series,
@@ -103,6 +108,59 @@ class HistoryReader:
         require_unchanged(self._store, state.head)
         return values if series else no_values(len(ids) * buckets.count)
 
+    def points(self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate) -> pl.DataFrame:
+        """The columns of the points of some series, bucket by bucket: `v`, or `o`, `h`, `l`, `c` and `n`.
+
+        Cost and errors are those of `values`.
+        """
+        if agg is Aggregate.LAST:
+            return self.values(state, ids, buckets).to_frame("v")
+        carried = Buckets(buckets.begins, buckets.until)
+        found = self._candles_in_memory(state, ids, carried, NEEDED[agg]) if self._memory.limit else None
+        candles, last = found or self._read_candles(state, ids, carried)
+        return points(agg, candles, last, carry=buckets.carry)
+
+    def _candles_in_memory(
+        self, state: State, ids: Sequence[str], buckets: Buckets, columns: Sequence[str]
+    ) -> tuple[pl.DataFrame, pl.Series] | None:
+        """Candles of some series in each bucket, and the values at their ends, from memory; None, and a request for
+        them, when blocks are not there."""
+        lookup = look_up_candles(buckets.begins, buckets.until, state.candle_hours)
+        last = self._from_memory(state, ids, buckets) if lookup is not None else None
+        if lookup is None or last is None:
+            return None
+        blocks = [self._block(state, run) for run in lookup.runs]
+        if None in blocks:
+            missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
+            self._request([state.key(slot) for slot in missing], urgent=True)
+            return None
+        hours = [
+            candles_of(block or NO_HOURS, ids, run.hours, columns)
+            for run, block in zip(lookup.runs, blocks, strict=True)
+        ]
+        places = [*lookup.buckets]
+        if lookup.open_from is not None:
+            open_hour = self._open_candle(state, ids, lookup.open_from, buckets.until)
+            if open_hour is None:
+                return None
+            hours.append(open_hour.select(columns))
+            places.append(bisect_left(buckets.begins, buckets.until) - 1)
+        candles = pl.concat([no_candles(columns, 0), *hours], rechunk=True)
+        return combined(candles, len(ids), places, buckets.count), last
+
+    def _open_candle(self, state: State, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame | None:
+        """Candles of a part of an hour, from single observations; None when these are not in memory."""
+        before = self._from_memory(state, ids, Buckets([begin - HOUR, begin], until))
+        observed = self._observations(state, begin, until)
+        return None if before is None or observed is None else observed.candles(ids, before, begin, until)
+
+    def _read_candles(self, state: State, ids: Sequence[str], buckets: Buckets) -> tuple[pl.DataFrame, pl.Series]:
+        """The same from the store."""
+        series = {asset_id: state.series[asset_id] for asset_id in ids if asset_id in state.series}
+        found = read_candles(self._store, self.history, series, buckets, whole=len(ids) == len(state.series))
+        require_unchanged(self._store, state.head)
+        return found
+
     def last_instant(self, head: Head, second: int) -> int | None:
         """When the history's last observation at or before a second was made, unix seconds; None before the first.
 
@@ -139,7 +197,8 @@ class HistoryReader:
 
     def _in_memory(self, state: State, lookup: Lookup, until: int) -> tuple[list[Block | None], Observations | None]:
         """What a lookup needs: the block of each of its runs, and single observations; None for what is not there."""
-        return [self._block(state, run) for run in lookup.runs], self._observations(state, lookup, until)
+        later = NOTHING_LATER if lookup.open_from is None else self._observations(state, lookup.open_from, until)
+        return [self._block(state, run) for run in lookup.runs], later
 
     def _block(self, state: State, run: Run) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""
@@ -148,13 +207,11 @@ class HistoryReader:
         block = self._memory.get(state.key(run.slot))
         return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
 
-    def _observations(self, state: State, lookup: Lookup, until: int) -> Observations | None:
-        """The single observations that a lookup needs, if they are in memory."""
-        if lookup.open_from is None:
-            return NOTHING_LATER
-        if state.tail is not None and state.tail.begin <= lookup.open_from:
+    def _observations(self, state: State, begin: int, until: int) -> Observations | None:
+        """The single observations of [begin, until), with others, if they are in memory."""
+        if state.tail is not None and state.tail.begin <= begin:
             return state.tail
-        slot = state.slot_of_observations(lookup.open_from)
+        slot = state.slot_of_observations(begin)
         found = self._memory.get(state.key(slot)) if slot else None
         return found if isinstance(found, Observations) and found.end >= until else None
 
@@ -219,6 +276,18 @@ class HistoryReader:
                 following = pl.DataFrame(values)
                 block = block.followed_by(state.ids, following) if slot == before else Block(state.ids, following)
                 self._memory.put(state.key(slot), block)
+                self._append_candles(state, tail, end, last["value"])
+
+    def _append_candles(self, state: State, tail: Observations, end: int, before: pl.Series) -> None:
+        """Append the candles of an hour that was closed to the block that ends where it begins, if that is there."""
+        before_slot, slot = (
+            _slot_of_hour(state.candle_hours, hour, end % HOUR, candles=True) for hour in (end - HOUR, end)
+        )
+        block = self._memory.get(state.key(before_slot))
+        if isinstance(block, Block) and block.hours == (end - before_slot.begin) // HOUR - 1:
+            candles = tail.candles(state.ids, before, end - HOUR, end)
+            block = block.followed_by(state.ids, candles) if slot == before_slot else Block(state.ids, candles)
+            self._memory.put(state.key(slot), block)
 
     def _append_observations(self, old: State, state: State, tail: Observations) -> None:
         """Append the tail to the block of single observations that ends within it."""
@@ -235,9 +304,12 @@ class HistoryReader:
             return None
         if slot.single:
             loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
+            require_unchanged(self._store, state.head)
+            return loaded
+        buckets = Buckets(range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR), until)
+        if slot.candles:
+            loaded = Block(state.ids, read_candles(self._store, self.history, state.series, buckets, whole=True)[0])
         else:
-            begins = range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR)
-            buckets = Buckets(begins, until)
             values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)
             loaded = make_block(state.ids, values)
         require_unchanged(self._store, state.head)
@@ -257,6 +329,6 @@ class HistoryReader:
         self._loader.request(keys, self._load, urgent=urgent)
 
 
-def _slot_of_hour(hours: int, end: int, phase: int) -> Slot:
+def _slot_of_hour(hours: int, end: int, phase: int, *, candles: bool = False) -> Slot:
     """The slot of the hour that ends at a unix second."""
-    return Slot(hours, ((end - phase) // HOUR - 1) // hours, phase)
+    return Slot(hours, ((end - phase) // HOUR - 1) // hours, phase, candles=candles)

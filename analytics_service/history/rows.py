@@ -7,17 +7,19 @@ from decimal import Decimal
 
 import polars as pl
 
+from analytics_service.history.candles import make_candles, no_observations, scattered
 from analytics_service.history.catalogue import History
-from analytics_service.history.plan import Plan, look_back, plan_page
+from analytics_service.history.grid import MINUTE
+from analytics_service.history.plan import QUARTER, Plan, look_back, plan_candles, plan_page
 from analytics_service.history.sample import limits, nothing, sample
 from analytics_service.store.connection import Store
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesInfo:
-    """What is known of a series without reading a page: the start of its first UTC month, and its last observation."""
+    """What is known of a series without reading a page: its first observation (unix s), and its last one."""
 
-    first_month: int
+    first_at: int
     last_observed_at: int
     last_value: str
 
@@ -41,15 +43,8 @@ class Buckets:
 
 def read_series(store: Store, history: History, until: int) -> dict[str, SeriesInfo]:
     """The series with an observation at or before a second, by asset id in the order of ids."""
-    rows = store.frame("history_series", until=until, **history.identifiers)
-    found = {asset_id: SeriesInfo(*known) for asset_id, *known in rows.iter_rows()}
-    # Of a series that begins in this month, cells of months do not tell whether only an incomplete run has begun it.
-    month = look_back(until)["month"]
-    unsure = [asset_id for asset_id, one in found.items() if one.first_month == month and one.last_observed_at > until]
-    begun = _read_last_before(store, history, unsure, until + 1)["series"] if unsure else ()
-    for asset_id in {*unsure} - {unsure[place] for place in begun}:
-        del found[asset_id]
-    return found
+    rows = store.frame("history_series", (), **history.identifiers, **look_back(until + 1))
+    return {asset_id: SeriesInfo(*known) for asset_id, *known in rows.iter_rows()}
 
 
 def read_values(
@@ -78,6 +73,49 @@ def read_values(
         return values
     earlier = _read_earlier(store, history, series, missing, plan.since)
     return sample(pl.concat([rows, earlier.cast(rows.schema)]), len(series), oldest, ends)
+
+
+def read_candles(
+    store: Store, history: History, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool = False
+) -> tuple[pl.DataFrame, pl.Series]:
+    """The candles of all series in each bucket, bucket by bucket, and the values that hold at the buckets' ends.
+
+    The values are decimal text, or null. Cost: two queries, that for the values and one whose rows are cells.
+    """
+    begins, until, count = buckets.begins, buckets.until, len(series)
+    ends = [min(end, until) for end in begins[1:]]
+    starts = [max(begin, 0) for begin in begins[:-1]]
+    observed = no_observations(buckets.count * count)
+    if not observed.height or begins[0] >= until:
+        last = nothing(observed.height)
+        return make_candles(observed, last["value"], last, starts, ends), last["value"]
+    # One bucket more, in front: its value holds when the first one begins.
+    step = QUARTER if begins[0] % QUARTER == 0 else MINUTE
+    values = read_values(store, history, series, Buckets([begins[0] - step, *begins], until), whole=whole)
+    last = values[count:]
+    plan = plan_candles(begins, until)
+    if plan.parts:
+        rows = store.frame(
+            "candle_rows",
+            plan.parts,
+            **history.identifiers,
+            ids=list(series),
+            all=int(whole),
+            since=plan.since,
+            until=plan.until,
+            days_to=plan.days_to,
+            raw_from=plan.raw_from,
+            edge_days=plan.edge_days if plan.by_days else [],
+            bounds=plan.bounds,
+        ).filter(pl.col("series") < count)
+        place = {max(begin, 0): bucket for bucket, begin in enumerate(begins[:-1])}
+        bucket = rows["bucket"].replace_strict(place, return_dtype=pl.Int64)
+        observed = scattered(
+            rows.select(observed.columns).cast(observed.schema),
+            bucket * count + rows["series"].cast(pl.Int64),
+            observed.height,
+        )
+    return make_candles(observed, values["value"][: len(last)], last, starts, ends), last["value"]
 
 
 def read_observations(store: Store, history: History, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame:
@@ -134,7 +172,7 @@ def _begun_before(series: Mapping[str, SeriesInfo], firsts: pl.Series, since: in
     if not firsts.null_count():
         return []
     pairs = zip(series.values(), firsts.is_null(), strict=True)
-    return [place for place, (one, missing) in enumerate(pairs) if missing and one.first_month < since]
+    return [place for place, (one, missing) in enumerate(pairs) if missing and one.first_at < since]
 
 
 def _read_earlier(

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.config import flag, zone
+from analytics_service.history.candles import Aggregate
 from analytics_service.history.grid import MAX_SECOND, Period
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
@@ -135,6 +136,11 @@ def period(value: str) -> Period:
     return Period(one_of(*Period)(value))
 
 
+def aggregate(value: str) -> Aggregate:
+    """What a point tells of its bucket."""
+    return Aggregate(one_of(*Aggregate)(value))
+
+
 def action(value: str) -> Action:
     """What an address did."""
     return Action(one_of(*Action)(value))
@@ -237,6 +243,13 @@ RANGE = (
         "none leaves buckets without an observation null.",
         default="previous",
         schema={"type": "string", "enum": ["previous", "none"]},
+    ),
+    Param(
+        "agg",
+        aggregate,
+        "what a point tells of its bucket: a value, or open, high, low, close and count (ohlc).",
+        default=Aggregate.LAST,
+        schema={"type": "string", "enum": [*Aggregate]},
     ),
     Param("limit", integer(1, MAX_LIMIT), "buckets of a page.", default=200, schema=_integers(1, MAX_LIMIT)),
     Param(

@@ -94,4 +94,5 @@ def _query(given: Mapping[str, Any], zone: ZoneInfo) -> Query:
         offset=given["offset"],
         carry=given["fill"] == "previous",
         ids=given.get("asset_ids"),
+        agg=given["agg"],
     )

@@ -175,6 +175,15 @@ class Store:
         with self._translated("statement"):
             self._connected().command(statement)
 
+    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+        """Run a named statement without an answer, which may take as long as a query."""
+        with self._translated(f"statement {query}"):
+            self._connected().command(
+                named_query(query, parts),
+                parameters=parameters,
+                settings={"max_execution_time": self._settings.query_timeout, "log_comment": query},
+            )
+
     def execute_outside_database(self, statement: str) -> None:
         """Run a statement outside of the service's database, which may not exist yet."""
         with self._translated("statement"):

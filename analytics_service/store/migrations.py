@@ -6,12 +6,16 @@ from dataclasses import dataclass
 import polars as pl
 
 from analytics_service.errors import SchemaError
+from analytics_service.store.cells import write_all_cells
 from analytics_service.store.connection import Store
+from analytics_service.store.progress import NO_REPORT, Reporter
 from analytics_service.store.rewrite import recover, settle
 from analytics_service.store.sql import scripts, statements
 
 # The oldest release that has all types and settings used in sql/.
 OLDEST_SERVER = (25, 8)
+# The script that makes cells. Those of a store that has rows already are computed before it is recorded.
+_CELLS = 16
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migration
 (
@@ -44,7 +48,7 @@ def shipped() -> list[Migration]:
     return [Migration(int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in scripts("migrations")]
 
 
-def migrate(store: Store, migrations: list[Migration] | None = None) -> list[Migration]:
+def migrate(store: Store, migrations: list[Migration] | None = None, reporter: Reporter = NO_REPORT) -> list[Migration]:
     """Apply and return the missing migrations. SchemaError if the server is too old, or an applied script has changed.
 
     Interrupted rewrites are completed first, because what they staged fits the schema that they began with. A script
@@ -61,6 +65,8 @@ def migrate(store: Store, migrations: list[Migration] | None = None) -> list[Mig
     for migration in missing:
         for statement in statements(migration.script):
             store.execute(statement)
+        if migration.number == _CELLS:
+            write_all_cells(store, reporter)
         row = {"number": migration.number, "name": migration.name, "checksum": migration.checksum}
         store.insert("schema_migration", pl.DataFrame([row], schema_overrides={"number": pl.UInt16}))
     return missing

@@ -175,7 +175,7 @@ def _place(store: Store, staged: Staging, retry: Retry, alone: bool) -> None:
         return
     head = retry(lambda: read_heads(store)).get(staged.family)
     if alone and appends(head, runs) and not retry(lambda: announcements(store, staged)).rewrite:
-        _put_in_place(store, staged, retry)
+        _put_in_place(store, staged, retry, head, is_rewrite=False)
     elif not retry(lambda: _is_taken(store, runs)):
         _rewrite(store, staged, retry)
 
@@ -190,12 +190,13 @@ def _is_taken(store: Store, runs: Sequence[Run]) -> bool:
 
 def _rewrite(store: Store, staged: Staging, retry: Retry) -> None:
     with announced(store, staged, REWRITE, retry):
-        _put_in_place(store, staged, retry)
+        head = retry(lambda: read_heads(store)).get(staged.family)
+        _put_in_place(store, staged, retry, head, is_rewrite=True)
 
 
-def _put_in_place(store: Store, staged: Staging, retry: Retry) -> None:
+def _put_in_place(store: Store, staged: Staging, retry: Retry, head: Head | None, *, is_rewrite: bool) -> None:
     try:
-        retry(staged.put_in_place)
+        retry(lambda: staged.put_in_place(head, is_rewrite=is_rewrite))
     except AnalyticsError:
         # Tables are gone when another process has rolled the run forward.
         if announcements(store, staged).open:

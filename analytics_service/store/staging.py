@@ -5,18 +5,19 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analytics_service.errors import SchemaError
 from analytics_service.store.assets import ASSETS, SHOWN_WITH
+from analytics_service.store.cells import Change, write_cells
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import LEDGER, Run, new_version, runs_of
+from analytics_service.store.ledger import LEDGER, Head, Run, new_version, read_ledger, runs_of
 
 # No run takes this long, so what it left in staging is abandoned.
 _ABANDONED_HOURS = 24
+# Runs of earlier versions staged views, too.
 _VIEW = "MaterializedView"
 
 
 class Staging:
-    """Tables like those that readers see, and fed by the same views, for the rows of one run.
+    """Tables like those that readers see, for the rows of one run.
 
     Putting them in place moves no data. Every method may be called again, and by several processes at a time.
     """
@@ -34,16 +35,9 @@ class Staging:
         return self._owner in self._staged()["comment"]
 
     def create(self, tables: Sequence[str]) -> None:
-        """Make the staging tables, and those of rollups with the views that feed them."""
-        views = {row["view"]: row["query"] for row in self._views(tables)}
+        """Make the staging tables."""
         for table in tables:
             self._like(table)
-            if (query := views.get(_view(table))) is not None:
-                self._like(_rollup(table))
-                self._store.execute(
-                    f"CREATE MATERIALIZED VIEW IF NOT EXISTS {_view(table)}{self._suffix} "
-                    f"TO {_rollup(table)}{self._suffix} AS {self._from_staging(query, table)}"
-                )
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows of a table into its staging table."""
@@ -56,8 +50,9 @@ class Staging:
             return []
         return runs_of(self._store.frame("staged_runs", table=ledger))
 
-    def put_in_place(self) -> None:
-        """Attach all rows, and write the ledger's last: its view must see them as an insert.
+    def put_in_place(self, head: Head | None, *, is_rewrite: bool) -> None:
+        """Attach all rows, compute the cells that change, and write the ledger's rows last: its view must see them as
+        an insert. `head` is the family's before the run.
 
         The ledger's staging table is the first to be dropped. Without it nothing is left to do.
         """
@@ -71,6 +66,8 @@ class Staging:
                 self._add_assets()
             elif table != LEDGER:
                 self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {name}")
+        tables = [name.removesuffix(self._suffix) for name in names]
+        self._write_cells(tables, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self._suffix} FINAL")
 
     def drop(self) -> None:
@@ -79,6 +76,17 @@ class Staging:
         ledger = LEDGER + self._suffix
         for name in sorted(names, key=lambda name: name != ledger):
             self._store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+
+    def _meets_rewrite(self, head: Head | None) -> bool:
+        """Whether a rewrite of the family may have computed cells before this run's rows were attached."""
+        ledger = read_ledger(self._store)
+        return self.family in ledger.open or ledger.heads.get(self.family) != head
+
+    def _write_cells(self, tables: Sequence[str], head: Head | None, *, is_rewrite: bool) -> None:
+        runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self._suffix))
+        first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
+        before = head.last_observed_at if head is not None else first - 1
+        write_cells(self._store, tables, Change(before, max(newest, before), self._suffix if is_rewrite else ""))
 
     def _add_assets(self) -> None:
         """Add definitions under a version that is newer than any version of prices that a reader has seen, so that they
@@ -94,26 +102,8 @@ class Staging:
     def _like(self, table: str, more: str = "") -> None:
         self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self._suffix} AS {table}{more}")
 
-    def _views(self, tables: Sequence[str]) -> list[dict[str, str]]:
-        return self._store.frame("rollups", views=[_view(table) for table in tables]).to_dicts()
-
-    def _from_staging(self, query: str, table: str) -> str:
-        """The view's query over the staging table; so the rule itself is written in the schema only."""
-        before, found, after = query.partition(f"FROM {self._store.database}.{table} ")
-        if not found:
-            raise SchemaError(f"{_view(table)} was changed; `analytics-service migrate` restores it.")
-        return f"{before}FROM {table}{self._suffix} {after}"
-
 
 def drop_abandoned(store: Store, hours: int = _ABANDONED_HOURS) -> None:
     """Drop the staging tables that runs left behind so many hours ago."""
     for name in store.frame("abandoned_staging", hours=hours)["name"]:
         store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
-
-
-def _rollup(table: str) -> str:
-    return f"{table}_rollup"
-
-
-def _view(table: str) -> str:
-    return f"{table}_rollup_view"

@@ -1,8 +1,7 @@
--- What was the closing price of each asset on each of the last 30 UTC days?
-SELECT a.symbol AS symbol, toDate(r.cell) AS day, argMax(r.price, r.rank) AS close
-FROM price_rollup AS r
-INNER JOIN asset AS a ON a.id = r.asset_id
-WHERE r.width = 'day'
-  AND r.cell >= toStartOfDay(now('UTC')) - INTERVAL 30 DAY
-GROUP BY symbol, day
+-- What were the opening, highest, lowest and closing price of each asset on each of the last 30 UTC days that have ended?
+SELECT a.symbol AS symbol, toDate(c.cell) AS day, c.open, c.high, c.low, c.close
+FROM price_cell AS c FINAL
+INNER JOIN asset AS a ON a.id = c.asset_id
+WHERE c.width = 'day'
+  AND c.cell >= toStartOfDay(now('UTC')) - INTERVAL 30 DAY
 ORDER BY symbol, day;

@@ -1,7 +1,7 @@
 -- Which values may be the last before an instant, however long ago? Few rows, whatever the length of the history: cells
 -- of months before the instant's month, of days before its day, of quarter hours before its quarter, then observations.
-SELECT asset_id, observed_at, {value:Identifier} AS value, rank
-FROM {rollup:Identifier}
+SELECT asset_id, last_at AS observed_at, close AS value, rank
+FROM {cells:Identifier}
 WHERE asset_id IN {ids:Array(String)}
   AND (
     (width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))

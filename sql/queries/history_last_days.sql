@@ -1,6 +1,6 @@
 -- What was the last value of each series before the beginning of a UTC day, however long ago?
-SELECT asset_id, observed_at, {value:Identifier} AS value, rank
-FROM {rollup:Identifier}
+SELECT asset_id, last_at AS observed_at, close AS value, rank
+FROM {cells:Identifier}
 WHERE width = 'day'
   AND asset_id IN {ids:Array(String)}
   AND cell < toDateTime({before:UInt32}, 'UTC')

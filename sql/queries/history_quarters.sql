@@ -1,6 +1,6 @@
 -- What was the last value of each series in each quarter hour of a range?
-SELECT asset_id, observed_at, {value:Identifier} AS value, rank
-FROM {rollup:Identifier}
+SELECT asset_id, last_at AS observed_at, close AS value, rank
+FROM {cells:Identifier}
 WHERE width = 'quarter'
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND cell >= toDateTime({quarters_from:UInt32}, 'UTC')

@@ -1,11 +1,25 @@
--- Which series have values up to an instant, in which UTC month did each begin, and what is its last value?
+-- Which series have values up to an instant, when was each observed first, and what is its last value? Few rows, whatever
+-- the length of the history: cells of months before the instant's month, of days before its day, of quarter hours before
+-- its quarter, then observations.
 SELECT
     asset_id,
-    min(r.cell) AS first_month,
-    max(r.observed_at) AS observed_at,
-    toString(argMax(r.{value:Identifier}, (r.cell, r.rank))) AS value
-FROM {rollup:Identifier} AS r
-WHERE r.width = 'month'
+    min(p.first_at) AS first_at,
+    max(p.observed_at) AS observed_at,
+    toString(argMax(p.value, bitShiftLeft(toUInt128(toUnixTimestamp(p.observed_at)), 64) + p.rank)) AS value
+FROM
+(
+    SELECT asset_id, first_at, last_at AS observed_at, close AS value, rank
+    FROM {cells:Identifier}
+    WHERE (width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
+       OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC') AND cell < toDateTime({day:UInt32}, 'UTC'))
+       OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
+           AND cell < toDateTime({quarter:UInt32}, 'UTC'))
+
+    UNION ALL
+
+    SELECT asset_id, observed_at AS first_at, observed_at, {value:Identifier} AS value, version AS rank
+    FROM {table:Identifier}
+    WHERE observed_at >= toDateTime({quarter:UInt32}, 'UTC') AND observed_at < toDateTime({before:UInt32}, 'UTC')
+) AS p
 GROUP BY asset_id
-HAVING first_month <= toDateTime({until:UInt32}, 'UTC')
 ORDER BY asset_id

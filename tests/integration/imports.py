@@ -74,7 +74,9 @@ def observations(settings: Settings) -> Observations:
 
 CONTENTS = {
     "prices": "SELECT asset_id, observed_at, price FROM price FINAL ORDER BY ALL",
-    "rollup": "SELECT width, asset_id, cell, observed_at, price FROM price_rollup FINAL ORDER BY ALL",
+    "cells": "SELECT width, asset_id, cell, first_at, last_at, count, open, high, low, close, toString(area) "
+    "FROM price_cell FINAL WHERE toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, "
+    "addMonths(cell, 1))) <= (SELECT toUnixTimestamp(max(observed_at)) + 1 FROM price) ORDER BY ALL",
     "assets": "SELECT * EXCEPT version FROM asset FINAL ORDER BY ALL",
     "ledger": "SELECT * EXCEPT version FROM snapshot FINAL ORDER BY ALL",
 }

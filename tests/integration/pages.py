@@ -1,6 +1,7 @@
 """Random pages of a history, asked over the app and compared with the oracle value by value."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from urllib.parse import urlencode
@@ -10,9 +11,11 @@ import falcon.testing
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
+from analytics_service.store.cells import write_all_cells
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.prices import price_frame
+from analytics_service.store.progress import NO_REPORT
 from tests import oracle
 from tests.stored import write_assets
 
@@ -34,6 +37,7 @@ def commit(store: Store, observations: Observations, kind: str = "job", version:
         Price(asset_id, oracle.instant(second), usd) for asset_id, seen in observations.items() for second, usd in seen
     ]
     store.insert("price", versioned(price_frame(rows), version))
+    write_all_cells(store, NO_REPORT)
     seconds = [second for seen in observations.values() for second, _ in seen]
     oldest, newest = min(seconds), max(seconds)
     run = ledger.Run("prices", newest, kind, oldest, newest, len(rows), "test", version)
@@ -47,6 +51,7 @@ class Pages:
     client: falcon.testing.TestClient
     known: oracle.Oracle
     random: random.Random
+    aggregates: Sequence[str] = ("last", "first", "min", "max", "mean")
 
     def check(self, first: int, last: int) -> None:
         """One page whose range lies about [first, last]."""
@@ -55,11 +60,12 @@ class Pages:
         start = draw.randint(first, last)
         end = start + draw.randint(0, _SPANS[period])
         carry = draw.random() < 0.8
+        agg = draw.choice(self.aggregates)
         ids = draw.sample(sorted(self.known.series), draw.randint(1, len(self.known.series)))
         asked = None if draw.random() < 0.3 else ids
         grid = oracle.begins(start, end, period, interval, zone)
         limit, offset = draw.randint(1, 250), draw.randint(0, max(0, len(grid) - 1))
-        self.compare(start, end, period, interval, zone, limit, offset, carry, asked, grid)
+        self.compare(start, end, period, interval, zone, limit, offset, carry, asked, grid, agg)
 
     def compare(
         self,
@@ -73,10 +79,12 @@ class Pages:
         carry: bool,
         ids: list[str] | None,
         grid: list[int],
+        agg: str = "last",
     ) -> None:
         """One page against the oracle's."""
         query = {"start": start, "end": end, "period": period, "interval": interval, "tz": zone}
         query |= {"limit": limit, "offset": offset} | ({} if carry else {"fill": "none"})
+        query |= {} if agg == "last" else {"agg": agg}
         query |= {"asset_ids": ",".join(ids)} if ids else {}
         answer = self.client.simulate_get("/api/v1/assets/price-history", query_string=urlencode(query))
         data = answer.json["data"]
@@ -90,6 +98,6 @@ class Pages:
         assert data["pagination"] == {"interval_count": count, "next_offset": following}, query
         assert [series["asset"]["id"] for series in data["series"]] == (ids or sorted(self.known.series))
         for series in data["series"]:
-            expected = self.known.page(series["asset"]["id"], grid, end, offset, limit, carry)
+            expected = self.known.page(series["asset"]["id"], grid, end, offset, limit, carry, agg)
             wrong = [pair for pair in zip(series["points"], expected, strict=True) if pair[0] != pair[1]]
             assert not wrong, (query, series["asset"]["id"], wrong[:3])

@@ -17,13 +17,16 @@ from analytics_service.backups.restoring import require_restorable, restore
 from analytics_service.backups.taking import NOT_SAVED, back_up
 from analytics_service.config import Settings
 from analytics_service.errors import BackupFailed, BackupRefused, Superseded
+from analytics_service.history.catalogue import HISTORIES
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.announcements import REWRITE, tell
+from analytics_service.store.cells import cell_table, write_all_cells
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF, TABLES
 from analytics_service.store.job_runs import JobRun, read_runs, record
 from analytics_service.store.ledger import Origin, new_version, oldest_change, read_ledger, require_unchanged
 from analytics_service.store.migrations import migrate, shipped
+from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.schema import missing, schema_of
 from tests.clickhouse import client
 from tests.integration.conftest import Simulated, database
@@ -89,7 +92,8 @@ def test_the_families_of_tables_are_those_whose_runs_write_them(simulated: Simul
         own = f"version IN (SELECT version FROM snapshot WHERE family = '{family}')"
         found = simulated.rows(f"SELECT count() > 0 AS some, countIf(NOT {own}) AS others FROM {table}")
         assert found == [{"some": 1, "others": 0}], table
-    assert set(SCHEMA.sources) == {*FAMILY_OF, "snapshot", "asset", *NOT_SAVED}
+    cells = {cell_table(history.table) for history in HISTORIES}
+    assert set(SCHEMA.sources) == {*FAMILY_OF, *cells, "snapshot", "asset", *NOT_SAVED}
     assert TABLES.keys() == read_ledger(simulated.store).heads.keys()
 
 
@@ -117,9 +121,11 @@ def of_two(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_amounts_are_exact_and_rows_of_a_run_that_is_not_complete_stay_out(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
-    """Nor are they in the rollups of the restored store, where the next tick would show them."""
-    commit(store, {"token;a": [(100, Decimal(1))]})
-    store.execute("INSERT INTO price (asset_id, observed_at, price, version) VALUES ('token;a', 160, 7, 9000000000000)")
+    """Nor are the cells that such a run has closed already."""
+    commit(store, {"token;a": [(100, Decimal(1)), (900, Decimal(1))]})
+    later = "('token;a', 960, 7, 9000000000000), ('token;a', 1800, 7, 9000000000000)"
+    store.execute(f"INSERT INTO price (asset_id, observed_at, price, version) VALUES {later}")
+    write_all_cells(store, NO_REPORT)
     greatest, decimal = 2**256 - 1, "99999999999999999999.999999999999999999"
     store.execute(
         "INSERT INTO event (at, id, kind, asset_id, address, amount, usd, version) "
@@ -129,9 +135,9 @@ def test_amounts_are_exact_and_rows_of_a_run_that_is_not_complete_stay_out(
     back_up(store, tmp_path / "backup.zip", NOW, Silent())
     store.execute("TRUNCATE TABLE event")
     restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
-    assert prices(settings) == ONE
+    assert prices(settings) == [*ONE, ("token;a", 900, Decimal(1))]
     with client(settings) as own:
-        assert own.query("SELECT DISTINCT price FROM price_rollup").result_rows == [(Decimal(1),)]
+        assert own.query("SELECT toUnixTimestamp(cell), close FROM price_cell").result_rows == [(0, Decimal(1))]
         assert own.query("SELECT amount, usd FROM event").result_rows == [(greatest, Decimal(decimal))]
 
 
@@ -145,11 +151,6 @@ def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(
     assert len(prices(settings)) == 2
     restore(store, ArchiveReader(of_two), Silent(), replace=True)
     assert prices(settings) == TWO
-    with client(settings) as own:
-        assert own.query("SELECT DISTINCT asset_id FROM price_rollup ORDER BY ALL").result_rows == [
-            ("token;a",),
-            ("token;b",),
-        ]
     # Whoever has read something before reads it again.
     with pytest.raises(Superseded):
         require_unchanged(store, before)
@@ -163,9 +164,7 @@ def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(
     assert oldest_change(store, first, again) == 0
     # The views feed the tables that are in place now.
     commit(store, {"token;a": [(260, Decimal(4))]})
-    with client(settings) as own:
-        newest = "SELECT argMax(price, rank) FROM price_rollup WHERE asset_id = 'token;a' AND width = 'day'"
-        assert own.query(newest).result_rows == [(Decimal(4),)]
+    assert read_ledger(store).heads["prices"].at == 260
 
 
 class Meanwhile(Silent):
@@ -264,7 +263,7 @@ def test_a_backup_of_an_older_schema_is_migrated(
 
 
 def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Settings, of_two: Path) -> None:
-    dropped = ["price_rollup_view", "price", "event", "snapshot_head"]
+    dropped = ["snapshot_head_view", "price", "price_cell", "event", "snapshot_head"]
     for name in dropped:
         store.execute(f"DROP TABLE {name} SYNC")
     with pytest.raises(BackupRefused, match="snapshot_head"):
@@ -278,9 +277,7 @@ def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Sett
     assert prices(settings) == TWO
     assert missing(store) == {}
     commit(store, {"token;b": [(160, Decimal(5))]})
-    with client(settings) as own:
-        newest = "SELECT argMax(price, rank) FROM price_rollup WHERE asset_id = 'token;b' AND width = 'day'"
-        assert own.query(newest).result_rows == [(Decimal(5),)]
+    assert read_ledger(store).heads["prices"].at == 160
 
 
 def test_a_store_that_a_scheduler_writes_to_is_refused(store: Store, settings: Settings, of_two: Path) -> None:

@@ -17,6 +17,7 @@ from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.view import Views
+from analytics_service.store.cells import ENDS_AT
 from analytics_service.store.connection import Store
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import Origin, new_version, read_heads
@@ -72,7 +73,9 @@ def contents(client: Client, without: Sequence[str] = ()) -> dict[str, list[list
     tables = client.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'")
     rows: dict[str, list[list[object]]] = {}
     for (name,) in tables.result_rows:
-        found = client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL")
+        # Cells that have not ended are there or not; nobody reads them.
+        ended = f"WHERE {ENDS_AT} <= {SECOND}" if name.endswith("_cell") else ""
+        found = client.query(f"SELECT * FROM {name} FINAL {ended} ORDER BY ALL")
         kept = [place for place, column in enumerate(found.column_names) if column not in without]
         rows[name] = [[row[place] for place in kept] for row in found.result_rows]
     return rows

@@ -152,7 +152,7 @@ def test_an_import_killed_half_way_and_run_again_ends_in_the_same_state(
     assert ended.returncode == -signal.SIGKILL
     assert not any(contents(settings).values()), "nothing of it may be seen"
     left = staged(settings)
-    tables = {"asset", "price", "price_rollup", "price_rollup_view", "snapshot"}
+    tables = {"asset", "price", "snapshot"}
     assert {name.rpartition("_staging_")[0] for name in left} == tables
     assert run(store, path).written == len(outcome(rows))
     assert contents(settings) == clean_import(settings, path)
@@ -162,7 +162,7 @@ def test_an_import_killed_half_way_and_run_again_ends_in_the_same_state(
 
 def test_only_staging_tables_of_imports_are_dropped(store: Store, settings: Settings) -> None:
     others = {"dbt_staging_1", "price_staging_x", "`my_staging_x-1`"}
-    ours = {"price_staging_17", "price_rollup_staging_17", "price_rollup_view_staging_17"}
+    ours = {"asset_staging_17", "price_staging_17", "snapshot_staging_17"}
     for name in others | ours:
         store.execute(f"CREATE TABLE {name} (n UInt8) ENGINE = MergeTree ORDER BY n COMMENT 'x'")
     drop_abandoned(store)

@@ -5,8 +5,9 @@ import gzip
 import os
 import random
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from analytics_service.market.prices import quantize_price
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
+from tests import oracle
 from tests.integration.imports import (
     CONTENTS,
     IDS,
@@ -108,7 +110,7 @@ def test_a_bad_row_stops_the_import_before_anything_is_written(
     assert [line[: len(start)] for line, start in zip(lines[1:6], shown, strict=True)] == shown
     assert all(line.endswith("...': price is not a number") and len(line) < len(str(bad)) + 120 for line in lines[1:6])
     assert lines[6:] == ["  and 2 more", "Correct them, or import the others with --skip-invalid."]
-    assert contents(settings) == {"prices": [], "rollup": [], "assets": [], "ledger": []}
+    assert contents(settings) == {"prices": [], "cells": [], "assets": [], "ledger": []}
     assert sorted(tmp_path.iterdir()) == sorted([good, bad, tmp_path / "assets.csv"])
 
 
@@ -187,18 +189,28 @@ def test_the_later_line_wins_and_the_later_file_over_the_earlier(
 
 
 def cells(rows: Observations) -> set[tuple[object, ...]]:
-    """The last observation in each cell of each width, found by walking all observations in order of time."""
-    last: dict[tuple[object, ...], tuple[object, ...]] = {}
+    """What the observations in each cell that has ended come to, found by walking all of them in order of time."""
+    inside: dict[tuple[str, str, datetime, datetime], list[tuple[int, Decimal]]] = {}
     for (asset, second), price in sorted(rows.items(), key=lambda item: item[0][1]):
         at = datetime.fromtimestamp(second, UTC)
-        day = at.replace(hour=0, minute=0, second=0)
-        for width, cell in (
-            ("quarter", datetime.fromtimestamp(second - second % 900, UTC)),
-            ("day", day),
-            ("month", day.replace(day=1)),
+        quarter, day = datetime.fromtimestamp(second - second % 900, UTC), at.replace(hour=0, minute=0, second=0)
+        month = day.replace(day=1)
+        for width, begin, end in (
+            ("quarter", quarter, quarter + timedelta(minutes=15)),
+            ("day", day, day + timedelta(days=1)),
+            ("month", month, month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)),
         ):
-            last[width, asset, cell] = (at, price)
-    return {(*cell, *observation) for cell, observation in last.items()}
+            inside.setdefault((width, asset, begin, end), []).append((second, price))
+    closed = datetime.fromtimestamp(max(second for _, second in rows) + 1, UTC)
+    return {_cell(*key[:3], seen) for key, seen in inside.items() if key[3] <= closed}
+
+
+def _cell(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal]]) -> tuple[object, ...]:
+    prices = [price for _, price in seen]
+    area = sum((price * (after - at) for (at, price), (after, _) in pairwise(seen)), Decimal(0))
+    first, last = (datetime.fromtimestamp(seen[place][0], UTC) for place in (0, -1))
+    candle = (prices[0], max(prices), min(prices), prices[-1])
+    return (width, asset, begin, first, last, len(seen), *candle, oracle.text(area))
 
 
 def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, tmp_path: Path) -> None:
@@ -212,7 +224,7 @@ def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, t
     assert observations(settings) == expected
 
 
-def test_rollups_hold_the_last_price_of_each_cell_after_repeats_and_corrections(
+def test_cells_sum_up_the_prices_after_repeats_and_corrections(
     store: Store, settings: Settings, tmp_path: Path, draw: random.Random
 ) -> None:
     rows = many(4_000, 2, seed=2)
@@ -224,7 +236,7 @@ def test_rollups_hold_the_last_price_of_each_cell_after_repeats_and_corrections(
         run(store, prices_file(tmp_path, batch))
     expected = outcome(*imports)
     assert observations(settings) == expected
-    assert set(query(settings, CONTENTS["rollup"])) == cells(expected)
+    assert set(query(settings, CONTENTS["cells"])) == cells(expected)
 
 
 @pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")

@@ -77,7 +77,7 @@ def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings
 
 def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, store: Store) -> None:
     """Their migrations are recorded, so that nothing makes them again."""
-    store.execute("DROP TABLE lend_rate_rollup_view SYNC")
+    store.execute("DROP TABLE snapshot_head_view SYNC")
     store.execute("DROP TABLE swap_route SYNC")
     environ = {
         "ANALYTICS_CLICKHOUSE_URL": str(settings.clickhouse_url),
@@ -88,7 +88,7 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
     for command in ("migrate", "status"):
         result = CliRunner().invoke(cli, [command], env=environ)
         assert result.exit_code == 1
-        assert "lend_rate_rollup_view (made by 0003_rates.sql), swap_route (made by 0008_swaps.sql)" in result.output
+        assert "snapshot_head_view (made by 0001_ledger.sql), swap_route (made by 0008_swaps.sql)" in result.output
         assert "analytics-service restore FILE --replace" in result.output
 
 
@@ -134,12 +134,13 @@ def example(name: str) -> str:
     return (ROOT / "sql" / "examples" / f"{name}.sql").read_text("utf-8").strip().removesuffix(";")
 
 
-def test_the_example_of_daily_closes_answers_the_last_price_of_each_day(store: Store, run: Run) -> None:
+def test_the_example_of_daily_closes_answers_the_candle_of_each_day(store: Store, run: Run) -> None:
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     yesterday = int((midnight - timedelta(days=1)).timestamp())
     commit(store, {"token;a": [(yesterday + 60, Decimal(1)), (yesterday + 86_399, Decimal(2))]})
-    commit(store, {"token;a": [(yesterday + 86_399, Decimal(3))]})
-    assert run(example("daily_close")) == [("a", (midnight - timedelta(days=1)).date(), Decimal(3))]
+    commit(store, {"token;a": [(yesterday + 3_600, Decimal(7)), (yesterday + 86_399, Decimal(3))]})
+    four = (Decimal(1), Decimal(7), Decimal(1), Decimal(3))
+    assert run(example("daily_close")) == [("a", (midnight - timedelta(days=1)).date(), *four)]
 
 
 def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store, run: Run) -> None:

@@ -1,0 +1,220 @@
+"""Candles: what the observations in each bucket come to, and the aggregates that follow from them (rule 2.14).
+
+All arithmetic is exact. A value times the seconds that it held has more digits than 128 bits hold, so such an area is
+kept as whole units and, apart from them, 10^-18 of units.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import polars as pl
+
+from analytics_service.history.sample import layout
+
+
+class Aggregate(StrEnum):
+    """What a point tells of its bucket."""
+
+    LAST = "last"
+    FIRST = "first"
+    MIN = "min"
+    MAX = "max"
+    MEAN = "mean"
+    OHLC = "ohlc"
+
+
+DECIMAL = pl.Decimal(38, 18)
+_WIDE = pl.Int128()
+_UNIT = pl.lit(10**18, dtype=_WIDE)
+_SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
+# A bucket's candle. `open`, `high` and `low` are decimal text, null without observations, whose number is `count`;
+# `greatest` and `least` are the same as `high` and `low`, as numbers. `units` and `rest` are the bucket's area from the
+# series' first observation on, and `seconds` its length from there.
+CANDLE = pl.Schema(
+    {
+        "open": pl.String(),
+        "high": pl.String(),
+        "low": pl.String(),
+        "greatest": DECIMAL,
+        "least": DECIMAL,
+        "count": pl.UInt32(),
+        "units": _WIDE,
+        "rest": _WIDE,
+        "seconds": pl.Int64(),
+    }
+)
+# The columns that add up. They are 0 without observations, where others are null.
+SUMS = ("count", "units", "rest", "seconds")
+# The numbers behind texts.
+_NUMBERS = {"high": "greatest", "low": "least"}
+# How columns of several candles become those of a wider one.
+_COMBINED = {
+    "open": pl.col("open").drop_nulls().first(),
+    "greatest": pl.col("greatest").max(),
+    "least": pl.col("least").min(),
+    **{name: pl.col(name).sum() for name in SUMS},
+}
+# The columns of a candle that each aggregate needs.
+NEEDED: dict[Aggregate, tuple[str, ...]] = {
+    Aggregate.FIRST: ("open", "count"),
+    Aggregate.MIN: ("low", "least", "count"),
+    Aggregate.MAX: ("high", "greatest", "count"),
+    Aggregate.MEAN: ("count", "units", "rest", "seconds"),
+    Aggregate.OHLC: ("open", "high", "low", "greatest", "least", "count"),
+}
+# What a candle is made of: as CANDLE, but the area is from the first to the last observation, at `first_at`.
+OBSERVED = pl.Schema(
+    {**{name: CANDLE[name] for name in ("open", "high", "low", "count", "units", "rest")}, "first_at": pl.Int64()}
+)
+
+
+def make_candles(
+    observed: pl.DataFrame, before: pl.Series, last: pl.DataFrame, begins: Sequence[int], ends: Sequence[int]
+) -> pl.DataFrame:
+    """Candles of buckets, bucket by bucket, in the columns of CANDLE.
+
+    `observed` has the columns of OBSERVED. `before` are the values that held when the buckets began, and `last` has the
+    value and observed_at of those that held when they ended. `begins` and `ends` (unix s) are for each bucket.
+    """
+    bucket = layout(len(begins), observed.height // max(len(begins), 1))[0]
+    frame = observed.with_columns(
+        before=before.cast(DECIMAL).to_physical(),
+        after=last["value"].cast(DECIMAL).to_physical(),
+        begin=pl.Series(begins, dtype=pl.Int64)[bucket],
+        end=pl.Series(ends, dtype=pl.Int64)[bucket],
+        last_at=last["observed_at"].cast(pl.Int64),
+    )
+    seen, length = pl.col("count") > 0, pl.max_horizontal("end", "begin") - pl.col("begin")
+    known = pl.col("before").is_not_null()
+    held_before = pl.when(known & seen).then(pl.col("first_at") - pl.col("begin")).when(known).then(length)
+    held_after = pl.when(seen).then(pl.col("end") - pl.col("last_at"))
+    frame = frame.with_columns(
+        held_before=held_before.otherwise(0).cast(_WIDE), held_after=held_after.otherwise(0).cast(_WIDE)
+    )
+    return frame.select(
+        "open",
+        "high",
+        "low",
+        pl.col("high").cast(DECIMAL).alias("greatest"),
+        pl.col("low").cast(DECIMAL).alias("least"),
+        "count",
+        units=_held(pl.col("before") // _UNIT, pl.col("after") // _UNIT) + pl.col("units"),
+        rest=_held(pl.col("before") % _UNIT, pl.col("after") % _UNIT) + pl.col("rest"),
+        seconds=pl.when(known).then(length).when(seen).then(pl.col("end") - pl.col("first_at")).otherwise(0),
+    ).cast(CANDLE)
+
+
+def _held(before: pl.Expr, after: pl.Expr) -> pl.Expr:
+    return (before * pl.col("held_before")).fill_null(0) + (after * pl.col("held_after")).fill_null(0)
+
+
+def combined(candles: pl.DataFrame, series: int, buckets: Sequence[int], count: int) -> pl.DataFrame:
+    """Candles of wider buckets, in the same columns: of `count` buckets of `series` each. `buckets` tells for each
+    narrow one, in order, in which wide one it lies."""
+    if list(buckets) == list(range(count)):
+        return candles
+    narrow, place = layout(len(buckets), series)
+    keys = pl.Series("key", buckets, dtype=pl.Int64)[narrow] * series + place
+    rules = [_COMBINED[name] for name in candles.columns if name in _COMBINED]
+    wide = candles.with_columns(key=keys).group_by("key", maintain_order=True).agg(rules)
+    texts = {text: number for text, number in _NUMBERS.items() if number in wide.columns}
+    wide = wide.with_columns(**{text: _text(pl.col(number)) for text, number in texts.items()})
+    return scattered(wide.select(candles.columns), wide["key"], count * series)
+
+
+def no_observations(size: int) -> pl.DataFrame:
+    """What so many candles are made of where nothing was observed."""
+    return pl.DataFrame([_nothing(name, dtype, size) for name, dtype in OBSERVED.items()])
+
+
+def no_candles(columns: Sequence[str], size: int) -> pl.DataFrame:
+    """So many candles without observations, before the first one."""
+    return pl.DataFrame([_nothing(name, CANDLE[name], size) for name in columns])
+
+
+def scattered(rows: pl.DataFrame, places: pl.Series, size: int) -> pl.DataFrame:
+    """So many candles, or what they are made of, of which these rows are at some places; the others have nothing."""
+    return pl.DataFrame(
+        [_nothing(name, dtype, size).scatter(places, rows[name].cast(dtype)) for name, dtype in rows.schema.items()]
+    )
+
+
+def _nothing(name: str, dtype: pl.DataType, size: int) -> pl.Series:
+    empty = 0 if name in SUMS else None
+    return pl.Series(name, [empty], dtype=dtype).new_from_index(0, size)
+
+
+def observed_once(rows: pl.DataFrame, series: int) -> pl.DataFrame:
+    """What the observations of one bucket come to for each of so many series, in the columns of OBSERVED.
+
+    `rows` has the columns series (place), second (unix s) and value (decimal text), in order of time.
+    """
+    single = rows.unique(["series", "second"], keep="last", maintain_order=True)
+    held = (pl.col("second").shift(-1).over("series") - pl.col("second")).fill_null(0).cast(_WIDE)
+    number = pl.col("value").cast(DECIMAL)
+    found = (
+        single.with_columns(number=number, exact=number.to_physical(), held=held)
+        .group_by("series", maintain_order=True)
+        .agg(
+            open=pl.col("value").first(),
+            high=_text(pl.col("number").max()),
+            low=_text(pl.col("number").min()),
+            count=pl.len(),
+            units=(pl.col("exact") // _UNIT * pl.col("held")).sum(),
+            rest=(pl.col("exact") % _UNIT * pl.col("held")).sum(),
+            first_at=pl.col("second").first(),
+        )
+    )
+    return scattered(
+        found.select(pl.col(name).cast(dtype) for name, dtype in OBSERVED.items()), found["series"], series
+    )
+
+
+def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: bool) -> pl.DataFrame:
+    """The columns of a page's points: `v`, or `o`, `h`, `l`, `c` and `n`.
+
+    `last` are the values that hold at the ends of buckets, null before the first observation and where a bucket begins
+    after the newest one. Without `carry`, buckets without observations have null.
+    """
+    frame = candles.with_columns(close=last)
+    seen = pl.col("count") > 0
+    close = pl.col("close") if carry else pl.when(seen).then("close")
+    if agg is Aggregate.MEAN:
+        frame = frame.with_columns(mean=_mean(candles))
+        return frame.select(v=pl.when(close.is_not_null() & (pl.col("seconds") > 0)).then("mean").otherwise(close))
+    shown = {"open": "open", "high": "high", "low": "low"}
+    if frame["count"].min() == 0:
+        values = {name: pl.when(seen).then(name).otherwise(close) for name in shown}
+    else:
+        values = {name: pl.col(name) for name in shown}
+    if agg is Aggregate.OHLC:
+        return frame.select(o=values["open"], h=values["high"], l=values["low"], c=close, n=pl.col("count"))
+    column = {Aggregate.FIRST: "open", Aggregate.MIN: "low", Aggregate.MAX: "high"}[agg]
+    return frame.select(v=values[column])
+
+
+def _mean(candles: pl.DataFrame) -> pl.Series:
+    """The area divided by its seconds, rounded half to even to 18 decimals, as text; any text where there are none."""
+    two = pl.lit(2, dtype=_WIDE)
+    rows = candles.select("units", "rest", pl.col("seconds").clip(1).cast(_WIDE))
+    rows = rows.select(
+        "seconds",
+        whole=pl.col("units") // pl.col("seconds"),
+        parts=(pl.col("units") % pl.col("seconds")) * _UNIT + pl.col("rest"),
+    )
+    rows = rows.select(
+        "whole",
+        fraction=pl.col("parts") // pl.col("seconds"),
+        # Compared with zero, this says on which side of a half what is left lies.
+        left=pl.col("parts") % pl.col("seconds") * two - pl.col("seconds"),
+    )
+    up = (pl.col("left") > 0) | ((pl.col("left") == 0) & (pl.col("fraction") % two == 1))
+    rows = rows.select("whole", fraction=pl.col("fraction") + up.cast(_WIDE))
+    whole = (pl.col("whole") + pl.col("fraction") // _UNIT).cast(DECIMAL)
+    fraction = (pl.col("fraction") % _UNIT).cast(pl.Decimal(38, 0)) * _SMALLEST
+    return rows.select(_text((whole + fraction).cast(DECIMAL))).to_series()
+
+
+def _text(number: pl.Expr) -> pl.Expr:
+    """Plain decimal text without trailing zeros."""
+    return number.cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")

@@ -1,0 +1,161 @@
+"""Cells: what the observations of 15 minutes, of a UTC day and of a UTC month come to (rule 8.11).
+
+They are computed from raw rows, by the run that closes them and by each rewrite that touches them. Cells that have not
+ended may be there, too; nobody reads them, and they are computed again when they close.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from analytics_service.store.connection import Store
+from analytics_service.store.progress import Reporter
+
+QUARTER, DAY = 900, 86_400
+# Rows that one statement computes cells from, so that none takes long.
+_ROWS_AT_ONCE = 4_000_000
+_TOUCHED = """(cell_width, asset_id, begins_at) IN (
+SELECT arrayJoin(['quarter', 'day', 'month']) AS touched_width, asset_id, multiIf(
+touched_width = 'quarter', toStartOfFifteenMinutes(observed_at),
+touched_width = 'day', toStartOfDay(observed_at),
+toDateTime(toStartOfMonth(observed_at), 'UTC'))
+FROM {staged}
+WHERE observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC'))
+"""
+_CLOSING = (
+    "(ends_at > toDateTime({closing_from:UInt32}, 'UTC') AND ends_at <= toDateTime({closing_until:UInt32}, 'UTC'))"
+)
+# The unix second at which a cell ends, in SQL.
+ENDS_AT = "toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, addMonths(cell, 1)))"
+
+
+def cell_table(table: str) -> str:
+    """The name of a table's cells."""
+    return f"{table}_cell"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of time, unix seconds: from `since` to before `until`."""
+
+    since: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a run changes: it closes the cells that end in (`newest_before`, `newest`], unix seconds, and, if it is a
+    rewrite, touches those of the rows in the staging tables that have this suffix."""
+
+    newest_before: int
+    newest: int
+    staged: str = ""
+
+
+def write_cells(store: Store, tables: Sequence[str], change: Change) -> None:
+    """Compute the cells of some tables that a run closes or touches, once its rows are in place. Repeating it does no
+    harm."""
+    closing = closing_span(change)
+    if closing is None and not change.staged:
+        return
+    for table, value in _celled(store).items():
+        if table not in tables:
+            continue
+        months = _touched_months(store, table + change.staged) if change.staged else []
+        chosen = [_CLOSING] if closing else []
+        chosen += [_TOUCHED.replace("{staged}", table + change.staged)] if change.staged else []
+        for span in _spans(store, table, months, closing):
+            store.run(
+                "fill_cells",
+                {"chosen": " OR ".join(chosen)},
+                **_names(table, value),
+                since=span.since,
+                until=span.until,
+                closing_from=change.newest_before,
+                closing_until=change.newest + 1,
+            )
+
+
+def write_all_cells(store: Store, reporter: Reporter) -> None:
+    """Compute all cells of all histories, some months at a time."""
+    for table, value in _celled(store).items():
+        months = _touched_months(store, table)
+        spans = list(_spans(store, table, months, None))
+        if spans:
+            reporter.stage(f"Computing {cell_table(table)}", len(spans))
+        for span in spans:
+            store.run("fill_cells", {"chosen": "true"}, **_names(table, value), since=span.since, until=span.until)
+            reporter.advance(1)
+
+
+def closing_span(change: Change) -> Span | None:
+    """The raw rows, from the beginning of the widest cell that a run closes; None when it closes none.
+
+    A cell is closed once nothing later than its last second is to be observed in it: when that second is the newest
+    observation, or before it.
+    """
+    begin, end = change.newest_before + 1, change.newest + 1
+    if month_of(begin) != month_of(end):
+        since = month_of(begin)
+    elif begin // DAY != end // DAY:
+        since = begin - begin % DAY
+    elif begin // QUARTER != end // QUARTER:
+        since = begin - begin % QUARTER
+    else:
+        return None
+    return Span(since, end)
+
+
+def month_of(second: int) -> int:
+    """The start of the UTC month that holds a unix second."""
+    first = datetime.fromtimestamp(second, UTC).replace(day=1, hour=0, minute=0, second=0)
+    return int(first.timestamp())
+
+
+def next_month(month: int) -> int:
+    """The start of the UTC month after another."""
+    return month_of(month + 31 * DAY)
+
+
+def _celled(store: Store) -> Mapping[str, str]:
+    """The column of values of each table that has cells."""
+    return dict(store.frame("celled_tables").iter_rows())
+
+
+def _names(table: str, value: str) -> dict[str, object]:
+    return {"table": table, "cells": cell_table(table), "value": value}
+
+
+def _densities(store: Store, table: str) -> dict[int, int]:
+    """Rows of a table in each UTC month, by its start (unix s), in order; repeated rows count."""
+    rows = store.frame("history_density", table=table).sort("month").iter_rows()
+    return {int(datetime(int(name[:4]), int(name[4:]), 1, tzinfo=UTC).timestamp()): count for name, count in rows}
+
+
+def _touched_months(store: Store, staged: str) -> list[int]:
+    return list(_densities(store, staged))
+
+
+def _spans(store: Store, table: str, months: Sequence[int], closing: Span | None) -> Iterator[Span]:
+    """The ranges in which months and a closing span lie, each with a bounded number of rows unless a month has more."""
+    begins = {month: month for month in months}
+    if closing is not None:
+        month = month_of(closing.since)
+        begins.setdefault(month, closing.since)
+        while (month := next_month(month)) < closing.until:
+            begins[month] = month
+    if not begins:
+        return
+    if len(begins) == 1:
+        ((month, since),) = begins.items()
+        yield Span(since, next_month(month))
+        return
+    rows = _densities(store, table)
+    ordered = sorted(begins)
+    first, total = begins[ordered[0]], 0
+    for month, following in pairwise([*ordered, 0]):
+        total += rows.get(month, 0)
+        if not following or total + rows.get(following, 0) > _ROWS_AT_ONCE or following != next_month(month):
+            yield Span(first, next_month(month))
+            first, total = begins.get(following, 0), 0

@@ -1,0 +1,49 @@
+-- Computes cells from raw rows. Writing a cell again does no harm: the same rows give the same rank, and more or newer
+-- ones a greater rank.
+INSERT INTO {cells:Identifier} (width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, rank)
+SELECT
+    cell_width,
+    asset_id,
+    begins_at,
+    min(observed_at),
+    max(observed_at),
+    count(),
+    argMin(value, observed_at),
+    max(value),
+    min(value),
+    argMax(value, observed_at),
+    sum(if(next_at > observed_at AND next_at < ends_at, next_at - observed_at, 0) * toDecimal256(value, 18)),
+    sum(version)
+FROM
+(
+    SELECT
+        cell_width,
+        asset_id,
+        observed_at,
+        value,
+        version,
+        next_at,
+        multiIf(
+            cell_width = 'quarter', toStartOfFifteenMinutes(observed_at),
+            cell_width = 'day', toStartOfDay(observed_at),
+            toDateTime(toStartOfMonth(observed_at), 'UTC')) AS begins_at,
+        multiIf(
+            cell_width = 'quarter', begins_at + 900,
+            cell_width = 'day', begins_at + 86400,
+            addMonths(begins_at, 1)) AS ends_at
+    FROM
+    (
+        SELECT
+            asset_id,
+            observed_at,
+            {value:Identifier} AS value,
+            version,
+            leadInFrame(observed_at) OVER (
+                PARTITION BY asset_id ORDER BY observed_at ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
+        FROM {table:Identifier} FINAL
+        WHERE observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+    )
+    ARRAY JOIN ['quarter', 'day', 'month'] AS cell_width
+)
+WHERE {chosen}
+GROUP BY cell_width, asset_id, begins_at
