@@ -5,8 +5,9 @@ from datetime import datetime
 from analytics_service.market.prices import quoted
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import with_receipt_prices
+from analytics_service.store.connection import Store
 from analytics_service.store.market_values import value_frames
-from analytics_service.store.markets import market_frames
+from analytics_service.store.markets import market_frames, snapshots_without_prices
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -15,6 +16,11 @@ HISTORY = True
 def collect(batch: Batch) -> list[Snapshot]:
     """The source's markets at the instants, and their values at its prices. SourceError when it has none of either."""
     return [_snapshot(batch, at) for at in batch.instants]
+
+
+def outdated(store: Store, start: int, end: int) -> set[int]:
+    """Snapshots of an earlier version, which have no values."""
+    return snapshots_without_prices(store, start, end)
 
 
 def _snapshot(batch: Batch, at: datetime) -> Snapshot:

@@ -145,5 +145,10 @@ def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
     return {row["asset_id"]: row["price"] for row in _PRICE.read(store, at)}
 
 
+def snapshots_without_prices(store: Store, start: int, end: int) -> set[int]:
+    """Complete snapshots (unix seconds) in [start, end] that an earlier version took, without prices and values."""
+    return set(store.frame("snapshots_without_prices", start=start, end=end)["at"].to_list())
+
+
 def _part(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
     return {name: row[name] for name in columns}
