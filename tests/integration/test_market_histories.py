@@ -1,6 +1,5 @@
 """Histories of what markets are worth, over hand-made and simulated markets."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -9,7 +8,6 @@ from urllib.parse import urlencode
 
 import falcon.testing
 import pytest
-from clickhouse_connect.driver.client import Client
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
@@ -101,13 +99,6 @@ def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
     return falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
 
 
-@pytest.fixture
-def tables(settings: Settings, store: Store) -> Iterator[Client]:
-    """Access to the tables that is independent of the service's own code."""
-    with clickhouse.client(settings) as own:
-        yield own
-
-
 def page(client: falcon.testing.TestClient, name: str, start: int, end: int, **query: object) -> Any:
     """The values of a history in each bucket: of a single series, or by asset id."""
     asked = {"start": start, "end": end, "period": "h", **query}
@@ -127,29 +118,22 @@ def test_each_history_has_the_values_at_the_prices_of_each_snapshot(
     run_once(JOB, SECOND_HOUR, store, NOON + HOUR)
     for name, expected in VALUES.items():
         assert page(client, name, SECOND, SECOND + 3600, fill="none") == expected, name
-
-
-@pytest.mark.parametrize("memory", [0, 96])
-@pytest.mark.parametrize(("period", "step"), [("h", 3600), ("d", 86_400), ("m", 31 * 86_400)])
-def test_a_negative_total_comes_back_from_cells_of_every_width(
-    period: str, step: int, memory: int, settings: Settings, store: Store
-) -> None:
-    for place, protocol in enumerate((FIRST, SECOND_HOUR, FIRST)):
-        run_once(JOB, protocol, store, NOON + place * timedelta(seconds=step))
-    app = create_app(replace(settings, history_memory=memory), store, heads=FreshHeads(store))
-    client = falcon.testing.TestClient(app)
-    for _ in range(2):
-        assert page(client, "net-tvl", SECOND, SECOND + 2 * step, period=period) == ["15.54", "-1", "15.54"]
-        app.loader.wait(10)
-
-
-def test_an_asset_without_deposits_keeps_the_utilization_that_it_had(
-    client: falcon.testing.TestClient, store: Store
-) -> None:
-    """It has no observation, as every bucket without one repeats the one before."""
-    run_once(JOB, FIRST, store, NOON)
-    run_once(JOB, SECOND_HOUR, store, NOON + HOUR)
+    # A bucket without an observation repeats the one before (rule 2.6).
     assert page(client, "utilization", SECOND, SECOND + 3600)[A] == ["0.3", "0.3"]
+
+
+def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Settings, store: Store) -> None:
+    """Read from the store, and from memory once that is loaded."""
+    steps = {"h": 3600, "d": 86_400, "m": 31 * 86_400}
+    for after in (0, *steps.values()):
+        run_once(JOB, SECOND_HOUR if after else FIRST, store, NOON + timedelta(seconds=after))
+    for memory in (0, 96):
+        app = create_app(replace(settings, history_memory=memory), store, heads=FreshHeads(store))
+        client = falcon.testing.TestClient(app)
+        for period, step in [*steps.items()] * 2:
+            assert page(client, "net-tvl", SECOND, SECOND + step, period=period)[-1] == "-1"
+            assert page(client, "net-tvl", SECOND, SECOND, period=period) == ["15.54"]
+            app.loader.wait(10)
 
 
 def test_a_page_shows_the_sums_of_the_supply_at_its_instant(client: falcon.testing.TestClient, store: Store) -> None:
