@@ -135,9 +135,8 @@ def _probes(monitor: health.Monitor) -> Routes:
 
 def _history(shared: Shared, reader: HistoryReader, zone: ZoneInfo) -> Routes:
     """The paths of one entry in the table of histories."""
-    by_asset, total = reader.history.by_asset, reader.history.total
-    routes: Routes = [(f"/api/v1{by_asset.path}", MultiSeries(shared, reader, by_asset, zone))]
-    return [*routes, (f"/api/v1{total.path}", SingleSeries(shared, reader, total, zone))] if total else routes
+    served = ((reader.history.by_asset, MultiSeries), (reader.history.total, SingleSeries))
+    return [(f"/api/v1{path.path}", page(shared, reader, path, zone)) for path, page in served if path]
 
 
 def _current(shared: Shared) -> Routes:

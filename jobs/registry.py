@@ -1,17 +1,26 @@
 """All jobs: each setting <name>_every is the interval of the job in the module jobs.<name>.
 
 Such a module has a docstring whose first line says what the job stores, a function `collect` (see snapshot.Collect),
-and HISTORY: whether snapshots of the past can be added, too. It is False where they are stored as changes. Jobs first
-run in the order of the settings.
+and HISTORY: whether snapshots of the past can be added, too. It is False where they are stored as changes. A function
+`outdated` (see Outdated) is there where earlier versions stored less. Jobs first run in the order of the settings.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib import import_module
 
 from analytics_service.config import Settings
+from analytics_service.store.connection import Store
 from jobs.snapshot import Collect
 
 _INTERVAL = "_every"
+# Complete snapshots from one unix second to another, both inclusive, of which an earlier version stored less. They are
+# taken again when they are asked for.
+Outdated = Callable[[Store, int, int], set[int]]
+
+
+def _nothing_outdated(store: Store, start: int, end: int) -> set[int]:
+    return set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,7 @@ class Job:
     help: str
     collect: Collect
     history: bool
+    outdated: Outdated = _nothing_outdated
 
     @property
     def family(self) -> str:
@@ -35,7 +45,8 @@ class Job:
 
 def _job(name: str) -> Job:
     module = import_module(f"jobs.{name}")
-    return Job(name, (module.__doc__ or "").partition("\n")[0], module.collect, module.HISTORY)
+    help_ = (module.__doc__ or "").partition("\n")[0]
+    return Job(name, help_, module.collect, module.HISTORY, getattr(module, "outdated", _nothing_outdated))
 
 
 JOBS = {

@@ -1,13 +1,16 @@
-"""Runs a job for an instant, or for all instants of a range that are not complete. Complete ones are left alone."""
+"""Runs a job for an instant, or for all instants of a range that are not complete.
+
+Complete ones are left alone, unless an earlier version stored less of them.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
-from analytics_service.market.instants import unix_second
+from analytics_service.market.instants import instant, multiples, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin, completed, new_version, read_heads
@@ -54,7 +57,7 @@ def backfill(
     instants: Sequence[datetime],
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Take the snapshots that are missing of instants (whole seconds, oldest first), and return how many were.
+    """Take the snapshots that are missing or outdated of instants (whole seconds, oldest first); return how many were.
 
     `progress` is called with the number of instants done since its last call. A backfill that was interrupted continues
     where it stopped when it is run again. SnapshotRefused for a job that keeps no history.
@@ -68,6 +71,12 @@ def backfill(
     return written
 
 
+def instants_to_fill(job: Job, store: Store, start: datetime, end: datetime, every: timedelta) -> list[datetime]:
+    """The instants of a backfill, oldest first: the multiples of `every` in [start, end], and outdated snapshots."""
+    outdated = job.outdated(store, unix_second(start), unix_second(end))
+    return sorted({*multiples(start, end, every), *map(instant, outdated)})
+
+
 def require_history(job: Job) -> None:
     """SnapshotRefused for a job that keeps no history."""
     if not job.history:
@@ -78,9 +87,11 @@ def require_history(job: Job) -> None:
 
 
 def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str) -> int:
-    """Collect and commit those of the instants, oldest first, that are not complete, and return how many."""
+    """Collect and commit those of the instants, oldest first, that are missing or outdated, and return how many."""
     complete_appends(store, job.family)
-    done = completed(store, job.family, unix_second(instants[0]), unix_second(instants[-1]))
+    start, end = unix_second(instants[0]), unix_second(instants[-1])
+    done = completed(store, job.family, start, end)
+    done -= job.outdated(store, start, end) if done else set()
     missing = [at for at in instants if unix_second(at) not in done]
     if missing:
         snapshots = job.collect(Batch(job.family, source, store, missing))

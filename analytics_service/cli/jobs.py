@@ -12,7 +12,7 @@ from analytics_service.cli.options import data_dir_option, source_option
 from analytics_service.cli.signals import set_on_signals
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
 from analytics_service.http.instruments import Instruments
-from analytics_service.market.instants import multiples, shown
+from analytics_service.market.instants import shown
 from analytics_service.processes.child import end_with_parent
 from jobs import runner, scheduler
 from jobs.registry import JOBS
@@ -89,7 +89,8 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
 def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, **overrides: Any) -> None:
     """Take the snapshots of a range that are not there yet.
 
-    May be interrupted and run again: it continues where it was. Example:
+    Snapshots in the range of which an earlier version stored less are taken again, whatever the distance. May be
+    interrupted and run again: it continues where it was. Example:
 
     \b
         analytics-service jobs backfill prices --start 2026-01-01 --end 2026-03-01 --every 1h
@@ -99,13 +100,11 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
         raise click.UsageError("--start is later than --end.")
     _require_past("--end", end, datetime.now(UTC))
     settings = load_job_settings(**overrides)
-    instants = multiples(start, end, every)
-    with (
-        open_store(settings) as store,
-        closing(require_source(settings, store)) as source,
-        click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar,
-    ):
-        written = runner.backfill(JOBS[name], source, store, instants, progress=bar.update)
+    job = JOBS[name]
+    with open_store(settings) as store, closing(require_source(settings, store)) as source:
+        instants = runner.instants_to_fill(job, store, start, end, every)
+        with click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar:
+            written = runner.backfill(job, source, store, instants, progress=bar.update)
     click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 
 

@@ -17,16 +17,21 @@ class Path:
 class History:
     """A kind of history: its ledger family, its table with one row an observation, and the column of values.
 
-    `by_asset` serves one series for each asset; `total`, where there is one, the single series over all assets, which
-    has an empty asset id in the table. The cells of the table (store/cells.py) sum up its rows.
+    A history has a path or two: `by_asset` serves one series for each asset, `total` the single series over all assets,
+    which has an empty asset id in the table. The cells of the table (store/cells.py) sum up its rows.
     """
 
     name: str
     family: str
     table: str
     value: str
-    by_asset: Path
+    by_asset: Path | None = None
     total: Path | None = None
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where it is served."""
+        return [path for path in (self.by_asset, self.total) if path]
 
     @property
     def identifiers(self) -> dict[str, str]:
@@ -67,4 +72,31 @@ LOANS = History(
         "/analytics/market/history/loans-originated", "Value of all loans since the first, in USD of their time."
     ),
 )
-HISTORIES = (PRICES, LEND_RATES, BORROW_RATES, LOANS)
+
+_MARKETS = "/markets/history"
+
+
+def _of_markets(table: str, value: str, *, by_asset: Path | None = None, total: Path | None = None) -> History:
+    """A history of what markets are worth (rule 2.15)."""
+    return History(table.replace("_", " "), "markets", table, value, by_asset, total)
+
+
+MARKETS = (
+    _of_markets("tvl", "usd", total=Path(f"{_MARKETS}/tvl", "History of the total value locked, in USD.")),
+    _of_markets(
+        "net_tvl", "usd", total=Path(f"{_MARKETS}/net-tvl", "History of the total value locked less debt, in USD.")
+    ),
+    _of_markets(
+        "deposit_value",
+        "usd",
+        by_asset=Path(f"{_MARKETS}/deposits", "History of deposits for lending, in USD."),
+    ),
+    _of_markets(
+        "collateral_value", "usd", by_asset=Path(f"{_MARKETS}/collateral", "History of collateral posted, in USD.")
+    ),
+    _of_markets("debt_value", "usd", by_asset=Path(f"{_MARKETS}/debt", "History of debt with interest, in USD.")),
+    _of_markets(
+        "utilization", "ratio", by_asset=Path(f"{_MARKETS}/utilization", "History of debt divided by deposits.")
+    ),
+)
+HISTORIES = (PRICES, LEND_RATES, BORROW_RATES, LOANS, *MARKETS)

@@ -44,7 +44,7 @@ def warm(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> Non
 def _pages(end: int) -> list[tuple[str, str]]:
     """A day of each history. A zone is named so that the zone names, too, are loaded."""
     query = urlencode({"start": end - _DAY, "end": end, "period": "h", "tz": "UTC"})
-    return [(f"/api/v1{history.by_asset.path}", query) for history in HISTORIES]
+    return [(f"/api/v1{history.paths[0].path}", query) for history in HISTORIES]
 
 
 def _request(app: _Application, path: str, query: str) -> str:

@@ -38,6 +38,8 @@ _HISTORIES = (
     "/api/v1/markets/borrow/rate-history",
     f"{_LOANS}/by-asset",
     _LOANS,
+    "/api/v1/markets/history/net-tvl",
+    "/api/v1/markets/history/utilization",
 )
 # Paths of current state, each with the flags that it takes.
 _STATES = {

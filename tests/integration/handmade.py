@@ -1,6 +1,6 @@
 """A source that answers exactly what a test defines, and a protocol made by hand for it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -64,6 +64,7 @@ MARKETS = (
     Market("token;lend", LendMarket(Decimal(0), 0, 0), None, None),
     Market("token;debt", None, None, debt_market()),
 )
+ASSETS = (Asset(AssetGroup.TOKEN, "lend", "Lend", "LEND", "ulend", 6, 2),)
 CONFIG = GlobalConfig(
     time_window_nanos=2**63 + 1,
     partial_liquidation_threshold=Decimal("1500.25"),
@@ -135,14 +136,16 @@ class HandMade(Source):
     arrangements_: Sequence[Arrangement] = ARRANGEMENTS
     positions_: Sequence[Position] = ()
     swaps_: Sequence[SwapContract] = SWAPS
+    assets_: Sequence[Asset] = ASSETS
+    prices_: Mapping[str, Decimal] = field(default_factory=lambda: {"token;lend": Decimal(2)})
     asked: list[tuple[datetime, datetime]] = field(default_factory=list)
     broken: bool = False
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        return [Asset(AssetGroup.TOKEN, "lend", "Lend", "LEND", "ulend", 6, 2)]
+        return self.assets_
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        return [Price("token;lend", at, Decimal(2))]
+        return [Price(asset_id, at, usd) for asset_id, usd in self.prices_.items()]
 
     def markets(self, at: datetime) -> Sequence[Market]:
         return self._answer(self.markets_)

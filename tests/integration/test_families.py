@@ -110,7 +110,7 @@ def test_a_snapshot_without_its_ledger_row_is_not_shown(job: Job, store: Store, 
 def test_a_snapshot_that_was_partly_in_place_is_complete_before_the_next_one_is_shown(
     name: str, last: bool, store: Store, settings: Settings, client: Client
 ) -> None:
-    """All tables are as if nothing had happened, rollups included. Its rows are not seen before."""
+    """All tables are as if nothing had happened, cells included. Its rows are not seen before."""
     job, source = JOBS[name], SimulatedSource("1")
     table = "snapshot" if last else TABLES[name]
     run_once(job, source, store, NOON)

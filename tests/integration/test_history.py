@@ -89,7 +89,7 @@ def test_a_large_page_is_the_same_although_it_is_built_in_parts(
 
 
 def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testing.TestClient, store: Store) -> None:
-    """Africa/Monrovia was 44 minutes and 30 seconds behind UTC until 1972: no rollup cell fits its days."""
+    """Africa/Monrovia was 44 minutes and 30 seconds behind UTC until 1972: no cell fits its days."""
     day = second(1971, 6, 2)
     rows = [(day + offset, Decimal(offset)) for offset in range(0, 2 * 86_400, 60)]
     commit(store, {"token;old": rows})

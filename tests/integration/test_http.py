@@ -37,7 +37,8 @@ HISTORY = f"start={NOON - 86_400}&end={NOON}&period=h"
 ASSET = "asset_id=native;uorb"
 CONTRACT = f"contract_address={SWAP_CONTRACT}"
 NEWER = "shape=newer"
-ONE_SERIES = "/api/v1/analytics/market/history/loans-originated"
+LOANS = "/api/v1/analytics/market/history/loans-originated"
+ONE_SERIES = (LOANS, "/api/v1/markets/history/tvl", "/api/v1/markets/history/net-tvl")
 USER = f"/api/v1/users/{RICH_ADDRESS}"
 ETH = next(one.asset.id for one in LISTINGS if one.asset.symbol == "ETH")
 # Every path with a valid query.
@@ -48,8 +49,8 @@ ROUTES = {
     "/api/v1/openapi.json": "",
     "/api/v1/status/health": "",
     "/api/v1/analytics/market/state": "",
-    ONE_SERIES: HISTORY,
-    "/api/v1/analytics/market/history/loans-originated/by-asset": HISTORY,
+    **dict.fromkeys(ONE_SERIES, HISTORY),
+    f"{LOANS}/by-asset": HISTORY,
     "/api/v1/analytics/ptoken/unlocks-distribution": "with_percent=true",
     "/api/v1/assets": "",
     "/api/v1/assets/prices": "with_text=true",
@@ -70,6 +71,10 @@ ROUTES = {
     "/api/v1/markets/borrow/debts": "",
     "/api/v1/markets/borrow/debts/lookup": ASSET,
     "/api/v1/markets/borrow/rate-history": HISTORY,
+    "/api/v1/markets/history/deposits": HISTORY,
+    "/api/v1/markets/history/collateral": HISTORY,
+    "/api/v1/markets/history/debt": HISTORY,
+    "/api/v1/markets/history/utilization": HISTORY,
     "/api/v1/markets/merged": "",
     "/api/v1/markets/merged/lookup": ASSET,
     f"{USER}/user": "",
@@ -475,7 +480,11 @@ def test_zones_and_links_of_the_iana_database_are_accepted(client: Client, zone:
 @pytest.mark.parametrize(
     ("path", "query", "named"),
     [
-        *((path, HISTORY + "&asset_ids=native;nothing", "native;nothing") for path in HISTORIES if path != ONE_SERIES),
+        *(
+            (path, HISTORY + "&asset_ids=native;nothing", "native;nothing")
+            for path in HISTORIES
+            if path not in ONE_SERIES
+        ),
         *((path, "asset_id=native;nothing", "native;nothing") for path in ROUTES if ROUTES[path] == ASSET),
         # Existing assets that lack the market.
         ("/api/v1/markets/lend/lookup", "asset_id=native;uptk", "native;uptk"),

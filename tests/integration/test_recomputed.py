@@ -30,11 +30,16 @@ def client(simulated: Simulated) -> falcon.testing.TestClient:
 
 @pytest.fixture(scope="module")
 def raw(simulated: Simulated) -> dict[str, Any]:
-    """Tables of the snapshot at noon by asset id, and a price for every asset, including receipt tokens."""
+    return raw_at(simulated, Simulated.noon, "price")
+
+
+def raw_at(simulated: Simulated, second: int, quotes: str) -> dict[str, Any]:
+    """Tables of a snapshot by asset id, and a price for every asset, including receipt tokens."""
+    at = f"observed_at = toDateTime({second}, 'UTC')"
     assets = {row["id"]: row for row in simulated.rows("SELECT * FROM asset FINAL")}
-    prices = simulated.rows(f"SELECT asset_id, price FROM price FINAL WHERE observed_at = {NOON}")
+    prices = simulated.rows(f"SELECT asset_id, price FROM {quotes} FINAL WHERE {at}")
     tables = {
-        table: {r["asset_id"]: r for r in simulated.rows(f"SELECT * FROM {table} FINAL WHERE observed_at = {NOON}")}
+        table: {r["asset_id"]: r for r in simulated.rows(f"SELECT * FROM {table} FINAL WHERE {at}")}
         for table in ("market_lend", "market_collateral", "market_debt")
     }
     usd = {row["asset_id"]: row["price"] for row in prices}
@@ -51,6 +56,10 @@ def value(raw: dict[str, Any], asset_id: str, amount: int) -> Decimal:
         return rounded(Decimal(amount).scaleb(-raw["assets"][asset_id]["decimals_denom"]) * raw["usd"][asset_id])
 
 
+def is_receipt(raw: dict[str, Any], asset_id: str) -> bool:
+    return bool(raw["assets"][asset_id]["kind"] == "protocol_receipt_token")
+
+
 def get(client: falcon.testing.TestClient, path: str, **query: str) -> Any:
     answer = client.simulate_get(path, query_string=urlencode(query)).json
     assert answer["error"] is None, answer
@@ -61,8 +70,7 @@ def test_supply_and_tvl(client: falcon.testing.TestClient, raw: dict[str, Any]) 
     sums: dict[str, Decimal] = defaultdict(Decimal)
     with localcontext(prec=120):
         for asset_id, row in raw["market_collateral"].items():
-            receipt = raw["assets"][asset_id]["kind"] == "protocol_receipt_token"
-            sums["receipt" if receipt else "non_receipt"] += value(raw, asset_id, row["balance"])
+            sums["receipt" if is_receipt(raw, asset_id) else "non_receipt"] += value(raw, asset_id, row["balance"])
         for asset_id, row in raw["market_debt"].items():
             sums["debt"] += value(raw, asset_id, row["balance"])
         for asset_id, row in raw["market_lend"].items():
@@ -78,6 +86,43 @@ def test_supply_and_tvl(client: falcon.testing.TestClient, raw: dict[str, Any]) 
         assert Decimal(supply["tvl"]["tvl"]) == sums["non_receipt"] + sums["lend"]
         assert Decimal(supply["tvl"]["net_tvl"]) == sums["non_receipt"] + sums["lend"] - sums["debt"]
     assert get(client, "/api/v1/markets")["tvl"] == supply["tvl"]
+
+
+def test_market_histories(client: falcon.testing.TestClient, simulated: Simulated) -> None:
+    """Each point follows from the amounts and prices that were written with its snapshot."""
+    path, instants = "/api/v1/markets/history", [Simulated.noon - 7200, Simulated.noon - 3600, Simulated.noon]
+    query = {"start": str(instants[0]), "end": str(instants[-1]), "period": "h", "fill": "none"}
+    total = {name: get(client, f"{path}/{name}", **query)["points"] for name in ("tvl", "net-tvl")}
+    series = {
+        name: {one["asset"]["id"]: one["points"] for one in get(client, f"{path}/{name}", **query)["series"]}
+        for name in ("deposits", "collateral", "debt", "utilization")
+    }
+    for place, instant in enumerate(instants):
+        raw = raw_at(simulated, instant, "market_price")
+        values = {
+            name: {asset_id: value(raw, asset_id, row[column]) for asset_id, row in raw[table].items()}
+            for name, table, column in (
+                ("deposits", "market_lend", "principal"),
+                ("collateral", "market_collateral", "balance"),
+                ("debt", "market_debt", "balance"),
+            )
+        }
+        with localcontext(prec=120):
+            locked = [
+                *values["deposits"].values(),
+                *(usd for one, usd in values["collateral"].items() if not is_receipt(raw, one)),
+            ]
+            values["utilization"] = {
+                asset_id: rounded(Decimal(raw["market_debt"][asset_id]["balance"]) / Decimal(lend["principal"]))
+                for asset_id, lend in raw["market_lend"].items()
+            }
+            expected = {"tvl": sum(locked), "net-tvl": sum(locked) - sum(values["debt"].values())}
+        assert {name: points[place]["t"] for name, points in total.items()} == dict.fromkeys(total, instant)
+        assert {name: Decimal(points[place]["v"]) for name, points in total.items()} == expected
+        for name, found in series.items():
+            assert {asset_id: Decimal(points[place]["v"]) for asset_id, points in found.items()} == values[name]
+    supply = get(client, "/api/v1/markets/supply")["tvl"]
+    assert [supply["tvl"], supply["net_tvl"]] == [total["tvl"][-1]["v"], total["net-tvl"][-1]["v"]]
 
 
 def test_values_of_every_merged_market(client: falcon.testing.TestClient, raw: dict[str, Any]) -> None:

@@ -17,9 +17,9 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.prices import Price, quantize_price
+from analytics_service.market.prices import Price, quantize_price, quoted
 from analytics_service.market.rates import MarketRate, NetRate, apy, net_rate, quantize_rate
-from analytics_service.market.supply import SupplyPool, Tvl, market_supply
+from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
 from analytics_service.market.values import (
     fraction,
     origin_equivalent,
@@ -133,6 +133,44 @@ def test_supply_sums_markets_and_separates_receipt_tokens() -> None:
     assert supply.borrow_debt == SupplyPool(D(2), D(6))
     assert supply.lend.principal == D(14)
     assert supply.tvl == Tvl(D(20), D(18))
+
+
+def test_the_values_of_a_market_are_none_for_the_parts_that_an_asset_lacks() -> None:
+    """3 denom units of a are 0.3 at 5 USD, 2 shares are 0.2. What has no price or definition has no values."""
+    assets = {one.id: one for one in (asset("a", 1), asset("b", 0))}
+    markets = [
+        Market("native;a", None, CollateralMarket(COLLATERAL, 3, 2), None),
+        Market("native;b", lend(1, 1), None, None),
+        Market("native;unknown", lend(1, 1), None, None),
+    ]
+    found = market_values(markets, assets, {"native;a": D(5), "native;unknown": D(1)})
+    assert found == {"native;a": MarketValues(AssetKind.REGULAR, None, SupplyPool(D("1.5"), D(1)), None)}
+
+
+@pytest.mark.parametrize(
+    ("deposits", "owed", "expected"),
+    [
+        (lend(3, 1), debt(1, 1), D("0.333333333333333333")),
+        (lend(2, 1), debt(5, 1), D("2.5")),
+        (lend(2, 1), None, D(0)),
+        (lend(0, 0), debt(5, 1), None),
+        (None, debt(5, 1), None),
+    ],
+)
+def test_utilization_is_debt_by_deposits_and_none_without_deposits(
+    deposits: LendMarket | None, owed: DebtMarket | None, expected: Decimal | None
+) -> None:
+    assert utilization(Market("native;a", deposits, None, owed)) == expected
+
+
+def test_the_last_of_several_prices_of_an_asset_counts() -> None:
+    """Whatever their order; it is rounded as it is stored."""
+    first, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    seen = [Price("native;a", later, D("0.0000000000000000015")), Price("native;a", first, D(9))]
+    assert quoted([*seen, Price("native;b", first, D(1))]) == {
+        "native;a": D("0.000000000000000002"),
+        "native;b": D(1),
+    }
 
 
 @given(st.lists(st.tuples(amounts, amounts, amounts, prices), max_size=4))

@@ -46,7 +46,7 @@ def test_a_midnight_within_the_hours_is_one_of_them() -> None:
     assert past_instants(source, JOBS["prices"], NOW)[:3] == [*MIDNIGHTS, MIDNIGHTS[1] + HOUR]
 
 
-@pytest.mark.parametrize("name", ["rates", "loans"])
+@pytest.mark.parametrize("name", ["rates", "markets", "loans"])
 def test_other_jobs_have_the_hours_only(name: str) -> None:
     assert past_instants(Small(MIDNIGHTS[0]), JOBS[name], NOW) == HOURS
 

@@ -1,0 +1,240 @@
+"""Histories of what markets are worth, over hand-made and simulated markets."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.errors import SourceError
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.markets import CollateralMarket, LendMarket, Market
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.cells import ENDS_AT
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Origin, new_version, read_heads
+from analytics_service.store.markets import read_market_prices
+from jobs.registry import JOBS
+from jobs.runner import Outcome, backfill, instants_to_fill, run_once
+from jobs.snapshot import Batch, Taking, commit
+from tests import clickhouse
+from tests.doubles import FreshHeads
+from tests.integration.conftest import database
+from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
+
+JOB = JOBS["markets"]
+SECOND = int(NOON.timestamp())
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+SINGLE = ("tvl", "net-tvl")
+BY_ASSET = ("deposits", "collateral", "debt", "utilization")
+# What earlier versions did not write.
+TABLES = ("tvl", "net_tvl", "deposit_value", "collateral_value", "debt_value", "utilization")
+A, RECEIPT, B, UNPRICED = "native;a", "native;ra", "native;b", "native;c"
+
+
+def asset(key: str, decimals: int, kind: AssetKind = AssetKind.REGULAR, receipt: str | None = None) -> Asset:
+    return Asset(AssetGroup.NATIVE, key, key, key.upper(), f"u{key}", decimals, 2, kind, None, receipt)
+
+
+# Each hundredth of a is a denom unit, each unit of b and c is one.
+ASSETS = (asset("a", 2, receipt=RECEIPT), asset("ra", 2, AssetKind.RECEIPT), asset("b", 0), asset("c", 0))
+COLLATERAL = next(each.collateral.config for each in MARKETS if each.collateral)
+
+
+def lent(principal: int, receipts: int) -> LendMarket:
+    return LendMarket(Decimal(0), principal, receipts)
+
+
+def posted(balance: int) -> CollateralMarket:
+    return CollateralMarket(COLLATERAL, balance, 1)
+
+
+def owed(balance: int) -> Any:
+    return debt_market(balance=balance, shares=1)
+
+
+def world(a: str, b: str, markets: list[Market]) -> HandMade:
+    return HandMade(assets_=ASSETS, prices_={A: Decimal(a), B: Decimal(b)}, markets_=markets)
+
+
+# At noon 1.10 a are lent against 1.00 receipts, and 0.50 receipts are posted. Receipts cost 1.1 times as much as a.
+FIRST = world(
+    "2",
+    "3.5",
+    [
+        Market(A, lent(110, 100), None, owed(33)),
+        Market(RECEIPT, None, posted(50), None),
+        Market(B, None, posted(4), None),
+        Market(UNPRICED, lent(8, 8), posted(5), owed(6)),
+    ],
+)
+# An hour later both prices have changed, everything was taken out of a, b can be lent, and debts in it exceed all else.
+SECOND_HOUR = world(
+    "1",
+    "0.5",
+    [
+        Market(A, lent(0, 0), None, owed(0)),
+        Market(RECEIPT, None, posted(0), None),
+        Market(B, lent(3, 3), posted(4), owed(9)),
+        Market(UNPRICED, lent(8, 8), posted(5), owed(6)),
+    ],
+)
+# 1.10 a at 2 USD, 0.50 receipts at 2.2 USD, 0.33 a of debt, 4 b at 3.5 USD; then 3 b at 0.5 USD, 4 b, 9 b of debt.
+VALUES: dict[str, Any] = {
+    "tvl": ["16.2", "3.5"],
+    "net-tvl": ["15.54", "-1"],
+    "deposits": {A: ["2.2", "0"], B: [None, "1.5"]},
+    "collateral": {B: ["14", "2"], RECEIPT: ["1.1", "0"]},
+    "debt": {A: ["0.66", "0"], B: [None, "4.5"]},
+    "utilization": {A: ["0.3", None], B: [None, "3"], UNPRICED: ["0.75", "0.75"]},
+}
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
+    return falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+
+
+def page(client: falcon.testing.TestClient, name: str, start: int, end: int, **query: object) -> Any:
+    """The values of a history in each bucket: of a single series, or by asset id."""
+    asked = {"start": start, "end": end, "period": "h", **query}
+    answer = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=urlencode(asked))
+    assert answer.status_code == 200, answer.json
+    data = answer.json["data"]
+    if name in SINGLE:
+        return [point["v"] for point in data["points"]]
+    return {one["asset"]["id"]: [point["v"] for point in one["points"]] for one in data["series"]}
+
+
+def test_each_history_has_the_values_at_the_prices_of_each_snapshot(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    """An asset without a price counts in no USD value, but it has a utilization."""
+    run_once(JOB, FIRST, store, NOON)
+    run_once(JOB, SECOND_HOUR, store, NOON + HOUR)
+    for name, expected in VALUES.items():
+        assert page(client, name, SECOND, SECOND + 3600, fill="none") == expected, name
+    # A bucket without an observation repeats the one before (rule 2.6).
+    assert page(client, "utilization", SECOND, SECOND + 3600)[A] == ["0.3", "0.3"]
+
+
+def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Settings, store: Store) -> None:
+    """Read from the store, and from memory once that is loaded."""
+    steps = {"h": 3600, "d": 86_400, "m": 31 * 86_400}
+    for after in (0, *steps.values()):
+        run_once(JOB, SECOND_HOUR if after else FIRST, store, NOON + timedelta(seconds=after))
+    for memory in (0, 96):
+        app = create_app(replace(settings, history_memory=memory), store, heads=FreshHeads(store))
+        client = falcon.testing.TestClient(app)
+        for period, step in [*steps.items()] * 2:
+            assert page(client, "net-tvl", SECOND, SECOND + step, period=period)[-1] == "-1"
+            assert page(client, "net-tvl", SECOND, SECOND, period=period) == ["15.54"]
+            app.loader.wait(10)
+
+
+def test_a_page_shows_the_sums_of_the_supply_at_its_instant(client: falcon.testing.TestClient, store: Store) -> None:
+    for name in ("prices", "markets"):
+        run_once(JOBS[name], SECOND_HOUR, store, NOON)
+    tvl = client.simulate_get("/api/v1/markets/supply").json["data"]["tvl"]
+    assert [tvl["tvl"], tvl["net_tvl"]] == [page(client, name, SECOND, SECOND)[0] for name in SINGLE] == ["3.5", "-1"]
+
+
+def test_prices_that_come_later_change_no_point(client: falcon.testing.TestClient, store: Store) -> None:
+    """Neither does the job that is run again; the present supply is at the newest prices."""
+    for name in ("prices", "markets"):
+        run_once(JOBS[name], FIRST, store, NOON)
+    run_once(JOBS["prices"], SECOND_HOUR, store, NOON + MINUTE)
+    assert run_once(JOB, SECOND_HOUR, store, NOON) is Outcome.ALREADY_DONE
+    assert page(client, "tvl", SECOND, SECOND) == ["16.2"]
+    # 1.10 a at 1 USD and 4 b at 0.5 USD.
+    assert client.simulate_get("/api/v1/markets/supply").json["data"]["tvl"]["tvl"] == "3.1"
+    assert read_market_prices(store, SECOND) == {A: Decimal(2), B: Decimal("3.5")}
+
+
+def test_a_snapshot_that_is_corrected_corrects_every_history(client: falcon.testing.TestClient, store: Store) -> None:
+    dearer = replace(FIRST, prices_={A: Decimal(20), B: Decimal(35)})
+    for at in (NOON, NOON + HOUR):
+        run_once(JOB, FIRST, store, at)
+    assert page(client, "tvl", SECOND, SECOND + 3600) == ["16.2", "16.2"]
+    found = JOB.collect(Batch(JOB.family, dearer, store, [NOON]))
+    commit(store, found, Taking(JOB.family, "backfill", Origin(FIRST.spec)), new_version())
+    assert page(client, "tvl", SECOND, SECOND + 3600) == ["162", "16.2"]
+    assert page(client, "debt", SECOND, SECOND + 3600) == {A: ["6.6", "0.66"]}
+
+
+def test_a_value_that_cannot_be_stored_has_no_observation(client: falcon.testing.TestClient, store: Store) -> None:
+    """10^20 USD are posted in b. Its utilization is known all the same; the total is not."""
+    huge = [Market(A, lent(100, 100), None, None), Market(B, lent(2, 2), posted(10**20), owed(1))]
+    run_once(JOB, world("1", "1", huge), store, NOON)
+    assert page(client, "collateral", SECOND, SECOND) == {}
+    assert page(client, "deposits", SECOND, SECOND) == {A: ["1"], B: ["2"]}
+    assert page(client, "utilization", SECOND, SECOND) == {A: ["0"], B: ["0.5"]}
+    assert page(client, "tvl", SECOND, SECOND) == [None]
+
+
+def test_a_source_without_prices_is_an_error(store: Store) -> None:
+    with pytest.raises(SourceError, match="quotes no prices"):
+        run_once(JOB, HandMade(prices_={}), store, NOON)
+    assert read_heads(store) == {}
+
+
+def as_of_an_earlier_version(store: Store) -> None:
+    """Take away what earlier versions did not write."""
+    for table in ("market_price", *TABLES, *(f"{table}_cell" for table in TABLES)):
+        store.execute(f"TRUNCATE TABLE {table}")
+
+
+def contents(settings: Settings) -> dict[str, list[Any]]:
+    """All rows of every table of the family, without versions."""
+    names = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price")
+    rows = {}
+    with clickhouse.client(settings) as own:
+        for name in (*names, *TABLES, *(f"{table}_cell" for table in TABLES)):
+            # Cells that have not ended are there or not; nobody reads them.
+            ended = f"WHERE {ENDS_AT} <= (SELECT max(toUnixTimestamp(observed_at)) FROM tvl)"
+            kept = f"rank) FROM {name} FINAL {ended}" if name.endswith("_cell") else f"version) FROM {name} FINAL"
+            found = own.query(f"SELECT * EXCEPT ({kept}")
+            rows[name] = sorted(found.result_rows, key=str)
+    return rows
+
+
+def test_a_backfill_adds_values_to_the_snapshots_of_an_earlier_version(settings: Settings, store: Store) -> None:
+    """Whatever the distance between them. The store is then as one that had them from the beginning."""
+    source, instants = SimulatedSource("1"), [NOON, NOON + 7 * MINUTE, NOON + HOUR]
+    for at in instants:
+        run_once(JOB, source, store, at)
+    as_of_an_earlier_version(store)
+    asked = instants_to_fill(JOB, store, NOON, NOON + HOUR, HOUR)
+    assert asked == instants
+    assert backfill(JOB, source, store, asked) == 3
+    assert instants_to_fill(JOB, store, NOON, NOON + HOUR, HOUR) == [NOON, NOON + HOUR]
+    assert backfill(JOB, source, store, asked) == 0
+    with database(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_fresh")) as fresh:
+        backfill(JOB, source, fresh, instants)
+        expected = contents(replace(settings, clickhouse_database=fresh.database))
+    assert contents(settings) == expected
+    assert all(expected.values())
+
+
+def test_a_store_of_an_earlier_version_has_no_values_until_then(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    run_once(JOB, FIRST, store, NOON)
+    as_of_an_earlier_version(store)
+    assert page(client, "tvl", SECOND, SECOND) == [None]
+    assert page(client, "deposits", SECOND, SECOND) == {}
+    assert read_market_prices(store, SECOND) == {}
+    assert backfill(JOB, FIRST, store, [NOON]) == 1
+    assert page(client, "tvl", SECOND, SECOND) == ["16.2"]
+
+
+def test_a_snapshot_at_prices_of_other_assets_is_not_taken_again(store: Store) -> None:
+    """It has no prices, but a total, which is 0."""
+    others = replace(FIRST, prices_={"native;other": Decimal(1)})
+    run_once(JOB, others, store, NOON)
+    assert run_once(JOB, others, store, NOON) is Outcome.ALREADY_DONE
