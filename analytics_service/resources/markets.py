@@ -122,7 +122,8 @@ class Config(Current):
 class MarketSupply(Current):
     """USD sums over all markets, and the total value locked."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
+    has_sums = True
     query = (params.WITH_TEXT,)
     shape = SUPPLY
 
