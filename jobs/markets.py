@@ -1,5 +1,11 @@
-"""Lend, collateral and debt markets and the rules of all borrowing."""
+"""Lend, collateral and debt markets, the rules of all borrowing, and what the markets are worth."""
 
+from datetime import datetime
+
+from analytics_service.market.prices import quoted
+from analytics_service.market.supply import market_values
+from analytics_service.market.values import with_receipt_prices
+from analytics_service.store.market_values import value_frames
 from analytics_service.store.markets import market_frames
 from jobs.snapshot import Batch, Snapshot
 
@@ -7,5 +13,13 @@ HISTORY = True
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The source's markets at the instants. SourceError when it has none."""
-    return [Snapshot(at, market_frames(batch.markets(at), batch.source.config(at))) for at in batch.instants]
+    """The source's markets at the instants, and their values at its prices. SourceError when it has none of either."""
+    return [_snapshot(batch, at) for at in batch.instants]
+
+
+def _snapshot(batch: Batch, at: datetime) -> Snapshot:
+    markets, prices = batch.markets(at), quoted(batch.prices(at))
+    assets = {asset.id: asset for asset in batch.source.assets(at)}
+    values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
+    states = market_frames(markets, batch.source.config(at), prices)
+    return Snapshot(at, {**states, **value_frames(markets, values)})

@@ -10,6 +10,7 @@ from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import shown, unix_second
 from analytics_service.market.markets import Market
+from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
@@ -36,6 +37,13 @@ class Batch:
         if not markets:
             raise SourceError(f"{self.source.spec} has no markets as of {shown(at)}.")
         return markets
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        """The source's prices at an instant. SourceError when it quotes none."""
+        prices = self.source.prices(at)
+        if not prices:
+            raise SourceError(f"{self.source.spec} quotes no prices as of {shown(at)}.")
+        return prices
 
     def head(self) -> Head | None:
         """The newest state of the job's family, if there is one."""

@@ -17,7 +17,7 @@ from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
 from analytics_service.market.assets import as_stored
 from analytics_service.store.ledger import Head
-from analytics_service.store.loans import TOTAL
+from analytics_service.store.snapshot_table import TOTAL
 
 MAX_POINTS = 500_000
 # Points that are put together at once. Pages of more are large: each needs a hundred bytes a point.

@@ -1,8 +1,10 @@
 """Price observations."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from operator import attrgetter
 
 from analytics_service.market.values import quantized_below
 
@@ -16,6 +18,11 @@ class Price:
     asset_id: str
     observed_at: datetime
     usd: Decimal
+
+
+def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
+    """The last price of each asset, by id, as it is stored (rule 2.12). ValueError for one that cannot be."""
+    return {one.asset_id: quantize_price(one.usd) for one in sorted(prices, key=attrgetter("observed_at"))}
 
 
 def quantize_price(usd: Decimal) -> Decimal:

@@ -1,12 +1,12 @@
-"""USD sums over all markets."""
+"""USD values of markets, and sums over all of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
 from analytics_service.market.assets import Asset, AssetKind
 from analytics_service.market.markets import CollateralMarket, DebtMarket, Market
-from analytics_service.market.values import EXACT, ZERO, total, usd_value
+from analytics_service.market.values import EXACT, ZERO, fraction, total, usd_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,33 +64,70 @@ class Supply:
         return Tvl(tvl=locked, net_tvl=EXACT.subtract(locked, self.borrow_debt.balance))
 
 
-def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]) -> Supply:
-    """The sums over the markets of known assets with a price; `assets` and `prices` are by asset id.
+@dataclass(frozen=True, slots=True)
+class MarketValues:
+    """USD values of one asset's markets, each rounded to 18 decimals; None for a market that the asset lacks."""
+
+    kind: AssetKind
+    deposits: Decimal | None
+    collateral: SupplyPool | None
+    debt: SupplyPool | None
+
+
+def market_values(
+    markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]
+) -> dict[str, MarketValues]:
+    """The values of the markets of known assets with a price, by asset id; `assets` and `prices` are by asset id, too.
 
     `prices` must include those of receipt tokens: see `values.with_receipt_prices`.
     """
-    pools = {"non_receipt": SupplyPool(), "receipt": SupplyPool(), "debt": SupplyPool()}
-    principals: list[Decimal] = []
+    found: dict[str, MarketValues] = {}
     for market in markets:
         asset, price = assets.get(market.asset_id), prices.get(market.asset_id)
-        if asset is None or price is None:
-            continue
-        value = _valuer(asset.decimals_denom, price)
-        if market.collateral:
-            side = "receipt" if asset.kind is AssetKind.RECEIPT else "non_receipt"
-            pools[side] += _pool(market.collateral, value)
-        if market.debt:
-            pools["debt"] += _pool(market.debt, value)
-        if market.lend:
-            principals.append(value(market.lend.principal))
+        if asset is not None and price is not None:
+            found[market.asset_id] = _values(market, asset, price)
+    return found
+
+
+def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]) -> Supply:
+    """The sums over the markets of known assets with a price, given as for `market_values`."""
+    return supply_of(market_values(markets, assets, prices).values())
+
+
+def supply_of(values: Iterable[MarketValues]) -> Supply:
+    """The sums of the values of all assets' markets."""
+    pools = {"non_receipt": SupplyPool(), "receipt": SupplyPool(), "debt": SupplyPool()}
+    principals: list[Decimal] = []
+    for one in values:
+        if one.collateral:
+            pools["receipt" if one.kind is AssetKind.RECEIPT else "non_receipt"] += one.collateral
+        if one.debt:
+            pools["debt"] += one.debt
+        if one.deposits is not None:
+            principals.append(one.deposits)
     return Supply(
         CollateralSupply(pools["non_receipt"], pools["receipt"]), pools["debt"], LendSupply(total(principals))
     )
 
 
-def _valuer(decimals: int, price: Decimal) -> Callable[[int], Decimal]:
-    return lambda amount: usd_value(amount, decimals, price)
+def utilization(market: Market) -> Decimal | None:
+    """Debt divided by deposits, at most 18 decimals; None without deposits. Both are amounts of one asset, so that no
+    price is needed."""
+    if market.lend is None or not market.lend.principal:
+        return None
+    return fraction(market.debt.balance if market.debt else 0, market.lend.principal)
 
 
-def _pool(market: CollateralMarket | DebtMarket, value: Callable[[int], Decimal]) -> SupplyPool:
-    return SupplyPool(value(market.balance), value(market.shares))
+def _values(market: Market, asset: Asset, price: Decimal) -> MarketValues:
+    def value(amount: int) -> Decimal:
+        return usd_value(amount, asset.decimals_denom, price)
+
+    def pool(side: CollateralMarket | DebtMarket) -> SupplyPool:
+        return SupplyPool(value(side.balance), value(side.shares))
+
+    return MarketValues(
+        asset.kind,
+        value(market.lend.principal) if market.lend else None,
+        pool(market.collateral) if market.collateral else None,
+        pool(market.debt) if market.debt else None,
+    )

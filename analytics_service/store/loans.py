@@ -19,10 +19,8 @@ from analytics_service.store.columns import (
     quantize_ratio,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.snapshot_table import SnapshotTable
+from analytics_service.store.snapshot_table import TOTAL, SnapshotTable
 
-# The asset id of the sum over all assets.
-TOTAL = ""
 _EVENT: Columns = {
     "at": TIME,
     "id": TEXT,

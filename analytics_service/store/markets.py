@@ -1,6 +1,7 @@
-"""Lend, collateral and debt markets, and the rules for all borrowing, in the store."""
+"""Lend, collateral and debt markets, the rules for all borrowing, and the prices of each snapshot, in the store."""
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -15,6 +16,7 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
+from analytics_service.market.prices import quantize_price
 from analytics_service.store.columns import (
     AMOUNT,
     COUNT,
@@ -22,6 +24,7 @@ from analytics_service.store.columns import (
     RATIO,
     TEXT,
     TIME,
+    Column,
     Columns,
     fields_of,
 )
@@ -73,15 +76,26 @@ _CONFIG = SnapshotTable(
         "ptoken": TEXT,
     },
 )
+_PRICE = SnapshotTable(
+    "market_price", {"asset_id": TEXT, "price": Column(pl.Decimal(38, 18), quantize_price)}, ("asset_id",)
+)
 
 
-def market_frames(markets: Iterable[Market], config: GlobalConfig) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table."""
+def market_frames(
+    markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]
+) -> dict[str, pl.DataFrame]:
+    """A snapshot's rows by table. `prices` are the oracle's, by asset id; of others than the markets' none is stored.
+
+    ValueError for a number that the store cannot hold.
+    """
+    priced: list[dict[str, Any]] = []
     lends: list[dict[str, Any]] = []
     collaterals: list[dict[str, Any]] = []
     debts: list[dict[str, Any]] = []
     for market in markets:
         asset_id = market.asset_id
+        if asset_id in prices:
+            priced.append({"asset_id": asset_id, "price": prices[asset_id]})
         if lend := market.lend:
             lends.append({"asset_id": asset_id, **fields_of(lend)})
         for part, rows in ((market.collateral, collaterals), (market.debt, debts)):
@@ -92,6 +106,7 @@ def market_frames(markets: Iterable[Market], config: GlobalConfig) -> dict[str, 
         _COLLATERAL.name: _COLLATERAL.frame(collaterals),
         _DEBT.name: _DEBT.frame(debts),
         _CONFIG.name: _CONFIG.frame([fields_of(config)]),
+        _PRICE.name: _PRICE.frame(priced),
     }
 
 
@@ -119,6 +134,15 @@ def read_config(store: Store, at: int) -> GlobalConfig:
     for row in _CONFIG.read(store, at):
         return GlobalConfig(**row)
     raise NoSnapshot("No snapshot of markets has been completed yet; the first one may be on its way.")
+
+
+def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
+    """The oracle's price of each asset with a market, by asset id, as it was written with a snapshot (unix second of a
+    complete one of family markets). Those of receipt tokens that it does not quote follow from them (rule 4.6).
+
+    Empty for a snapshot from before prices were written with it; `jobs backfill markets` adds them.
+    """
+    return {row["asset_id"]: row["price"] for row in _PRICE.read(store, at)}
 
 
 def _part(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:

@@ -9,6 +9,9 @@ import polars as pl
 from analytics_service.store.columns import Columns, Row, decoded, encoded, select_list
 from analytics_service.store.connection import Store
 
+# The asset id of a sum over all assets.
+TOTAL = ""
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTable:
