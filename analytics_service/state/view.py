@@ -32,7 +32,7 @@ from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import Head, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
-from analytics_service.store.markets import read_config, read_markets
+from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.positions import read_activity
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract
@@ -182,6 +182,23 @@ class PastView(View):
         if head.version:
             require_unchanged(self._store, head)
         return assets
+
+    @Part
+    def market_prices(self) -> dict[str, Decimal]:
+        """The prices that the markets were taken with; none if they were taken before prices were kept with them."""
+        return self._read("markets", lambda head: read_market_prices(self._store, head.at))
+
+    @property
+    def sums_valued_by(self) -> tuple[str, ...]:
+        """No other family where the markets have prices of their own."""
+        return () if self.market_prices else super().sums_valued_by
+
+    @Part
+    def supply(self) -> Supply:
+        """USD sums over all markets, at the prices that these were taken with, if they have any (rule 8.12)."""
+        markets = self.markets.values()
+        own = with_receipt_prices(self.market_prices, self.assets, markets) if self.market_prices else self.prices
+        return market_supply(markets, self.assets, own)
 
 
 class Views:
