@@ -64,12 +64,12 @@ class Moments:
             head = replace(head, at=observed, last_observed_at=observed)
         if described and not head.at:
             # Nothing says how assets were described then, so they are as they are described now.
-            head = replace(head, version=newest.version, open_with=newest)
+            head = replace(head, version=newest.version, reaching=newest.version, open_with=newest)
         return head
 
     def _last_observed(self, head: PastHead) -> int:
         """The newest of the family's snapshots and imported observations up to `last_observed_at`."""
-        ids = list(read_assets(self._store, head.version))
+        ids = list(read_assets(self._store, head.version, head.reaching))
         histories = [history for history in HISTORIES if history.family == head.family]
         found = [read_latest(self._store, history, ids, head.last_observed_at) for history in histories]
         return max([head.at, *(int(at.timestamp()) for latest in found for _, at in latest.values())])

@@ -30,7 +30,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
-from analytics_service.store.ledger import Head, require_unchanged
+from analytics_service.store.ledger import Head, PastHead, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.positions import read_activity
@@ -178,9 +178,11 @@ class PastView(View):
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids, also where there are no prices yet."""
         head = self.known.head(SHOWN_WITH)
-        assets = read_assets(self._store, head.version)
-        if head.version:
-            require_unchanged(self._store, head)
+        if not head.version:
+            return {}
+        reaching = head.reaching if isinstance(head, PastHead) else head.version
+        assets = read_assets(self._store, head.version, reaching)
+        require_unchanged(self._store, head)
         return assets
 
     @Part

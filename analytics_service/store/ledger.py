@@ -96,11 +96,13 @@ class Head:
 class PastHead(Head):
     """The state of a family at a moment which later snapshots have followed (rule 8.11).
 
-    `at` is the instant of its newest snapshot or observation at that moment, 0 if it had none. `version` is that of its
-    descriptions of assets. `open_with` is the family's newest head as long as jobs may still be late for that moment,
-    else None.
+    `at` is the instant of its newest snapshot or observation at that moment, 0 if it had none, and `version` is that of
+    this snapshot. Where assets are described with the family, `reaching` is the greatest version of all runs that have
+    rows at or before the moment. `open_with` is the family's newest head as long as jobs may still be late for the
+    moment, else None.
     """
 
+    reaching: int = 0
     open_with: Head | None = None
 
     @property
@@ -186,13 +188,13 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
     """
     rows = store.frame("snapshot_before", family=head.family, before=at + 1)
     newest, version = rows.row(0) if rows.height else (0, 0)
-    last = newest
+    last, reaching = newest, 0
     if imported or described:
         earlier, imports = store.frame(
             "runs_reaching", family=head.family, at=at, since=newest, version=version, imported=int(imported)
         ).row(0)
-        version, last = max(version, earlier), at if imports else newest
-    return PastHead(head.family, newest, last, version, 0, head.rewrites, head if late else None)
+        reaching, last = max(version, earlier), at if imports else newest
+    return PastHead(head.family, newest, last, version or reaching, 0, head.rewrites, reaching, head if late else None)
 
 
 def read_ledger(store: Store) -> Ledger:

@@ -1,21 +1,30 @@
 """State as of a moment: what was answered then is answered again, whatever came later (rule 8.11)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
 
 import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
-from analytics_service.market.instants import instant
+from analytics_service.market.assets import Asset
+from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.positions import Position
+from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import backfill, run_once
+from tests.doubles import WatchedStore
+from tests.integration import imports
 from tests.integration.conftest import database
+from tests.integration.handmade import HandMade
+from tests.integration.pages import asset
 from tests.integration.test_http import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, expect_error
 
 STATES = [path for path in SNAPSHOT_ROUTES if path not in HISTORIES]
@@ -149,3 +158,192 @@ def test_every_form_of_a_time_names_a_moment(recorded: Recorded, at: str, instan
 def test_a_malformed_moment_is_refused(recorded: Recorded, at: str) -> None:
     message = expect_error(ask(recorded.client(), "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
     assert f"at={at!r}".replace("+", " ") in message
+
+
+PRICES = "/api/v1/assets/prices"
+MINUTE = 60
+
+
+class Quoting(HandMade):
+    """Quotes prices that tests set, by second of the snapshot; each is observed at that second."""
+
+    def __init__(self, usd: Mapping[int, str], decimals: int = 6) -> None:
+        super().__init__()
+        self.usd, self.decimals = usd, decimals
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return [replace(asset("lend"), decimals_display=self.decimals)]
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [Price("token;lend", at, Decimal(self.usd[unix_second(at)]))]
+
+
+def snapshots(store: Store, usd: Mapping[int, str], decimals: int = 6) -> None:
+    """Snapshots of prices; they may lie in the past."""
+    for second in usd:
+        run_once(JOBS["prices"], Quoting(usd, decimals), store, instant(second))
+
+
+@dataclass
+class Prices:
+    """A service over a store of its own, at a time that tests set, and the number of its queries."""
+
+    settings: Settings
+    now: int
+
+    def __post_init__(self) -> None:
+        self.store = WatchedStore(self.settings)
+        self.heads = Heads(self.store, every=None)
+        app = create_app(self.settings, self.store, lambda: instant(self.now), self.heads)
+        self.client = falcon.testing.TestClient(app)
+
+    def get(self, at: object, path: str = PRICES, **headers: str) -> Result:
+        """An answer after a look at the ledger."""
+        self.heads.look()
+        return ask(self.client, f"{path}?", at, **headers)
+
+    def price(self, at: object) -> tuple[str, str]:
+        """The price of the asset, and which snapshot it is from."""
+        answer = self.get(at)
+        return answer.json["data"][0]["price"]["price"], answer.headers["as-of"]
+
+    def queries(self, at: object) -> int:
+        """How many queries an answer takes, apart from the look at the ledger."""
+        self.heads.look()
+        before = self.store.queries.total()
+        assert ask(self.client, f"{PRICES}?", at).status_code == 200
+        return self.store.queries.total() - before
+
+
+@pytest.fixture
+def prices(settings: Settings, store: Store) -> Iterator[Prices]:
+    service = Prices(settings, NOON + 90)
+    yield service
+    service.store.close()
+
+
+def test_an_answer_is_closed_ten_minutes_later_if_later_snapshots_have_followed(prices: Prices, store: Store) -> None:
+    """Until then it may be cached until the next snapshot is due, as the present state may."""
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    first, newest = prices.get(NOON + 10), prices.get(NOON + MINUTE + 10)
+    assert [first.headers["cache-control"], newest.headers["cache-control"]] == ["public, max-age=30"] * 2
+    prices.now = NOON + 609
+    assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=1"
+    prices.now = NOON + 610
+    assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=86400"
+    # Nothing has followed this one.
+    prices.now = NOON + 10_000
+    assert prices.get(NOON + MINUTE + 10).headers["cache-control"] == "public, max-age=1"
+    snapshots(store, {NOON + 9960: "3"})
+    assert prices.get(NOON + MINUTE + 10).headers["cache-control"] == "public, max-age=86400"
+    for before, at in ((first, NOON + 10), (newest, NOON + MINUTE + 10)):
+        again = prices.get(at, If_None_Match=before.headers["etag"])
+        assert (again.headers["etag"], again.headers["as-of"]) == (before.headers["etag"], before.headers["as-of"])
+        known = {"If-None-Match": before.headers["etag"]}
+        assert prices.get(at, **known).status_code == 304
+
+
+def test_a_closed_answer_stays_in_memory_whatever_comes_later(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    prices.now = NOON + 10_000
+    assert prices.queries(NOON + 10) > 0
+    for tick in range(3):
+        snapshots(store, {NOON + 9000 + tick * MINUTE: "3"})
+        assert prices.queries(NOON + 10) == 0
+        assert prices.queries(NOON + 8000 + tick * MINUTE) > 0
+
+
+def test_a_corrected_moment_is_answered_anew_and_other_moments_as_before(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2", NOON + 3 * MINUTE: "3"})
+    prices.now = NOON + 10_000
+    moments = [NOON + 10, NOON + 2 * MINUTE + 10]
+    before = [prices.get(at) for at in moments]
+    # A snapshot between two others, by a backfill of the past.
+    backfill(JOBS["prices"], Quoting({NOON + 2 * MINUTE: "2.5"}), store, [instant(NOON + 2 * MINUTE)])
+    after = [prices.get(at) for at in moments]
+    assert after[0].content == before[0].content
+    assert after[0].headers["etag"] == before[0].headers["etag"]
+    assert prices.price(moments[0]) == ("1", f"prices=@{NOON}")
+    assert prices.price(moments[1]) == ("2.5", f"prices=@{NOON + 2 * MINUTE}")
+
+
+def test_a_moment_before_the_first_snapshot_gets_an_answer_when_one_is_added(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1"})
+    assert prices.get(NOON - 1).status_code == 404
+    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}), store, [instant(NOON - 60)])
+    assert prices.price(NOON - 1) == ("7", f"prices=@{NOON - 60}")
+
+
+def test_a_store_without_any_snapshot_of_a_family_has_nothing_at_a_moment(prices: Prices, store: Store) -> None:
+    expect_error(prices.get(NOON), 404, "entity_not_found", "user")
+    snapshots(store, {NOON: "1"})
+    assert prices.price(NOON) == ("1", f"prices=@{NOON}")
+    # There are no markets yet.
+    expect_error(prices.get(NOON, "/api/v1/markets/config"), 404, "entity_not_found", "user")
+
+
+def test_a_relative_moment_moves_with_the_clock(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    assert prices.price("now-1min") == ("1", f"prices=@{NOON}")
+    prices.now += 30
+    assert prices.price("now-1min") == ("2", f"prices=@{NOON + MINUTE}")
+    assert prices.price("now") == ("2", f"prices=@{NOON + MINUTE}")
+    snapshots(store, {NOON + 2 * MINUTE: "3"})
+    assert prices.price("now") == ("3", f"prices=@{NOON + 2 * MINUTE}")
+
+
+def test_moments_with_the_same_snapshots_are_read_once(prices: Prices, store: Store) -> None:
+    """For a moment that was not asked for before, only the ledger is read."""
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    prices.now = NOON + 10_000
+    prices.get(NOON + 10)
+    before = prices.store.queries.copy()
+    prices.get(NOON + 11)
+    assert {*(prices.store.queries - before)} == {"ledger", "snapshot_before", "runs_reaching", "rewrites"}
+
+
+def test_of_imported_history_the_newest_observation_counts(prices: Prices, store: Store, tmp_path: Path) -> None:
+    rows = [("token;0xa", NOON, "1"), ("token;0xa", NOON + 500, "2"), ("token;0xb", NOON + 700, "5")]
+    imports.run(store, imports.prices_file(tmp_path, [(one, at - 1000, usd) for one, at, usd in rows]))
+    prices.now = NOON + 10_000
+    assert prices.price(NOON - 1000) == ("1", f"prices=@{NOON - 1000}")
+    assert prices.price(NOON - 501) == ("1", f"prices=@{NOON - 1000}")
+    assert prices.price(NOON - 400) == ("2", f"prices=@{NOON - 500}")
+    closed = prices.get(NOON - 300)
+    assert closed.headers["as-of"] == f"prices=@{NOON - 300}"
+    assert [one["price"]["price"] for one in closed.json["data"]] == ["2", "5"]
+    assert prices.get(NOON - 301).headers["cache-control"] == "public, max-age=86400"
+    # Nothing is later than this one.
+    assert closed.headers["cache-control"] == "public, max-age=1"
+    assert prices.get(NOON - 1001).status_code == 404
+
+
+def test_an_import_between_two_snapshots_counts_from_its_observations_on(
+    prices: Prices, store: Store, tmp_path: Path
+) -> None:
+    snapshots(store, {NOON - 4000: "1", NOON: "2"})
+    prices.now = NOON + 10_000
+    assert prices.get(NOON - 1000).headers["as-of"] == f"prices=@{NOON - 4000}"
+    rows = [("token;0xa", NOON - 3000, "7"), ("token;0xa", NOON - 2000, "8")]
+    imports.run(store, imports.prices_file(tmp_path, rows))
+    found = {at: prices.get(NOON - at) for at in (3500, 3000, 2500, 1000, 0)}
+    instants = {at: answer.headers["as-of"] for at, answer in found.items()}
+    expected = {3500: 4000, 3000: 3000, 2500: 3000, 1000: 2000, 0: 0}
+    assert instants == {at: f"prices=@{NOON - newest}" for at, newest in expected.items()}
+    shown = {at: [one["price"]["price"] for one in answer.json["data"]] for at, answer in found.items()}
+    assert shown == {3500: ["1"], 3000: ["7", "1"], 2500: ["7", "1"], 1000: ["8", "1"], 0: ["8", "2"]}
+
+
+def test_assets_are_described_as_they_were_at_the_moment(prices: Prices, store: Store) -> None:
+    """An asset's definition changes with the second snapshot; a backfill of the past changes no definition, so what is
+    known of the moment before is the newest one."""
+    snapshots(store, {NOON: "1"}, decimals=2)
+    snapshots(store, {NOON + MINUTE: "1"}, decimals=4)
+    prices.now = NOON + 10_000
+
+    def decimals(at: int) -> int:
+        return int(prices.get(at, "/api/v1/assets").json["data"][0]["metadata"]["decimals_display"])
+
+    assert (decimals(NOON + 10), decimals(NOON + MINUTE)) == (2, 4)
+    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}, 9), store, [instant(NOON - 60)])
+    assert (decimals(NOON - 10), decimals(NOON + 10), decimals(NOON + MINUTE)) == (4, 2, 4)
