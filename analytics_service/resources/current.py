@@ -28,13 +28,18 @@ class StatePath(SnapshotPath):
     common = params.MOMENT
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, and the `moment` that is asked for, None for now. ParameterInvalid if it is yet to come."""
-        given = super().given(req, path)
-        return {**given, "moment": self._moment(given)}
+        """All parameters, the `moment` that is asked for (None for now), and the words of the request.
 
-    def resolved(self, query: str, given: Mapping[str, Any]) -> str:
-        """The query; with the second that `at` means if that depends on now."""
-        return f"{query}#{given['moment'].at}" if given["at"] is not None and given["at"].is_relative else query
+        ParameterInvalid for a moment that is yet to come.
+        """
+        given = super().given(req, path)
+        return {**given, "moment": self._moment(given), "words": req.query_string}
+
+    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """The request's own words with the second that `at` means, if that depends on now."""
+        is_moving = given["at"] is not None and given["at"].is_relative
+        # No query that a client sends has this sign.
+        return (f"{given['words']}#{given['moment'].at}" if is_moving else None), is_moving
 
     def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
         """What `act` returns for the view of now, or for that of the moment."""
@@ -46,7 +51,9 @@ class StatePath(SnapshotPath):
             self.as_of(view, given)
             return act(view)
 
-        return self._shared.views.of_past(given["moment"], self.read, act_on_past)
+        # Prices are read for values, and describe the assets.
+        families = dict.fromkeys((*self.families, *self.describing))
+        return self._shared.views.of_past(given["moment"], families, act_on_past)
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
         """Some minutes after the moment, if a later snapshot has followed it in each of the families."""

@@ -18,6 +18,8 @@ from analytics_service.http.resource import Resource
 from analytics_service.state.view import State, View, Views
 
 _T = TypeVar("_T")
+# What `now` means changes with every second.
+_MOVING = "public, max-age=1"
 # Closed time changes only through imports of corrected history. Clients see these within a day.
 _CLOSED = "public, max-age=86400"
 # Jobs still write the snapshots of the last few minutes.
@@ -45,8 +47,11 @@ class Schedule:
         """The unix second of now."""
         return int(self._clock().timestamp())
 
-    def cache_control(self, validators: Validators) -> str:
-        """An age that ends when the next snapshot is due; a second when none is or it is late."""
+    def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
+        """An age that ends when the next snapshot is due; a second when none is or it is late, or where the request
+        means another answer then."""
+        if is_moving:
+            return _MOVING
         now = self._clock().timestamp()
         if validators.closes_at is not None and now >= validators.closes_at:
             return _CLOSED
@@ -73,30 +78,50 @@ class SnapshotPath(Resource):
     has_sums = False
     """Whether the answer shows USD sums over markets, unless it has the older of two shapes."""
     describing: tuple[str, ...] = ()
-    """Further families on which the answer depends without showing their snapshots."""
+    """What `described_by` answers by default."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """The answer that is kept, unless there is a newer state."""
+        """The answer that is kept, unless there is a newer state.
+
+        Where the request does not say by itself what it asks for, as with `now`, no answer is kept for its own words,
+        but for the question that they come to.
+        """
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")))
-        answer = self._shared.answers.find(key)
+        answer, is_moving = self._kept(key), False
         req.context.cache = "hit"
-        if answer is None or not self._shared.views.shows(answer.validators.state):
-            req.context.cache = "miss"
+        if answer is None:
             given = self.given(req, path)
-            resolved = key._replace(query=self.resolved(key.query, given))
-            answer = self.of_view(given, lambda view: self._new(req, resolved, given, view))
-        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators))
+            question, is_moving = self.question(given)
+            if question is not None:
+                key = key._replace(query=question)
+                answer = self._kept(key)
+            if answer is None:
+                req.context.cache = "miss"
+                answer = self.of_view(given, lambda view: self._new(req, key, given, view))
+        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=is_moving))
+
+    def _kept(self, key: CacheKey) -> Answer | None:
+        """The answer that is kept, if it is what readers are shown now."""
+        answer = self._shared.answers.find(key)
+        return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
     @abstractmethod
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The body for a view. EntityNotFound when the parameters name nothing."""
 
-    def resolved(self, query: str, given: Mapping[str, Any]) -> str:
-        """The query as answers are kept by: the same text never means two things."""
-        return query
+    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """The query that the request comes to, if its own is not to be kept; and whether it will come to another one.
+
+        Requests that come to the same query have the same answer.
+        """
+        return None, False
+
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Further families on which the answer depends without showing their snapshots."""
+        return self.describing
 
     def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
         """What `act` returns for the view that the parameters ask for."""
@@ -105,11 +130,6 @@ class SnapshotPath(Resource):
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
         """In which the answer is rendered and encoded. By default it need not wait."""
         return nullcontext()
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """All families that the answer may depend on."""
-        return tuple(dict.fromkeys((*self.families, *self.describing)))
 
     def made_from(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
@@ -126,7 +146,7 @@ class SnapshotPath(Resource):
         return None
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
-        state = view.state(self.read)
+        state = view.state(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
         known = self._shared.answers.validators(key, state)
         if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
             return Answer(known, key.coding)

@@ -125,7 +125,7 @@ def _of_the_past(store: Store, own: Client, addresses: int, label: str) -> Itera
         taken = [_as_of(store, head, number, day) for number, day in asked]
         yield Figure(f"{label}: lookup as of {when}, median", statistics.median(taken) * 1000, "ms")
         median, most = _read_rows(own, since)
-        yield Figure(f"{label}: lookup as of {when}, median read_rows", median, "rows", at_most=1_000)
+        yield Figure(f"{label}: lookup as of {when}, median read_rows", median, "rows", at_most=2_000)
         yield Figure(f"{label}: lookup as of {when}, most read_rows", most, "rows", at_most=4_000)
         if when != "now":
             median, most = _read_rows(own, since, "snapshot_before")

@@ -290,6 +290,20 @@ def test_a_relative_moment_moves_with_the_clock(prices: Prices, store: Store) ->
     assert prices.price("now") == ("2", f"prices=@{NOON + MINUTE}")
     snapshots(store, {NOON + 2 * MINUTE: "3"})
     assert prices.price("now") == ("3", f"prices=@{NOON + 2 * MINUTE}")
+    # Clients may keep it for a second, however long ago the moment is.
+    prices.now = NOON + 10_000
+    answers = [prices.get(at) for at in ("now-166min", NOON + 40)]
+    assert [one.headers["cache-control"] for one in answers] == ["public, max-age=1", "public, max-age=86400"]
+    assert answers[0].content == answers[1].content
+
+
+def test_a_relative_moment_is_answered_from_memory_within_its_second(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    prices.now = NOON + 10_000
+    assert prices.queries("now-166min") > 0
+    assert prices.queries("now-166min") == 0
+    prices.now += 1
+    assert prices.queries("now-166min") > 0
 
 
 def test_moments_with_the_same_snapshots_are_read_once(prices: Prices, store: Store) -> None:
