@@ -252,14 +252,14 @@ MOMENT = (
     Param(
         "at",
         times.time_form,
-        "show what was known at this moment instead of now: unix seconds, a date (its last second), a time such as "
-        "2026-01-31T12:00, or a time before now such as now-7d. Not in the future.",
+        "shows the state of this moment instead of the newest one: unix seconds, a date (its last second), a time such as "
+        "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
         schema={**times.SCHEMA, "examples": ["now-1h"]},
     ),
     Param(
         "tz",
         time_zone,
-        "IANA zone of dates and times in `at`.",
+        "IANA zone in which at is read.",
         schema={"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]},
     ),
 )

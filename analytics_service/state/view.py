@@ -42,7 +42,7 @@ _T = TypeVar("_T")
 # How long a request waits for a rewrite to finish, and before that for its turn to do so, seconds.
 _PATIENCE = 6.0
 # Views of the past that are kept: one for each set of snapshots that is asked for together.
-_MOST_VIEWS = 32
+_MOST_VIEWS = 16
 
 
 class View:

@@ -13,6 +13,7 @@ from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.markets import LendMarket
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -20,10 +21,10 @@ from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from tests.doubles import WatchedStore
+from tests.doubles import Hook, Statement, WatchedStore, nothing
 from tests.integration import imports
 from tests.integration.conftest import database
-from tests.integration.handmade import HandMade
+from tests.integration.handmade import HandMade, market
 from tests.integration.pages import asset
 from tests.integration.test_http import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, expect_error
 
@@ -192,7 +193,8 @@ class Prices:
     now: int
 
     def __post_init__(self) -> None:
-        self.store = WatchedStore(self.settings)
+        self.before: Hook = nothing
+        self.store = WatchedStore(self.settings, before=lambda statement: self.before(statement))
         self.heads = Heads(self.store, every=None)
         app = create_app(self.settings, self.store, lambda: instant(self.now), self.heads)
         self.client = falcon.testing.TestClient(app)
@@ -217,7 +219,8 @@ class Prices:
 
 @pytest.fixture
 def prices(settings: Settings, store: Store) -> Iterator[Prices]:
-    service = Prices(settings, NOON + 90)
+    # Nothing is read in the background.
+    service = Prices(replace(settings, history_memory=0), NOON + 90)
     yield service
     service.store.close()
 
@@ -361,3 +364,64 @@ def test_assets_are_described_as_they_were_at_the_moment(prices: Prices, store: 
     assert (decimals(NOON + 10), decimals(NOON + MINUTE)) == (2, 4)
     backfill(JOBS["prices"], Quoting({NOON - 60: "7"}, 9), store, [instant(NOON - 60)])
     assert (decimals(NOON - 10), decimals(NOON + 10), decimals(NOON + MINUTE)) == (4, 2, 4)
+
+
+def test_a_moment_that_is_corrected_while_it_is_read_is_read_again(prices: Prices, store: Store) -> None:
+    """A backfill adds a snapshot between the look at the ledger for that moment and the reading of its prices."""
+    snapshots(store, {NOON: "1", NOON + 2 * MINUTE: "3"})
+    prices.now = NOON + 10_000
+    corrections = [{NOON + MINUTE: "2"}]
+
+    def correct(statement: Statement) -> None:
+        if statement.name == "page_rows_thinned" and corrections:
+            backfill(JOBS["prices"], Quoting(corrections.pop()), store, [instant(NOON + MINUTE)])
+
+    prices.before = correct
+    assert prices.price(NOON + 90) == ("2", f"prices=@{NOON + MINUTE}")
+    assert not corrections
+
+
+@pytest.fixture
+def lending(prices: Prices, store: Store) -> Prices:
+    """Five units are lent. Prices are 1 at first and 3 in the end; the markets were taken at a price of 2."""
+    lent = [market("token;lend", LendMarket(Decimal(0), 5 * 10**6, 5 * 10**6))]
+    snapshots(store, {NOON - MINUTE: "1", NOON + MINUTE: "3"})
+    for second in (NOON - 3600, NOON):
+        source = Quoting({second: "2"})
+        source.markets_ = lent
+        run_once(JOBS["markets"], source, store, instant(second))
+    prices.now = NOON + 10_000
+    return prices
+
+
+def sums(service: Prices, at: int | None) -> tuple[str, str]:
+    """The USD sum of what is lent, and what it is made from."""
+    answer = service.get(at, "/api/v1/markets/supply")
+    return answer.json["data"]["lend"]["principal"], answer.headers["as-of"]
+
+
+def test_sums_of_a_moment_are_at_the_prices_that_the_markets_were_taken_with(lending: Prices) -> None:
+    assert sums(lending, None) == ("15", f"markets=@{NOON}, prices=@{NOON + MINUTE}")
+    assert sums(lending, NOON + 90) == ("10", f"markets=@{NOON}")
+    assert sums(lending, NOON - 10) == ("10", f"markets=@{NOON - 3600}")
+    # All other values are at the prices of the moment.
+    lookup = "/api/v1/markets/lend/lookup"
+    for at, value in ((NOON + 90, "15"), (NOON + 30, "5")):
+        question = f"{lookup}?asset_id=token;lend&with_value=true"
+        answer = ask(lending.client, question, at)
+        assert answer.json["data"]["state"]["extra"]["value"]["principal_sum"] == value
+        assert {part.split("=")[0] for part in answer.headers["as-of"].split(", ")} == {"markets", "prices"}
+
+
+def test_sums_of_markets_without_prices_of_their_own_are_at_the_prices_of_the_moment(
+    lending: Prices, store: Store
+) -> None:
+    store.execute("TRUNCATE TABLE market_price")
+    assert sums(lending, NOON + 90) == ("15", f"markets=@{NOON}, prices=@{NOON + MINUTE}")
+    assert sums(lending, NOON + 30) == ("5", f"markets=@{NOON}, prices=@{NOON - MINUTE}")
+    # Before the first prices there are no values; amounts are there, of assets as they are described now.
+    path, early = "/api/v1/markets/lend", NOON - 3000
+    assert lending.get(early, path).json["data"][0]["state"]["principal_sum"] == "5000000"
+    for question in (f"{path}?with_value=true", f"{path}?shape=newer", "/api/v1/markets/supply?"):
+        message = expect_error(ask(lending.client, question, early), 404, "entity_not_found", "user")
+        assert "prices" in message
