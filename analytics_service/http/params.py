@@ -252,7 +252,7 @@ MOMENT = (
     Param(
         "at",
         times.time_form,
-        "shows the state of this moment instead of the newest one: unix seconds, a date (its last second), a time such as "
+        "shows the state of this moment, not the newest: unix seconds, a date (its last second), a time such as "
         "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
         schema={**times.SCHEMA, "examples": ["now-1h"]},
     ),
