@@ -39,9 +39,7 @@ class Moments:
 
     def _head(self, known: Known, family: str, moment: Moment) -> Head:
         """A family's newest head if all that it shows lies at or before the moment."""
-        newest = known.heads.get(family)
-        if newest is None and family in known.rewritten:
-            newest = known.head(family)
+        newest = known.head(family) if family in known.rewritten else known.heads.get(family)
         if newest is not None and max(newest.at, newest.last_observed_at) <= moment.at:
             return newest
         with self._lock:
@@ -58,7 +56,9 @@ class Moments:
 
     def _found(self, newest: Head, moment: Moment, *, imported: bool) -> PastHead:
         described = newest.family == SHOWN_WITH
-        head = past_head(self._store, newest, moment.at, late=moment.late, imported=imported, described=described)
+        # A run may add observations that are later than all others, though the newest snapshot is later still.
+        late = moment.late or moment.at >= newest.last_observed_at
+        head = past_head(self._store, newest, moment.at, late=late, imported=imported, described=described)
         if head.last_observed_at > head.at:
             observed = self._last_observed(head)
             head = replace(head, at=observed, last_observed_at=observed)

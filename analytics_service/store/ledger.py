@@ -88,7 +88,7 @@ class Head:
         return self
 
     def holds(self, newest: "Head | None") -> bool:
-        """Whether this head shows what it did when the family's newest head was another one."""
+        """Whether what was made for this head may still be shown when the family's newest head is another one."""
         return newest == self
 
 

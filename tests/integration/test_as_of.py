@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -166,17 +166,17 @@ MINUTE = 60
 
 
 class Quoting(HandMade):
-    """Quotes prices that tests set, by second of the snapshot; each is observed at that second."""
+    """Quotes prices that tests set, by second of the snapshot; each was observed so many seconds before."""
 
-    def __init__(self, usd: Mapping[int, str], decimals: int = 6) -> None:
+    def __init__(self, usd: Mapping[int, str], decimals: int = 6, lag: int = 0) -> None:
         super().__init__()
-        self.usd, self.decimals = usd, decimals
+        self.usd, self.decimals, self.lag = usd, decimals, lag
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         return [replace(asset("lend"), decimals_display=self.decimals)]
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        return [Price("token;lend", at, Decimal(self.usd[unix_second(at)]))]
+        return [Price("token;lend", at - timedelta(seconds=self.lag), Decimal(self.usd[unix_second(at)]))]
 
 
 def snapshots(store: Store, usd: Mapping[int, str], decimals: int = 6) -> None:
@@ -268,6 +268,17 @@ def test_a_corrected_moment_is_answered_anew_and_other_moments_as_before(prices:
     assert after[0].headers["etag"] == before[0].headers["etag"]
     assert prices.price(moments[0]) == ("1", f"prices=@{NOON}")
     assert prices.price(moments[1]) == ("2.5", f"prices=@{NOON + 2 * MINUTE}")
+
+
+def test_a_late_snapshot_of_an_oracle_that_stood_still_is_shown(prices: Prices, store: Store) -> None:
+    """Both snapshots repeat an old observation, so one in between with a later observation only adds to the end."""
+    prices.now = NOON + 10_000
+    for second, lag in ((NOON, 200), (NOON + 120, 320)):
+        run_once(JOBS["prices"], Quoting({second: "1"}, lag=lag), store, instant(second))
+    assert prices.price(NOON + 60) == ("1", f"prices=@{NOON}")
+    backfill(JOBS["prices"], Quoting({NOON + 30: "2"}, lag=10), store, [instant(NOON + 30)])
+    assert prices.price(NOON + 60) == ("2", f"prices=@{NOON + 30}")
+    assert prices.price(NOON + 10) == ("1", f"prices=@{NOON}")
 
 
 def test_a_moment_before_the_first_snapshot_gets_an_answer_when_one_is_added(prices: Prices, store: Store) -> None:
