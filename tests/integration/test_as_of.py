@@ -415,6 +415,9 @@ def test_sums_of_a_moment_are_at_the_prices_that_the_markets_were_taken_with(len
     assert sums(lending, None) == ("15", f"markets=@{NOON}, prices=@{NOON + MINUTE}")
     assert sums(lending, NOON + 90) == ("10", f"markets=@{NOON}")
     assert sums(lending, NOON - 10) == ("10", f"markets=@{NOON - 3600}")
+    # So they equal the points of their history.
+    points = imports.query(lending.settings, "SELECT toUnixTimestamp(observed_at), usd FROM tvl ORDER BY ALL")
+    assert points == [(NOON - 3600, Decimal(10)), (NOON, Decimal(10))]
     # All other values are at the prices of the moment.
     lookup = "/api/v1/markets/lend/lookup"
     for at, value in ((NOON + 90, "15"), (NOON + 30, "5")):
