@@ -91,7 +91,7 @@ def create_app(
     every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
     answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
     large_pages = LargePages(waiting=max(settings.threads // 4, 1))
-    shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages)
+    shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = health.Monitor(heads, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:

@@ -22,7 +22,8 @@ class Validators:
 
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
     `as_of` has the instant of each family's, `modified` is the newest of them, and `due` is when the next one is
-    expected (0 if none is), all in unix seconds; `closed` means that later snapshots do not change the answer.
+    expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots do not change the
+    answer.
     """
 
     tag: str
@@ -30,7 +31,7 @@ class Validators:
     as_of: tuple[tuple[str, int], ...] = ()
     modified: int | None = None
     due: int = 0
-    closed: bool = False
+    closes_at: int | None = None
 
     def etag(self, coding: Coding) -> str:
         """The strong ETag of the answer in a coding."""

@@ -107,7 +107,7 @@ def _item(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Obje
 def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
     words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
     parameters = [_parameter(one, "path") for one in resource.path]
-    parameters += [_parameter(one, "query") for one in resource.query]
+    parameters += [_parameter(one, "query") for one in resource.in_query]
     others = [HTTPStatus.NOT_MODIFIED, *_statuses(refusals)]
     return {
         "operationId": "_".join(["get", *filter(None, words)]),

@@ -13,6 +13,7 @@ import falcon
 from analytics_service.config import flag, zone
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.grid import MAX_SECOND, Period
+from analytics_service.http import times
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import split_id
@@ -258,6 +259,21 @@ RANGE = (
         "first bucket of the page: next_offset of the page before.",
         default=0,
         schema=_integers(0, 10**18 - 1),
+    ),
+)
+MOMENT = (
+    Param(
+        "at",
+        times.time_form,
+        "shows the state of this moment, not the newest: unix seconds, a date (its last second), a time such as "
+        "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
+        schema={**times.SCHEMA, "examples": ["now-1h"]},
+    ),
+    Param(
+        "tz",
+        time_zone,
+        "IANA zone in which at is read.",
+        schema={"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]},
     ),
 )
 ASSET_ID = Param(

@@ -22,6 +22,8 @@ class Resource(ABC):
 
     query: tuple[Param, ...] = ()
     """Query parameters of the path; all others are refused."""
+    common: tuple[Param, ...] = ()
+    """Query parameters that all paths of a kind have in addition."""
     path: tuple[Param, ...] = ()
     """Parameters in the path itself."""
     shape: Node | None = None
@@ -50,7 +52,12 @@ class Resource(ABC):
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """All declared parameters, parsed, in order of declaration. RequestError if one is malformed."""
-        return params.read(req, self.query, self.path, path)
+        return params.read(req, self.in_query, self.path, path)
+
+    @property
+    def in_query(self) -> tuple[Param, ...]:
+        """All query parameters of the path."""
+        return (*self.query, *self.common)
 
 
 class Live(Resource):

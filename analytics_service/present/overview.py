@@ -73,10 +73,10 @@ SUPPLY = Shape(
 
 @dataclass(frozen=True, slots=True)
 class AllMarkets:
-    """All markets in a snapshot, with their sums."""
+    """All markets in a snapshot, with their sums where these are shown."""
 
     markets: Sequence[Market]
-    supply: Supply
+    supply: Supply | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,77 @@
-"""Base class of paths that show current state."""
+"""Base classes of paths that show the state of now, or of a moment of the past (rule 8.12)."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from analytics_service.http.envelope import success
-from analytics_service.present.shapes import Flags, Node, Scope
-from analytics_service.resources.snapshots import SnapshotPath
-from analytics_service.state.view import View
+import falcon
 
+from analytics_service.errors import ParameterInvalid
+from analytics_service.http import params
+from analytics_service.http.envelope import success
+from analytics_service.http.times import Edge
+from analytics_service.market.instants import instant, shown
+from analytics_service.present.shapes import Flags, Node, Scope
+from analytics_service.resources.snapshots import LATE, SnapshotPath
+from analytics_service.state.moments import Moment
+from analytics_service.state.view import View
+from analytics_service.store.ledger import PastHead
+
+_T = TypeVar("_T")
 _SCOPES: WeakKeyDictionary[View, dict[Flags, Scope]] = WeakKeyDictionary()
 
 
-class Current(SnapshotPath):
-    """A path that shows a record of the current state in its shape."""
+class StatePath(SnapshotPath):
+    """A path that shows the newest state, or that of the moment `at`."""
+
+    common = params.MOMENT
+
+    def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
+        """All parameters, the `moment` that is asked for (None for now), and the words of the request.
+
+        ParameterInvalid for a moment that is yet to come.
+        """
+        given = super().given(req, path)
+        return {**given, "moment": self._moment(given), "words": req.query_string}
+
+    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """The request's own words with the second that `at` means, if that depends on now."""
+        is_moving = given["at"] is not None and given["at"].is_relative
+        # No query that a client sends has this sign.
+        return (f"{given['words']}#{given['moment'].at}" if is_moving else None), is_moving
+
+    def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
+        """What `act` returns for the view of now, or for that of the moment."""
+        if given["moment"] is None:
+            return super().of_view(given, act)
+
+        def act_on_past(view: View) -> _T:
+            # Where a family has no snapshot yet, the answer is a 404 even if it would not read that family.
+            self.as_of(view, given)
+            return act(view)
+
+        # Prices are read for values, and describe the assets.
+        families = dict.fromkeys((*self.families, *self.describing))
+        return self._shared.views.of_past(given["moment"], families, act_on_past)
+
+    def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
+        """Some minutes after the moment, if a later snapshot has followed it in each of the families."""
+        heads = view.state(self.made_from(view, given))
+        return given["moment"].at + LATE if all(isinstance(head, PastHead) for head in heads) else None
+
+    def _moment(self, given: Mapping[str, Any]) -> Moment | None:
+        if given["at"] is None:
+            return None
+        now = self._shared.schedule.now()
+        at = given["at"].second(given["tz"] or self._shared.zone, now, Edge.AT)
+        if at > now:
+            raise ParameterInvalid("at", f"{shown(instant(at))} is in the future; it is {shown(instant(now))}")
+        return Moment(at, late=now < at + LATE)
+
+
+class Current(StatePath):
+    """A path that shows a record of the state in its shape."""
 
     shape: Node
     # Assets are described with the prices.
@@ -28,16 +85,20 @@ class Current(SnapshotPath):
         """The record in the path's shape."""
         flags = flags_of(given)
         # Markets determine the prices of receipt tokens. A path that shows no markets does without their snapshot.
-        scope = scope_of(view, flags) if "markets" in self.families else Scope(flags, view.assets, view.quoted)
+        if "markets" in self.families:
+            scope = scope_of(view, flags)
+        else:
+            scope = Scope(flags, view.assets, view.quoted if flags.value else {})
         data = self.shape.render(self.record(view, given), scope)
         return success(data, count=len(data) if isinstance(data, list) else None)
 
 
 def scope_of(view: View, flags: Flags) -> Scope:
-    """What a rendering with these variants sees of the assets and their prices; kept as long as the view is."""
+    """What a rendering with these variants sees of the assets, and of their prices if it shows values; kept as long as
+    the view is."""
     scopes = _SCOPES.setdefault(view, {})
     if flags not in scopes:
-        scopes[flags] = Scope(flags, view.assets, view.prices)
+        scopes[flags] = Scope(flags, view.assets, view.prices if flags.value else {})
     return scopes[flags]
 
 

@@ -9,12 +9,11 @@ from analytics_service.market.assets import unknown_asset
 from analytics_service.market.events import Event, PageQuery
 from analytics_service.present.events import ACCOUNT_EVENT
 from analytics_service.present.shapes import Many, Scope
-from analytics_service.resources.current import flags_of, scope_of
-from analytics_service.resources.snapshots import SnapshotPath
+from analytics_service.resources.current import StatePath, flags_of, scope_of
 from analytics_service.state.view import View
 
 
-class TxHistory(SnapshotPath):
+class TxHistory(StatePath):
     """What an address did, a page at a time; `count` is the number of all its events."""
 
     families = ("loans",)

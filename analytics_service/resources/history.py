@@ -14,12 +14,10 @@ from analytics_service.http import params
 from analytics_service.http.envelope import success
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import Scope, Shape
-from analytics_service.resources.snapshots import Shared, SnapshotPath
+from analytics_service.resources.snapshots import LATE, Shared, SnapshotPath
 from analytics_service.state.view import View
 from analytics_service.store.ledger import Head
 
-# Observations may have been imported that lie ahead of now; jobs still write those of the last few minutes.
-_LATE = 600
 _SCOPE = Scope()
 
 
@@ -55,11 +53,14 @@ class HistoryPath(SnapshotPath):
         at = head.at if query.last >= head.at else self._reader.last_instant(head, query.last)
         return {} if at is None else {head.family: at}
 
-    def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
-        """Whether the page lies wholly before the newest observation, and in a past that no job is late for."""
+    def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
+        """Now, if the page lies wholly before the newest observation, and in a past that no job is late for.
+
+        Observations may have been imported that lie ahead of now.
+        """
         query: Query = given["page"]
-        newest = min(view.head(*self.families).last_observed_at, self._shared.schedule.now() - _LATE)
-        return query.is_closed(newest)
+        now = self._shared.schedule.now()
+        return now if query.is_closed(min(view.head(*self.families).last_observed_at, now - LATE)) else None
 
     @staticmethod
     def page(reader: HistoryReader, query: Query, head: Head) -> Page:

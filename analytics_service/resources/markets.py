@@ -34,7 +34,7 @@ class MarketList(Current):
 
     def record(self, view: View, given: Mapping[str, Any]) -> AllMarkets:
         """All markets; the shape shows those of this kind."""
-        return AllMarkets(list(view.markets.values()), view.supply)
+        return AllMarkets(list(view.markets.values()), _sums(view, given))
 
 
 class MarketLookup(Current):
@@ -91,7 +91,7 @@ class Borrow(Current):
 
     def record(self, view: View, given: Mapping[str, Any]) -> Overview:
         """All markets; the shape shows those of borrowing."""
-        return _overview(view)
+        return Overview(list(view.markets.values()), _sums(view, given), view.config)
 
 
 class Markets(Current):
@@ -104,7 +104,7 @@ class Markets(Current):
 
     def record(self, view: View, given: Mapping[str, Any]) -> Overview:
         """All markets; the shape that is asked for shows all or some of their sums."""
-        return _overview(view)
+        return Overview(list(view.markets.values()), _sums(view, given), view.config)
 
 
 class Config(Current):
@@ -122,7 +122,8 @@ class Config(Current):
 class MarketSupply(Current):
     """USD sums over all markets, and the total value locked."""
 
-    families = ("prices", "markets")
+    families = ("markets",)
+    has_sums = True
     query = (params.WITH_TEXT,)
     shape = SUPPLY
 
@@ -146,5 +147,6 @@ def _market(view: View, asset_id: str) -> Market:
     return view.markets[stored]
 
 
-def _overview(view: View) -> Overview:
-    return Overview(list(view.markets.values()), view.supply, view.config)
+def _sums(view: View, given: Mapping[str, Any]) -> Supply | None:
+    """The sums, which need prices; none for the older shape, which does not show them."""
+    return view.supply if given["shape"] == "newer" else None

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 import falcon
 
@@ -16,8 +17,13 @@ from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.state.view import State, View, Views
 
+_T = TypeVar("_T")
+# What `now` means changes with every second.
+_MOVING = "public, max-age=1"
 # Closed time changes only through imports of corrected history. Clients see these within a day.
 _CLOSED = "public, max-age=86400"
+# Jobs still write the snapshots of the last few minutes.
+LATE = 600
 
 
 class Schedule:
@@ -32,30 +38,36 @@ class Schedule:
 
         An import may bring observations of the near future; they say nothing about when jobs run.
         """
-        if any(head.at > self.now() for head in state):
+        heads = [newest for head in state if (newest := head.present) is not None]
+        if any(head.at > self.now() for head in heads):
             return 0
-        return min((head.at + self._every[head.family] for head in state if head.family in self._every), default=0)
+        return min((head.at + self._every[head.family] for head in heads if head.family in self._every), default=0)
 
     def now(self) -> int:
         """The unix second of now."""
         return int(self._clock().timestamp())
 
-    def cache_control(self, validators: Validators) -> str:
-        """An age that ends when the next snapshot is due; a second when none is or it is late."""
-        if validators.closed:
+    def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
+        """An age that ends when the next snapshot is due; a second when none is or it is late, or where the request
+        means another answer then."""
+        if is_moving:
+            return _MOVING
+        now = self._clock().timestamp()
+        if validators.closes_at is not None and now >= validators.closes_at:
             return _CLOSED
-        left = validators.due - self._clock().timestamp()
+        left = validators.due - now
         return f"public, max-age={int(left) if left > 0 else 1}"
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all paths that show snapshots have in common."""
+    """What all paths that show snapshots have in common. `zone` is that of times for which a request names none."""
 
     views: Views
     answers: Answers
     schedule: Schedule
     large_pages: LargePages
+    zone: ZoneInfo = ZoneInfo("UTC")
 
 
 class SnapshotPath(Resource):
@@ -64,47 +76,77 @@ class SnapshotPath(Resource):
     families: tuple[str, ...]
     """The families that the answer shows, except for USD values."""
     has_sums = False
-    """Whether the newer shape shows USD sums."""
+    """Whether the answer shows USD sums over markets, unless it has the older of two shapes."""
     describing: tuple[str, ...] = ()
-    """Further families on which the answer depends without showing their snapshots."""
+    """What `described_by` answers by default."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """The answer that is kept, unless there is a newer state."""
+        """The answer that is kept, unless there is a newer state.
+
+        Where the request does not say by itself what it asks for, as with `now`, no answer is kept for its own words,
+        but for the question that they come to.
+        """
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")))
-        answer = self._shared.answers.find(key)
+        answer, is_moving = self._kept(key), False
         req.context.cache = "hit"
-        if answer is None or not self._shared.views.shows(answer.validators.state):
-            req.context.cache = "miss"
+        if answer is None:
             given = self.given(req, path)
-            answer = self._shared.views.of_newest(lambda view: self._new(req, key, given, view))
-        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators))
+            question, is_moving = self.question(given)
+            if question is not None:
+                key = key._replace(query=question)
+                answer = self._kept(key)
+            if answer is None:
+                req.context.cache = "miss"
+                answer = self.of_view(given, lambda view: self._new(req, key, given, view))
+        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=is_moving))
+
+    def _kept(self, key: CacheKey) -> Answer | None:
+        """The answer that is kept, if it is what readers are shown now."""
+        answer = self._shared.answers.find(key)
+        return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
     @abstractmethod
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The body for a view. EntityNotFound when the parameters name nothing."""
 
+    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """The query that the request comes to, if its own is not to be kept; and whether it will come to another one.
+
+        Requests that come to the same query have the same answer.
+        """
+        return None, False
+
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Further families on which the answer depends without showing their snapshots."""
+        return self.describing
+
+    def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
+        """What `act` returns for the view that the parameters ask for."""
+        return self._shared.views.of_newest(act)
+
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
         """In which the answer is rendered and encoded. By default it need not wait."""
         return nullcontext()
 
-    def made_from(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+    def made_from(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
-        has_values = given.get("with_value") or (self.has_sums and given["shape"] == "newer")
-        return tuple(dict.fromkeys((*self.families, "prices") if has_values else self.families))
+        sums = view.sums_valued_by if self.has_sums and given.get("shape", "newer") == "newer" else ()
+        values = ("prices",) if given.get("with_value") else ()
+        return tuple(dict.fromkeys((*self.families, *sums, *values)))
 
     def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:
         """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
-        return {family: view.head(family).at for family in self.made_from(given)}
+        return {family: view.head(family).at for family in self.made_from(view, given)}
 
-    def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
-        """Whether no later snapshot will change the answer."""
-        return False
+    def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
+        """The unix second from which no later snapshot will change the answer; None if there may be one any time."""
+        return None
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
-        state = view.state(dict.fromkeys((*self.made_from(given), *self.describing)))
+        state = view.state(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
         known = self._shared.answers.validators(key, state)
         if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
             return Answer(known, key.coding)
@@ -128,6 +170,6 @@ class SnapshotPath(Resource):
             state=state,
             as_of=tuple(sorted(as_of.items())),
             modified=min(max(as_of.values()), schedule.now()) if as_of else None,
-            due=schedule.due(view.state(self.made_from(given))),
-            closed=self.is_closed(view, given),
+            due=schedule.due(view.state(self.made_from(view, given))),
+            closes_at=self.closes_at(view, given),
         )

@@ -1,5 +1,6 @@
-"""The newest snapshots as responders see them: each part is read when it is first asked for."""
+"""Snapshots as responders see them, the newest or those of a moment: each part is read when it is first asked for."""
 
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -8,7 +9,9 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TypeVar
 
-from analytics_service.errors import StoreUnavailable, Superseded
+from cachetools import LRUCache
+
+from analytics_service.errors import EntityNotFound, StoreUnavailable, Superseded
 from analytics_service.history.catalogue import PRICES
 from analytics_service.history.rows import read_latest
 from analytics_service.market.activity import Activity
@@ -21,14 +24,15 @@ from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, Known
-from analytics_service.store.assets import read_assets
+from analytics_service.state.moments import Moment, Moments
+from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
-from analytics_service.store.ledger import Head, require_unchanged
+from analytics_service.store.ledger import Head, PastHead, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
-from analytics_service.store.markets import read_config, read_markets
+from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.positions import read_activity
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract
@@ -37,6 +41,8 @@ State = tuple[Head, ...]
 _T = TypeVar("_T")
 # How long a request waits for a rewrite to finish, and before that for its turn to do so, seconds.
 _PATIENCE = 6.0
+# Views of the past that are kept: one for each set of snapshots that is asked for together.
+_MOST_VIEWS = 16
 
 
 class View:
@@ -57,6 +63,11 @@ class View:
     def state(self, families: Iterable[str]) -> State:
         """What changes when any data of the families does."""
         return tuple(self.head(family) for family in families)
+
+    @property
+    def sums_valued_by(self) -> tuple[str, ...]:
+        """The families whose prices sums over markets are valued with, other than the markets themselves."""
+        return ("prices",)
 
     def _read(self, family: str, read: Callable[[Head], _T]) -> _T:
         head = self.head(family)
@@ -147,12 +158,60 @@ class View:
         return self._read("routes", lambda head: read_contract(self._store, address, head.at))
 
 
+class PastView(View):
+    """The state of some families as of a moment (rule 8.12). A part of a family that had no snapshot by then, and no
+    observation, is an EntityNotFound.
+    """
+
+    def head(self, family: str) -> Head:
+        """The family's head as of the moment."""
+        head = self.known.head(family)
+        if not head.at:
+            raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.")
+        return head
+
+    def state(self, families: Iterable[str]) -> State:
+        """What changes when any data of the families does; those without a snapshot are in it."""
+        return tuple(self.known.head(family) for family in families)
+
+    @Part
+    def assets(self) -> dict[str, Asset]:
+        """Every asset, by id, in the order of ids, also where there are no prices yet."""
+        head = self.known.head(SHOWN_WITH)
+        if not head.version:
+            return {}
+        reaching = head.reaching if isinstance(head, PastHead) else head.version
+        assets = read_assets(self._store, head.version, reaching)
+        require_unchanged(self._store, head)
+        return assets
+
+    @Part
+    def market_prices(self) -> dict[str, Decimal]:
+        """The prices that the markets were taken with; none if they were taken before prices were kept with them."""
+        return self._read("markets", lambda head: read_market_prices(self._store, head.at))
+
+    @property
+    def sums_valued_by(self) -> tuple[str, ...]:
+        """No other family where the markets have prices of their own."""
+        return () if self.market_prices else super().sums_valued_by
+
+    @Part
+    def supply(self) -> Supply:
+        """USD sums over all markets, at the prices that these were taken with, if they have any (rule 8.13)."""
+        markets = self.markets.values()
+        own = with_receipt_prices(self.market_prices, self.assets, markets) if self.market_prices else self.prices
+        return market_supply(markets, self.assets, own)
+
+
 class Views:
-    """The view of now: the same one as long as no family has a new head."""
+    """The view of now, the same one as long as no family has a new head; and views of the past."""
 
     def __init__(self, store: Store, heads: Heads) -> None:
         self._store = store
         self._heads = heads
+        self._moments = Moments(store)
+        self._past: LRUCache[State, PastView] = LRUCache(_MOST_VIEWS)
+        self._lock = threading.Lock()
         self._positions = KeptPositions(store)
         self._interest = InterestPaid(store)
         self._view = View(store, Known(), self._positions, self._interest)
@@ -164,10 +223,20 @@ class Views:
             view = self._view = View(self._store, known, self._positions, self._interest)
         return view
 
+    def past(self, moment: Moment, families: Iterable[str]) -> PastView:
+        """The view of some families as of a moment. Moments with the same snapshots have the same view."""
+        heads = self._moments.heads(self._heads.known(), families, moment)
+        state = tuple(heads.values())
+        with self._lock:
+            view = self._past.get(state)
+            if view is None:
+                view = self._past[state] = PastView(self._store, Known(heads), self._positions, self._interest)
+        return view
+
     def shows(self, state: State) -> bool:
         """Whether an answer of this state is what readers are shown now."""
         heads = self._heads.known().heads
-        return all(heads.get(head.family) == head for head in state)
+        return all(heads.get(head.family) == head or head.holds(heads.get(head.family)) for head in state)
 
     def of_newest(self, act: Callable[[View], _T]) -> _T:
         """What `act` returns for the newest view; again for a newer one when what it reads was rewritten meanwhile.
@@ -175,17 +244,24 @@ class Views:
         StoreUnavailable when a rewrite does not finish in some seconds, or when too many requests wait for the store
         already (rule 8.9).
         """
+        return self._consistently(lambda: act(self.newest()))
+
+    def of_past(self, moment: Moment, families: Iterable[str], act: Callable[[View], _T]) -> _T:
+        """The same for the view of some families as of a moment."""
+        return self._consistently(lambda: act(self.past(moment, families)))
+
+    def _consistently(self, act: Callable[[], _T]) -> _T:
         with self._store.turns.request():
             with suppress(Superseded):
-                return act(self.newest())
+                return act()
             self._store.require_answers()
             self._store.turns.take(_PATIENCE)
             return self._patiently(act)
 
-    def _patiently(self, act: Callable[[View], _T]) -> _T:
+    def _patiently(self, act: Callable[[], _T]) -> _T:
         deadline = self._heads.clock() + _PATIENCE
         while self._heads.clock() < deadline:
             self._heads.wait()
             with suppress(Superseded):
-                return act(self.newest())
+                return act()
         raise StoreUnavailable("History is being rewritten.")

@@ -25,9 +25,13 @@ _SCHEMA = {
 }
 
 
-def read_assets(store: Store, version: int = _NEWEST) -> dict[str, Asset]:
-    """Every asset as defined at a version of the ledger, by id, in the order of ids."""
-    return {row["id"]: _asset(row) for row in store.frame("assets", version=version).iter_rows(named=True)}
+def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict[str, Asset]:
+    """Every asset as defined at a version of the ledger, by id, in the order of ids.
+
+    Those that were defined later, but not after version `reaching`, are there as they were first defined.
+    """
+    rows = store.frame("assets", version=version, reaching=max(version, reaching))
+    return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
 
 
 def changed_assets(store: Store, assets: Iterable[Asset], version: int) -> pl.DataFrame:

@@ -1,7 +1,8 @@
 """Interest paid to lenders so far, as a sum over all complete snapshots of markets (rule 8.8).
 
 It is summed when it is read, because a snapshot of the past changes what follows it: so it does not matter in which
-order runs complete. Memory keeps the sum of the newest head, and later snapshots are added to it.
+order runs complete. Memory keeps the sum of the newest head, and later snapshots are added to it. For heads of the
+past, it keeps the sums at the beginning of weeks.
 """
 
 import threading
@@ -10,7 +11,10 @@ from dataclasses import dataclass, field
 
 from analytics_service.market.interest import Lent, interest_held, interest_since
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, oldest_change
+from analytics_service.store.ledger import Head, PastHead, oldest_change
+
+# Seconds. Of a week's snapshots each minute, a sum reads some hundred thousand rows.
+_WEEK = 7 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,20 @@ class _Kept:
     markets: Mapping[str, _Earned] = field(default_factory=dict)
 
 
+class _Marks:
+    """The sums at beginnings of weeks (unix seconds), for one count of rewrites. A rewrite may change all of them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._rewrites = 0
+        self._markets: dict[int, Mapping[str, _Earned]] = {}
+
+    def of(self, rewrites: int) -> dict[int, Mapping[str, _Earned]]:
+        if rewrites != self._rewrites:
+            self._rewrites, self._markets = rewrites, {}
+        return self._markets
+
+
 class InterestPaid:
     """Interest paid to lenders as of heads of family markets. Threads take turns, so that one of them reads for all."""
 
@@ -37,33 +55,52 @@ class InterestPaid:
         self._store = store
         self._lock = threading.Lock()
         self._kept: _Kept | None = None
+        self._marks = _Marks()
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids."""
         self._store.take_turn()
+        earned = self._earned_in_past(head) if isinstance(head, PastHead) else self._earned(head)
+        listed = {asset_id: one for asset_id, one in earned.items() if one.last_at == head.at}
+        return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
+
+    def _earned(self, head: Head) -> Mapping[str, _Earned]:
+        """The sums for a head: those of an earlier one with the snapshots since, unless its past has changed."""
         with self._lock:
             kept = self._kept
             if kept is None or kept.head != head:
                 kept = self._renewed(kept, head)
                 if self._kept is None or head.version >= self._kept.head.version:
                     self._kept = kept
-        listed = {asset_id: earned for asset_id, earned in kept.markets.items() if earned.last_at == head.at}
-        return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
+        return kept.markets
 
     def _renewed(self, kept: _Kept | None, head: Head) -> _Kept:
-        """The sums for a head: those of an earlier one with the snapshots since, unless its past has changed."""
         if kept is not None:
             changed = oldest_change(self._store, kept.head, head)
             if changed is not None and changed <= kept.head.at:
                 kept = None
-        markets = dict(kept.markets) if kept else {}
-        rows = self._store.frame("interest_added", after=kept.head.at if kept else 0, until=head.at)
-        for row in rows.iter_rows(named=True):
-            before, first = markets.get(row["asset_id"]), _lent(row["first"])
-            paid = before.paid + interest_since(before.last, first) if before else interest_held(first)
+        return _Kept(head, self._added(kept.markets if kept else {}, kept.head.at if kept else 0, head.at))
+
+    def _earned_in_past(self, head: PastHead) -> Mapping[str, _Earned]:
+        """The sums for a head of the past: those at the beginning of its week, which are kept, and what came since."""
+        week = head.at - head.at % _WEEK
+        with self._marks.lock:
+            markets = self._marks.of(head.rewrites)
+            if week not in markets:
+                earlier = max((one for one in markets if one < week), default=0)
+                markets[week] = self._added(markets.get(earlier, {}), earlier, week)
+            begun = markets[week]
+        return self._added(begun, week, head.at)
+
+    def _added(self, before: Mapping[str, _Earned], after: int, until: int) -> dict[str, _Earned]:
+        """Sums up to one unix second, and what the snapshots after that and up to another one add."""
+        markets = dict(before)
+        for row in self._store.frame("interest_added", after=after, until=until).iter_rows(named=True):
+            known, first = markets.get(row["asset_id"]), _lent(row["first"])
+            paid = known.paid + interest_since(known.last, first) if known else interest_held(first)
             paid += int(row["added"]) + sum(interest_since(_lent(pair[:2]), _lent(pair[2:])) for pair in row["large"])
             markets[row["asset_id"]] = _Earned(_lent(row["last"]), row["last_at"], paid)
-        return _Kept(head, markets)
+        return markets
 
 
 def _lent(texts: list[str]) -> Lent:

@@ -16,7 +16,7 @@ import polars as pl
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.positions import Position
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, completed
+from analytics_service.store.ledger import Head, PastHead, completed
 from analytics_service.store.positions import STATE, position_of, read_changed, read_items, read_position
 
 log = logging.getLogger(__name__)
@@ -91,6 +91,9 @@ class KeptPositions:
         kept = self._kept
         if kept is not None and kept.head == head:
             return kept.position(address)
+        if isinstance(head, PastHead):
+            # Few ask for one moment of the past.
+            return read_position(self._store, address, head.at)
         self._lookups += 1
         pays = kept is not None or self._lookups >= self._worth
         if pays and self._few and self._lock.acquire(blocking=False):

@@ -82,6 +82,45 @@ class Head:
         """The newest snapshot's instant, aware."""
         return datetime.fromtimestamp(self.at, UTC)
 
+    @property
+    def present(self) -> "Head | None":
+        """The family's newest head, if what this one shows may change with it."""
+        return self
+
+    def holds(self, newest: "Head | None") -> bool:
+        """Whether what was made for this head may still be shown when the family's newest head is another one."""
+        return newest == self
+
+
+@dataclass(frozen=True, slots=True)
+class PastHead(Head):
+    """The state of a family at a moment which later snapshots have followed (rule 8.12).
+
+    `at` is the instant of its newest snapshot or observation at that moment, 0 if it had none, and `version` is that of
+    this snapshot. Where assets are described with the family, `reaching` is the greatest version of all runs that have
+    rows at or before the moment. `open_with` is the family's newest head as long as jobs may still be late for the
+    moment, else None.
+    """
+
+    reaching: int = 0
+    open_with: Head | None = None
+
+    @property
+    def present(self) -> Head | None:
+        """The family's newest head, until no job can be late any more."""
+        return self.open_with
+
+    def holds(self, newest: Head | None) -> bool:
+        """Only a rewrite changes what has been followed by a later snapshot."""
+        if self.open_with is not None:
+            return newest == self.open_with
+        return rewrites_of(newest) == self.rewrites
+
+
+def rewrites_of(head: Head | None) -> int:
+    """How many rewrites of a family a head counts; -1 for a family that has no head."""
+    return -1 if head is None else head.rewrites
+
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
@@ -138,6 +177,24 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
     """The last instant before another whose snapshot a job or a backfill has completed, if there is one."""
     rows = store.frame("snapshot_before", family=family, before=before)
     return int(rows["at"][0]) if rows.height else None
+
+
+def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, described: bool) -> PastHead:
+    """What a family was at a moment (unix second) before the end of what its head shows.
+
+    `late` says whether jobs may still be late for the moment, `imported` whether some runs of the store may be imports,
+    and `described` whether assets are described with the family. If an import reaches beyond the newest snapshot,
+    `last_observed_at` is the moment itself, else it is the instant of that snapshot.
+    """
+    rows = store.frame("snapshot_before", family=head.family, before=at + 1)
+    newest, version = rows.row(0) if rows.height else (0, 0)
+    last, reaching = newest, 0
+    if imported or described:
+        earlier, imports = store.frame(
+            "runs_reaching", family=head.family, at=at, since=newest, version=version, imported=int(imported)
+        ).row(0)
+        reaching, last = max(version, earlier), at if imports else newest
+    return PastHead(head.family, newest, last, version or reaching, 0, head.rewrites, reaching, head if late else None)
 
 
 def read_ledger(store: Store) -> Ledger:

@@ -29,6 +29,7 @@ DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 HEADERS = ("etag", "cache-control", "vary", "last-modified", "as-of")
 _LOADERS = ("history", "positions")
 _DAY = 86_400
+_HOUR = 3600
 _FLAGS = ("with_text", "with_value", "with_percent")
 _PRICES = "/api/v1/assets/price-history"
 _LOANS = "/api/v1/analytics/market/history/loans-originated"
@@ -158,11 +159,13 @@ class Questions:
     """Draws questions: new ones, and some that were asked before.
 
     Ranges lie around [first, last], which may grow, and often around `touched`, the instants that were written last.
+    `now` is what the services take for the present second.
     """
 
     random: random.Random
     first: int
     last: int
+    now: int
     addresses: Sequence[str]
     assets: Sequence[str] = ()
     touched: Sequence[int] = ()
@@ -209,5 +212,13 @@ class Questions:
             path = f"users/{draw.choice(self.addresses)}/{part}"
         else:
             path, flags = draw.choice([*_STATES.items()])
-        query = {flag: "true" for flag in _FLAGS[:flags] if draw.random() < 0.5}
+        query: dict[str, object] = {flag: "true" for flag in _FLAGS[:flags] if draw.random() < 0.5}
+        if draw.random() < 0.4:
+            query["at"] = self._moment()
         return Question(f"/api/v1/{path}", urlencode(query))
+
+    def _moment(self) -> int:
+        """A moment that is not in the future, often one of those that were written last."""
+        draw, now = self.random, self.now
+        about = draw.choice([now, *self.touched]) + draw.randint(-_HOUR, _HOUR)
+        return min(draw.choice([about, draw.randint(now - 50 * _DAY, now)]), now)

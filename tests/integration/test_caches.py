@@ -110,7 +110,7 @@ class Scenario:
         self.plain_store = Store(self.settings)
         self.store = Counted(self.settings)
         addresses = [position.address for position in SOURCE.positions(instant(BEGIN))]
-        self.questions = Questions(self.random, BEGIN - 300 * DAY, self.now, [*addresses, "0x" + "9" * 40])
+        self.questions = Questions(self.random, BEGIN - 300 * DAY, self.now, BEGIN, [*addresses, "0x" + "9" * 40])
         self._begin()
         self.questions.assets = [*self.prices]
         self.caching = self._started()

@@ -13,6 +13,7 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
 from analytics_service.errors import NoSnapshot, SnapshotRefused, SourceError, StoreUnavailable
+from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -20,7 +21,7 @@ from analytics_service.state.view import Views
 from analytics_service.store.cells import ENDS_AT
 from analytics_service.store.connection import Store
 from analytics_service.store.interest import InterestPaid
-from analytics_service.store.ledger import Origin, new_version, read_heads
+from analytics_service.store.ledger import Origin, new_version, past_head, read_heads
 from analytics_service.store.markets import read_config, read_markets
 from analytics_service.store.positions import read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
@@ -235,6 +236,17 @@ def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(
         _ = run_once(job, source, store, at) if by == "run" else backfill(job, source, store, [at])
         assert paid(store, kept) == paid(store) == by_hand(sorted(minutes[:done]))
     assert paid(store) == PAID[-1]
+
+
+def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(store: Store, draw: random.Random) -> None:
+    """Snapshots four days apart, some of them in the same week, read in any order."""
+    ends = [NOON + day * timedelta(days=4) for day in range(len(LENT))]
+    for at, markets in zip(ends, LENT, strict=True):
+        run_once(JOBS["markets"], HandMade(markets_=markets), store, at)
+    head, kept = read_heads(store)["markets"], InterestPaid(store)
+    for place in draw.sample(range(len(LENT) - 1), len(LENT) - 1) * 2:
+        past = past_head(store, head, unix_second(ends[place]) + 1, late=False, imported=False, described=False)
+        assert kept.read(past) == {"token;a": PAID[place]}
 
 
 def by_hand(minutes: Sequence[int]) -> int:

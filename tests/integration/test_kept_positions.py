@@ -11,7 +11,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.market.positions import Position
 from analytics_service.store.connection import Store
 from analytics_service.store.kept_positions import KeptPositions
-from analytics_service.store.ledger import Head, read_heads
+from analytics_service.store.ledger import Head, past_head, read_heads
 from tests.doubles import WatchedStore, dying
 from tests.integration.test_positions import ALICE, BOB, POOR, RICH, random_position, run
 
@@ -67,6 +67,22 @@ def test_every_kind_of_item_comes_back_from_memory(store: Store, watched: Watche
     positions = kept(watched)
     assert [positions.read(ALICE, head(store)) for _ in range(2)] == [RICH, RICH]
     assert positions.read(BOB, head(store)) == POOR
+
+
+def test_positions_of_the_past_come_from_the_store_and_leave_memory_as_it_is(
+    store: Store, watched: WatchedStore
+) -> None:
+    """The address's items change from one snapshot to the next, and are gone in the last."""
+    for minute, rich in enumerate([RICH, replace(RICH, unclaimed=7)]):
+        run(store, minute, rich, POOR)
+    run(store, 2, POOR)
+    positions, newest = kept(watched), head(store)
+    before = watched.queries.copy()
+    for minute, expected in ((0, RICH), (1, replace(RICH, unclaimed=7)), (0, RICH)):
+        past = past_head(store, newest, newest.at - 60 * (2 - minute), late=False, imported=False, described=False)
+        assert positions.read(ALICE, past) == expected
+    assert {*(watched.queries - before)} == {"position_items"}
+    assert [positions.read(ALICE, newest) for _ in range(2)] == [Position(ALICE)] * 2
 
 
 def test_the_first_lookups_go_to_the_store(store: Store, watched: WatchedStore) -> None:

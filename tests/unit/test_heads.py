@@ -1,6 +1,7 @@
 """Which heads readers are shown, how long they hold, and what is accepted of what was read."""
 
 import threading
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, Superseded
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
-from analytics_service.store.ledger import Head, require_unchanged
+from analytics_service.store.ledger import Head, PastHead, require_unchanged, rewrites_of
 from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
 from tests.processes import until
@@ -325,3 +326,19 @@ def test_only_so_many_requests_wait(store: LedgerStore) -> None:
     go_on.set()
     first.join()
     assert answers == [1]
+
+
+def test_what_later_snapshots_have_followed_is_changed_by_rewrites_only() -> None:
+    """As long as jobs may be late for it, any snapshot may change it."""
+    newest = Head("prices", NOON, NOON, version=5, runs=7, rewrites=2)
+    closed = PastHead("prices", NOON - 60, NOON - 60, version=3, runs=0, rewrites=2)
+    later = replace(newest, at=NOON + 60, runs=8)
+    seen = (newest, later, replace(later, rewrites=3), None)
+    assert [closed.holds(head) for head in seen] == [True, True, False, False]
+    assert [replace(closed, open_with=newest).holds(head) for head in seen] == [True, False, False, False]
+
+
+def test_that_a_family_has_nothing_yet_holds_until_it_has_a_head() -> None:
+    nothing = PastHead("prices", 0, 0, 0, 0, rewrites_of(None))
+    assert nothing.holds(None)
+    assert not nothing.holds(Head("prices", NOON, NOON, version=5, runs=1))

@@ -52,7 +52,7 @@ class Counted(SnapshotPath):
     path = (params.ADDRESS,)
     query = (params.WITH_TEXT, params.ASSET_IDS)
     rendered = 0
-    closed = False
+    closed: int | None = None
 
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         if given["asset_ids"] == ["token;none"]:
@@ -60,7 +60,7 @@ class Counted(SnapshotPath):
         self.rendered += 1
         return b'"%d"' % self.rendered + b" " * 2000
 
-    def is_closed(self, view: View, given: Mapping[str, Any]) -> bool:
+    def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
         return self.closed
 
 
@@ -269,7 +269,7 @@ def test_closed_answers_may_be_cached_for_a_day_and_others_until_the_next_snapsh
     service = Service()
     # The first of the families is due 60 seconds after noon, 48 seconds from now.
     assert service.get().headers["cache-control"] == "public, max-age=48"
-    service.path.closed = True
+    service.path.closed = NOON + 12
     assert service.get("with_text=true").headers["cache-control"] == "public, max-age=86400"
     assert service.get("with_text=true").headers["cache-control"] == "public, max-age=86400"
 

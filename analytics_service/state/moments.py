@@ -1,0 +1,75 @@
+"""The heads of families as of moments of the past (rule 8.12)."""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from cachetools import LRUCache
+
+from analytics_service.history.catalogue import HISTORIES
+from analytics_service.history.rows import read_latest
+from analytics_service.state.heads import Known
+from analytics_service.store.assets import SHOWN_WITH, read_assets
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import IMPORTED, Head, PastHead, past_head, require_unchanged, rewrites_of
+
+# Heads are small, and finding one takes two or three queries.
+_MOST_HEADS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment (unix second), and whether jobs may still be late for it."""
+
+    at: int
+    late: bool
+
+
+class Moments:
+    """Finds heads as of moments, and remembers them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._heads: LRUCache[tuple[str, Moment], PastHead] = LRUCache(_MOST_HEADS)
+
+    def heads(self, known: Known, families: Iterable[str], moment: Moment) -> dict[str, Head]:
+        """The heads of some families as of a moment, by family. Superseded when one is being rewritten."""
+        return {family: self._head(known, family, moment) for family in families}
+
+    def _head(self, known: Known, family: str, moment: Moment) -> Head:
+        """A family's newest head if all that it shows lies at or before the moment."""
+        newest = known.head(family) if family in known.rewritten else known.heads.get(family)
+        if newest is not None and max(newest.at, newest.last_observed_at) <= moment.at:
+            return newest
+        with self._lock:
+            kept = self._heads.get((family, moment))
+        if kept is not None and kept.holds(newest):
+            return kept
+        found = PastHead(family, 0, 0, 0, 0, rewrites_of(newest))
+        if newest is not None:
+            found = self._found(newest, moment, imported=IMPORTED in known.origins)
+            require_unchanged(self._store, newest)
+        with self._lock:
+            self._heads[family, moment] = found
+        return found
+
+    def _found(self, newest: Head, moment: Moment, *, imported: bool) -> PastHead:
+        described = newest.family == SHOWN_WITH
+        # A run may add observations that are later than all others, though the newest snapshot is later still.
+        late = moment.late or moment.at >= newest.last_observed_at
+        head = past_head(self._store, newest, moment.at, late=late, imported=imported, described=described)
+        if head.last_observed_at > head.at:
+            observed = self._last_observed(head)
+            head = replace(head, at=observed, last_observed_at=observed)
+        if described and not head.at:
+            # Nothing says how assets were described then, so they are as they are described now.
+            head = replace(head, version=newest.version, reaching=newest.version, open_with=newest)
+        return head
+
+    def _last_observed(self, head: PastHead) -> int:
+        """The newest of the family's snapshots and imported observations up to `last_observed_at`."""
+        ids = list(read_assets(self._store, head.version, head.reaching))
+        histories = [history for history in HISTORIES if history.family == head.family]
+        found = [read_latest(self._store, history, ids, head.last_observed_at) for history in histories]
+        return max([head.at, *(int(at.timestamp()) for latest in found for _, at in latest.values())])

@@ -1,0 +1,441 @@
+"""State as of a moment: what was answered then is answered again, whatever came later (rule 8.12)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.market.assets import Asset
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.markets import LendMarket
+from analytics_service.market.positions import Position
+from analytics_service.market.prices import Price
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.state.heads import Heads
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.doubles import Hook, Statement, WatchedStore, nothing
+from tests.integration import imports
+from tests.integration.conftest import database
+from tests.integration.handmade import HandMade, market
+from tests.integration.pages import asset
+from tests.integration.test_http import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, expect_error
+
+STATES = [path for path in SNAPSHOT_ROUTES if path not in HISTORIES]
+FLAGS = ("with_text", "with_value", "with_percent")
+SUMS = ("/api/v1/markets", "/api/v1/markets/supply", "/api/v1/markets/tvl")
+# Every job has a snapshot at each of these instants, and nothing has one before.
+INSTANTS = (NOON, NOON + 60, NOON + 86_400)
+LATER = NOON + 5 * 86_400
+Client = falcon.testing.TestClient
+Result = falcon.testing.Result
+
+
+class Lively(SimulatedSource):
+    """The simulated protocol, except that positions change all the time."""
+
+    def positions(self, at: object) -> Iterator[Position]:
+        """The same positions with unclaimed rewards that depend on the minute."""
+        for number, position in enumerate(super().positions(at)):
+            yield replace(position, unclaimed=int(at.timestamp()) // 60 * number % 7)
+
+
+@dataclass
+class Recorded:
+    """A store, and what was answered right after the snapshots of each instant, by instant and question."""
+
+    settings: Settings
+    store: Store
+    answers: dict[int, dict[str, Result]] = field(default_factory=dict)
+
+    def client(self, now: int = LATER) -> Client:
+        """The service at a unix second, with the heads that there are then."""
+        heads = Heads(self.store, every=None)
+        return falcon.testing.TestClient(create_app(self.settings, self.store, lambda: instant(now), heads))
+
+
+def take(store: Store, second: int) -> None:
+    """Run all jobs for an instant."""
+    for job in JOBS.values():
+        run_once(job, Lively("1"), store, instant(second))
+
+
+def questions(client: Client) -> dict[str, str]:
+    """Every path of current state with its query, and once more with all variants that it has."""
+    paths = client.simulate_get("/api/v1/openapi.json").json["paths"]
+    asked = {}
+    for path in STATES:
+        template = path.replace(USER, "/api/v1/users/{address}").replace("/accounts/0", "/accounts/{index}")
+        names = {one["name"] for one in paths[template]["get"]["parameters"]}
+        query = "&".join(part for part in ROUTES[path].split("&") if part and not part.startswith("with_"))
+        for flags in ((), FLAGS):
+            more = [f"{flag}=true" for flag in flags if flag in names]
+            asked[f"{path}?{'&'.join([*filter(None, [query]), *more])}"] = path
+    return asked
+
+
+def ask(client: Client, question: str, at: object = None, **headers: str) -> Result:
+    path, _, query = question.partition("?")
+    parts = [query, f"at={at}"] if at is not None else [query]
+    return client.simulate_get(path, query_string="&".join(filter(None, parts)), headers=headers)
+
+
+@pytest.fixture(scope="module")
+def recorded(server: Settings) -> Iterator[Recorded]:
+    """What all paths answered at each instant, and snapshots of all instants."""
+    settings = replace(server, clickhouse_database="test_as_of")
+    with database(settings) as store:
+        found = Recorded(settings, store)
+        for second in INSTANTS:
+            take(store, second)
+            client = found.client(second + 30)
+            found.answers[second] = {one: ask(client, one) for one in questions(client)}
+        yield found
+
+
+def as_of(question: str, then: str) -> str:
+    """What `As-Of` says of a moment: sums over markets are valued at prices that were stored with the markets."""
+    only_sums = question.partition("?")[0] in SUMS and "with_value" not in question
+    return then.partition(", prices")[0] if only_sums else then
+
+
+def test_what_was_answered_then_is_answered_again(recorded: Recorded) -> None:
+    client, seen = recorded.client(), set()
+    for second, answers in recorded.answers.items():
+        for question, then in answers.items():
+            assert then.status_code == 200, question
+            for at in (second, second + 7):
+                now = ask(client, question, at)
+                assert now.content == then.content, (question, at)
+                assert now.headers["as-of"] == as_of(question, then.headers["as-of"]), (question, at)
+                assert now.headers["last-modified"] == then.headers["last-modified"]
+                assert now.headers["etag"] == then.headers["etag"]
+            seen.add(then.content)
+    # Most answers differ from one instant to the next.
+    assert len(seen) > 2 * len(recorded.answers[NOON])
+
+
+def test_there_is_nothing_before_the_first_snapshot(recorded: Recorded) -> None:
+    client = recorded.client()
+    for question in recorded.answers[NOON]:
+        message = expect_error(ask(client, question, NOON - 1), 404, "entity_not_found", "user")
+        assert message.startswith("at: there is no snapshot of "), question
+
+
+def test_the_future_is_refused(recorded: Recorded) -> None:
+    client = recorded.client(NOON + 90)
+    assert ask(client, "/api/v1/assets", NOON + 90).status_code == 200
+    for at in (NOON + 91, "2025-03-01", "2025-03-01T12:01:31Z", "2025-03-01T12:01:31"):
+        message = expect_error(ask(client, "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
+        assert message.startswith("Query parameter at: 2025-03-01T"), message
+        assert "is in the future; it is 2025-03-01T12:01:30Z" in message
+
+
+@pytest.mark.parametrize(
+    ("at", "instant"),
+    [
+        ("now-4d", NOON + 86_400),
+        ("now-7199min", NOON + 60),
+        ("2025-03-01", NOON + 60),
+        # Seven in the morning of New York is noon.
+        ("2025-03-01T07:00:59&tz=America/New_York", NOON),
+        ("2025-03-01T13:01:00+01:00", NOON + 60),
+        ("2025-03-01T13:01:00%2B01:00", NOON + 60),
+    ],
+)
+def test_every_form_of_a_time_names_a_moment(recorded: Recorded, at: str, instant: int) -> None:
+    answer = ask(recorded.client(), "/api/v1/assets/prices?", at)
+    assert answer.headers["as-of"] == f"prices=@{instant}"
+
+
+@pytest.mark.parametrize("at", ["", "yesterday", "1740830400.5", "1740830400000", "now+1d"])
+def test_a_malformed_moment_is_refused(recorded: Recorded, at: str) -> None:
+    message = expect_error(ask(recorded.client(), "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
+    assert f"at={at!r}".replace("+", " ") in message
+
+
+PRICES = "/api/v1/assets/prices"
+MINUTE = 60
+
+
+class Quoting(HandMade):
+    """Quotes prices that tests set, by second of the snapshot; each was observed so many seconds before."""
+
+    def __init__(self, usd: Mapping[int, str], decimals: int = 6, lag: int = 0) -> None:
+        super().__init__()
+        self.usd, self.decimals, self.lag = usd, decimals, lag
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return [replace(asset("lend"), decimals_display=self.decimals)]
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [Price("token;lend", at - timedelta(seconds=self.lag), Decimal(self.usd[unix_second(at)]))]
+
+
+def snapshots(store: Store, usd: Mapping[int, str], decimals: int = 6) -> None:
+    """Snapshots of prices; they may lie in the past."""
+    for second in usd:
+        run_once(JOBS["prices"], Quoting(usd, decimals), store, instant(second))
+
+
+@dataclass
+class Prices:
+    """A service over a store of its own, at a time that tests set, and the number of its queries."""
+
+    settings: Settings
+    now: int
+
+    def __post_init__(self) -> None:
+        self.before: Hook = nothing
+        self.store = WatchedStore(self.settings, before=lambda statement: self.before(statement))
+        self.heads = Heads(self.store, every=None)
+        app = create_app(self.settings, self.store, lambda: instant(self.now), self.heads)
+        self.client = falcon.testing.TestClient(app)
+
+    def get(self, at: object, path: str = PRICES, **headers: str) -> Result:
+        """An answer after a look at the ledger."""
+        self.heads.look()
+        return ask(self.client, f"{path}?", at, **headers)
+
+    def price(self, at: object) -> tuple[str, str]:
+        """The price of the asset, and which snapshot it is from."""
+        answer = self.get(at)
+        return answer.json["data"][0]["price"]["price"], answer.headers["as-of"]
+
+    def queries(self, at: object) -> int:
+        """How many queries an answer takes, apart from the look at the ledger."""
+        self.heads.look()
+        before = self.store.queries.total()
+        assert ask(self.client, f"{PRICES}?", at).status_code == 200
+        return self.store.queries.total() - before
+
+
+@pytest.fixture
+def prices(settings: Settings, store: Store) -> Iterator[Prices]:
+    # Nothing is read in the background.
+    service = Prices(replace(settings, history_memory=0), NOON + 90)
+    yield service
+    service.store.close()
+
+
+def test_an_answer_is_closed_ten_minutes_later_if_later_snapshots_have_followed(prices: Prices, store: Store) -> None:
+    """Until then it may be cached until the next snapshot is due, as the present state may."""
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    first, newest = prices.get(NOON + 10), prices.get(NOON + MINUTE + 10)
+    assert [first.headers["cache-control"], newest.headers["cache-control"]] == ["public, max-age=30"] * 2
+    prices.now = NOON + 609
+    assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=1"
+    prices.now = NOON + 610
+    assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=86400"
+    # Nothing has followed this one.
+    prices.now = NOON + 10_000
+    assert prices.get(NOON + MINUTE + 10).headers["cache-control"] == "public, max-age=1"
+    snapshots(store, {NOON + 9960: "3"})
+    assert prices.get(NOON + MINUTE + 10).headers["cache-control"] == "public, max-age=86400"
+    for before, at in ((first, NOON + 10), (newest, NOON + MINUTE + 10)):
+        again = prices.get(at, If_None_Match=before.headers["etag"])
+        assert (again.headers["etag"], again.headers["as-of"]) == (before.headers["etag"], before.headers["as-of"])
+        known = {"If-None-Match": before.headers["etag"]}
+        assert prices.get(at, **known).status_code == 304
+
+
+def test_a_closed_answer_stays_in_memory_whatever_comes_later(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    prices.now = NOON + 10_000
+    assert prices.queries(NOON + 10) > 0
+    for tick in range(3):
+        snapshots(store, {NOON + 9000 + tick * MINUTE: "3"})
+        assert prices.queries(NOON + 10) == 0
+        assert prices.queries(NOON + 8000 + tick * MINUTE) > 0
+
+
+def test_a_corrected_moment_is_answered_anew_and_other_moments_as_before(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2", NOON + 3 * MINUTE: "3"})
+    prices.now = NOON + 10_000
+    moments = [NOON + 10, NOON + 2 * MINUTE + 10]
+    before = [prices.get(at) for at in moments]
+    # A snapshot between two others, by a backfill of the past.
+    backfill(JOBS["prices"], Quoting({NOON + 2 * MINUTE: "2.5"}), store, [instant(NOON + 2 * MINUTE)])
+    after = [prices.get(at) for at in moments]
+    assert after[0].content == before[0].content
+    assert after[0].headers["etag"] == before[0].headers["etag"]
+    assert prices.price(moments[0]) == ("1", f"prices=@{NOON}")
+    assert prices.price(moments[1]) == ("2.5", f"prices=@{NOON + 2 * MINUTE}")
+
+
+def test_a_late_snapshot_of_an_oracle_that_stood_still_is_shown(prices: Prices, store: Store) -> None:
+    """Both snapshots repeat an old observation, so one in between with a later observation only adds to the end."""
+    prices.now = NOON + 10_000
+    for second, lag in ((NOON, 200), (NOON + 120, 320)):
+        run_once(JOBS["prices"], Quoting({second: "1"}, lag=lag), store, instant(second))
+    assert prices.price(NOON + 60) == ("1", f"prices=@{NOON}")
+    backfill(JOBS["prices"], Quoting({NOON + 30: "2"}, lag=10), store, [instant(NOON + 30)])
+    assert prices.price(NOON + 60) == ("2", f"prices=@{NOON + 30}")
+    assert prices.price(NOON + 10) == ("1", f"prices=@{NOON}")
+
+
+def test_a_moment_before_the_first_snapshot_gets_an_answer_when_one_is_added(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1"})
+    assert prices.get(NOON - 1).status_code == 404
+    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}), store, [instant(NOON - 60)])
+    assert prices.price(NOON - 1) == ("7", f"prices=@{NOON - 60}")
+
+
+def test_a_store_without_any_snapshot_of_a_family_has_nothing_at_a_moment(prices: Prices, store: Store) -> None:
+    expect_error(prices.get(NOON), 404, "entity_not_found", "user")
+    snapshots(store, {NOON: "1"})
+    assert prices.price(NOON) == ("1", f"prices=@{NOON}")
+    # There are no markets yet.
+    expect_error(prices.get(NOON, "/api/v1/markets/config"), 404, "entity_not_found", "user")
+
+
+def test_a_relative_moment_moves_with_the_clock(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    assert prices.price("now-1min") == ("1", f"prices=@{NOON}")
+    prices.now += 30
+    assert prices.price("now-1min") == ("2", f"prices=@{NOON + MINUTE}")
+    assert prices.price("now") == ("2", f"prices=@{NOON + MINUTE}")
+    snapshots(store, {NOON + 2 * MINUTE: "3"})
+    assert prices.price("now") == ("3", f"prices=@{NOON + 2 * MINUTE}")
+    # Clients may keep it for a second, however long ago the moment is.
+    prices.now = NOON + 10_000
+    answers = [prices.get(at) for at in ("now-166min", NOON + 40)]
+    assert [one.headers["cache-control"] for one in answers] == ["public, max-age=1", "public, max-age=86400"]
+    assert answers[0].content == answers[1].content
+
+
+def test_a_relative_moment_is_answered_from_memory_within_its_second(prices: Prices, store: Store) -> None:
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    prices.now = NOON + 10_000
+    assert prices.queries("now-166min") > 0
+    assert prices.queries("now-166min") == 0
+    prices.now += 1
+    assert prices.queries("now-166min") > 0
+
+
+def test_moments_with_the_same_snapshots_are_read_once(prices: Prices, store: Store) -> None:
+    """For a moment that was not asked for before, only the ledger is read."""
+    snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
+    prices.now = NOON + 10_000
+    prices.get(NOON + 10)
+    before = prices.store.queries.copy()
+    prices.get(NOON + 11)
+    assert {*(prices.store.queries - before)} == {"ledger", "snapshot_before", "runs_reaching", "rewrites"}
+
+
+def test_of_imported_history_the_newest_observation_counts(prices: Prices, store: Store, tmp_path: Path) -> None:
+    rows = [("token;0xa", NOON, "1"), ("token;0xa", NOON + 500, "2"), ("token;0xb", NOON + 700, "5")]
+    imports.run(store, imports.prices_file(tmp_path, [(one, at - 1000, usd) for one, at, usd in rows]))
+    prices.now = NOON + 10_000
+    assert prices.price(NOON - 1000) == ("1", f"prices=@{NOON - 1000}")
+    assert prices.price(NOON - 501) == ("1", f"prices=@{NOON - 1000}")
+    assert prices.price(NOON - 400) == ("2", f"prices=@{NOON - 500}")
+    closed = prices.get(NOON - 300)
+    assert closed.headers["as-of"] == f"prices=@{NOON - 300}"
+    assert [one["price"]["price"] for one in closed.json["data"]] == ["2", "5"]
+    assert prices.get(NOON - 301).headers["cache-control"] == "public, max-age=86400"
+    # Nothing is later than this one.
+    assert closed.headers["cache-control"] == "public, max-age=1"
+    assert prices.get(NOON - 1001).status_code == 404
+
+
+def test_an_import_between_two_snapshots_counts_from_its_observations_on(
+    prices: Prices, store: Store, tmp_path: Path
+) -> None:
+    snapshots(store, {NOON - 4000: "1", NOON: "2"})
+    prices.now = NOON + 10_000
+    assert prices.get(NOON - 1000).headers["as-of"] == f"prices=@{NOON - 4000}"
+    rows = [("token;0xa", NOON - 3000, "7"), ("token;0xa", NOON - 2000, "8")]
+    imports.run(store, imports.prices_file(tmp_path, rows))
+    found = {at: prices.get(NOON - at) for at in (3500, 3000, 2500, 1000, 0)}
+    instants = {at: answer.headers["as-of"] for at, answer in found.items()}
+    expected = {3500: 4000, 3000: 3000, 2500: 3000, 1000: 2000, 0: 0}
+    assert instants == {at: f"prices=@{NOON - newest}" for at, newest in expected.items()}
+    shown = {at: [one["price"]["price"] for one in answer.json["data"]] for at, answer in found.items()}
+    assert shown == {3500: ["1"], 3000: ["7", "1"], 2500: ["7", "1"], 1000: ["8", "1"], 0: ["8", "2"]}
+
+
+def test_assets_are_described_as_they_were_at_the_moment(prices: Prices, store: Store) -> None:
+    """An asset's definition changes with the second snapshot; a backfill of the past changes no definition, so what is
+    known of the moment before is the newest one."""
+    snapshots(store, {NOON: "1"}, decimals=2)
+    snapshots(store, {NOON + MINUTE: "1"}, decimals=4)
+    prices.now = NOON + 10_000
+
+    def decimals(at: int) -> int:
+        return int(prices.get(at, "/api/v1/assets").json["data"][0]["metadata"]["decimals_display"])
+
+    assert (decimals(NOON + 10), decimals(NOON + MINUTE)) == (2, 4)
+    backfill(JOBS["prices"], Quoting({NOON - 60: "7"}, 9), store, [instant(NOON - 60)])
+    assert (decimals(NOON - 10), decimals(NOON + 10), decimals(NOON + MINUTE)) == (4, 2, 4)
+
+
+def test_a_moment_that_is_corrected_while_it_is_read_is_read_again(prices: Prices, store: Store) -> None:
+    """A backfill adds a snapshot between the look at the ledger for that moment and the reading of its prices."""
+    snapshots(store, {NOON: "1", NOON + 2 * MINUTE: "3"})
+    prices.now = NOON + 10_000
+    corrections = [{NOON + MINUTE: "2"}]
+
+    def correct(statement: Statement) -> None:
+        if statement.name == "page_rows_thinned" and corrections:
+            backfill(JOBS["prices"], Quoting(corrections.pop()), store, [instant(NOON + MINUTE)])
+
+    prices.before = correct
+    assert prices.price(NOON + 90) == ("2", f"prices=@{NOON + MINUTE}")
+    assert not corrections
+
+
+@pytest.fixture
+def lending(prices: Prices, store: Store) -> Prices:
+    """Five units are lent. Prices are 1 at first and 3 in the end; the markets were taken at a price of 2."""
+    lent = [market("token;lend", LendMarket(Decimal(0), 5 * 10**6, 5 * 10**6))]
+    snapshots(store, {NOON - MINUTE: "1", NOON + MINUTE: "3"})
+    for second in (NOON - 3600, NOON):
+        source = Quoting({second: "2"})
+        source.markets_ = lent
+        run_once(JOBS["markets"], source, store, instant(second))
+    prices.now = NOON + 10_000
+    return prices
+
+
+def sums(service: Prices, at: int | None) -> tuple[str, str]:
+    """The USD sum of what is lent, and what it is made from."""
+    answer = service.get(at, "/api/v1/markets/supply")
+    return answer.json["data"]["lend"]["principal"], answer.headers["as-of"]
+
+
+def test_sums_of_a_moment_are_at_the_prices_that_the_markets_were_taken_with(lending: Prices) -> None:
+    assert sums(lending, None) == ("15", f"markets=@{NOON}, prices=@{NOON + MINUTE}")
+    assert sums(lending, NOON + 90) == ("10", f"markets=@{NOON}")
+    assert sums(lending, NOON - 10) == ("10", f"markets=@{NOON - 3600}")
+    # So they equal the points of their history.
+    points = imports.query(lending.settings, "SELECT toUnixTimestamp(observed_at), usd FROM tvl ORDER BY ALL")
+    assert points == [(NOON - 3600, Decimal(10)), (NOON, Decimal(10))]
+    # All other values are at the prices of the moment.
+    lookup = "/api/v1/markets/lend/lookup"
+    for at, value in ((NOON + 90, "15"), (NOON + 30, "5")):
+        question = f"{lookup}?asset_id=token;lend&with_value=true"
+        answer = ask(lending.client, question, at)
+        assert answer.json["data"]["state"]["extra"]["value"]["principal_sum"] == value
+        assert {part.split("=")[0] for part in answer.headers["as-of"].split(", ")} == {"markets", "prices"}
+
+
+def test_sums_of_markets_without_prices_of_their_own_are_at_the_prices_of_the_moment(
+    lending: Prices, store: Store
+) -> None:
+    store.execute("TRUNCATE TABLE market_price")
+    assert sums(lending, NOON + 90) == ("15", f"markets=@{NOON}, prices=@{NOON + MINUTE}")
+    assert sums(lending, NOON + 30) == ("5", f"markets=@{NOON}, prices=@{NOON - MINUTE}")
+    # Before the first prices there are no values; amounts are there, of assets as they are described now.
+    path, early = "/api/v1/markets/lend", NOON - 3000
+    assert lending.get(early, path).json["data"][0]["state"]["principal_sum"] == "5000000"
+    for question in (f"{path}?with_value=true", f"{path}?shape=newer", "/api/v1/markets/supply?"):
+        message = expect_error(ask(lending.client, question, early), 404, "entity_not_found", "user")
+        assert "prices" in message
