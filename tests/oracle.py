@@ -37,6 +37,16 @@ def day_begin(day: date, zone: str) -> int:
     return next(second for second in candidates if wall(second, zone) >= midnight)
 
 
+def seconds_of(at: datetime, zone: str) -> list[int]:
+    """Every second at which a zone's clocks show a wall time; of one that is skipped, the first that shows more."""
+    near = int(at.replace(tzinfo=UTC).timestamp())
+    # Clocks are whole minutes off, so of each minute only the second that may be shown is looked at.
+    around = range(near - 26 * 3600, near + 26 * 3600, 60)
+    later = next(place for place, second in enumerate(around) if wall(second, zone) >= at)
+    found = [second for second in around if wall(second, zone) == at]
+    return found or [next(s for s in range(around[later] - 60, around[later] + 1) if wall(s, zone) >= at)]
+
+
 def begins(start: int, end: int, period: str, interval: int, zone: str) -> list[int]:
     """Starts of all buckets up to `end`, and of the one after them."""
     local = wall(start, zone)

@@ -1,5 +1,6 @@
 """Local calendars to instants: days and wall times of a time zone, by the zone's own rules (rules 2.1 to 2.3)."""
 
+from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -11,8 +12,9 @@ _CYCLE_DAYS = 146_097
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SECOND = timedelta(seconds=1)
 # Python's dates end with the year 9999. Dates from here on are looked up one cycle earlier.
-_LAST_ORDINAL = date(9990, 1, 1).toordinal()
-_LAST_SECOND = int(datetime(9990, 1, 1, tzinfo=UTC).timestamp())
+_LAST_YEAR = 9990
+_LAST_ORDINAL = date(_LAST_YEAR, 1, 1).toordinal()
+_LAST_SECOND = int(datetime(_LAST_YEAR, 1, 1, tzinfo=UTC).timestamp())
 
 
 def wall_clock(zone: ZoneInfo, second: int) -> tuple[datetime, int]:
@@ -31,6 +33,28 @@ def to_second(zone: ZoneInfo, wall: datetime) -> int:
     if datetime.fromtimestamp(second, zone).replace(tzinfo=None) == wall.replace(tzinfo=None):
         return second
     return _end_of_gap(zone, local)
+
+
+def second_of(zone: ZoneInfo, wall: datetime) -> int:
+    """The same for wall times of all years from 1 to 9999; the result may be negative."""
+    cycles = (wall.year > _LAST_YEAR) - (wall.year < _CYCLE_YEARS)
+    moved = wall.replace(year=wall.year - cycles * _CYCLE_YEARS)
+    return to_second(zone, moved) + cycles * _CYCLE_DAYS * DAY
+
+
+def second_before(zone: ZoneInfo, second: int, *, days: int = 0, months: int = 0, fold: int = 0) -> int:
+    """The unix second of the wall time that is some months and some days before the one at a unix second.
+
+    In a month that is too short for the day it is the month's last day. `fold` chooses between two, as in `to_second`.
+    OverflowError before the year 1.
+    """
+    local, moved = wall_clock(zone, second)
+    year, month_of_year = divmod(local.year * 12 + local.month - 1 - months, 12)
+    if year < 1:
+        raise OverflowError(f"{months} months before {local} is before the year 1")
+    day = min(local.day, monthrange(year, month_of_year + 1)[1])
+    wall = local.replace(year=year, month=month_of_year + 1, day=day, tzinfo=None) - timedelta(days=days)
+    return second_of(zone, wall.replace(fold=fold)) + moved * DAY
 
 
 def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:

@@ -1,0 +1,182 @@
+"""Times as callers write them: unix seconds, dates, wall times, and times relative to now."""
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from enum import StrEnum
+from typing import ClassVar
+from zoneinfo import ZoneInfo
+
+from analytics_service.errors import ParameterInvalid
+from analytics_service.history.calendar import midnights, second_before, second_of
+from analytics_service.history.grid import MAX_SECOND
+
+_DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+_TIME = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?"
+# In a query, a plus sign that is not percent-encoded arrives as a space.
+_OFFSET = r"(Z|[+ -][0-9]{2}:?[0-9]{2})?"
+_UNIX = re.compile(r"-?[0-9]+")
+_DAY = re.compile(_DATE)
+_WALL = re.compile(f"{_DATE}T{_TIME}{_OFFSET}")
+_AGO = re.compile(r"now(?:-([0-9]{1,9})(min|h|d|w|m|y))?")
+_FRACTION = re.compile(rf"(?:-?[0-9]*|{_DATE}T{_TIME})[.,][0-9]*{_OFFSET}")
+_MILLISECONDS = 1000
+_SECONDS = {"min": 60, "h": 3600}
+_DAYS = {"d": 1, "w": 7}
+_MONTHS = {"m": 1, "y": 12}
+_LIMITS = f"must be from 0 to {MAX_SECOND}"
+ALLOWED = (
+    "must be unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, or now, "
+    "also less some min, h, d, w, m or y, such as now-7d"
+)
+# The same for the schemas of parameters.
+SCHEMA: dict[str, object] = {
+    "anyOf": [
+        {"type": "integer", "minimum": 0, "maximum": MAX_SECOND},
+        {
+            "type": "string",
+            "pattern": "^([0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+ -][0-9]{2}:?[0-9]{2})?)?"
+            "|now(-[0-9]{1,9}(min|h|d|w|m|y))?)$",
+        },
+    ]
+}
+
+
+class Edge(StrEnum):
+    """The parameter that a time is given for.
+
+    A date means its first second as `start`, else its last one. A wall time that occurs twice means the later second as
+    `end`, else the earlier one.
+    """
+
+    START = "start"
+    END = "end"
+    AT = "at"
+
+
+class TimeForm(ABC):
+    """A time as it was written."""
+
+    is_relative: ClassVar[bool] = False
+    """Whether it means another second when now is another one."""
+
+    def second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
+        """The unix second that it means; `now` is one, too. ParameterInvalid beyond the limits (rule 2.11)."""
+        try:
+            second = self._second(zone, now, edge)
+        except OverflowError:
+            second = -1
+        if not 0 <= second <= MAX_SECOND:
+            raise ParameterInvalid(edge, f"{_LIMITS} in unix seconds")
+        return second
+
+    @abstractmethod
+    def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
+        """The same without limits. OverflowError before the year 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unix(TimeForm):
+    """Unix seconds."""
+
+    value: int
+
+    def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Day(TimeForm):
+    """A date. It lasts from its midnight to before the next one, as the buckets of days do (rule 2.3)."""
+
+    day: date
+
+    def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
+        begin, end = midnights(zone, [self.day.toordinal(), self.day.toordinal() + 1])
+        return begin if edge is Edge.START else end - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Wall(TimeForm):
+    """A date and time of day, at an offset from UTC if it is aware, else in the zone.
+
+    One that the zone skips means the first instant after the gap.
+    """
+
+    at: datetime
+
+    def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
+        if self.at.tzinfo is not None:
+            return int(self.at.timestamp())
+        return second_of(zone, self.at.replace(fold=_fold(edge)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ago(TimeForm):
+    """So many units before now.
+
+    Minutes have 60 seconds and hours 3600. The others are those of the zone's calendar and keep the time of day; months
+    and years that end on a day which the month does not have mean its last day.
+    """
+
+    is_relative: ClassVar[bool] = True
+    count: int
+    unit: str
+
+    def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
+        # Now itself is no wall time, which might occur twice.
+        if not self.count:
+            return now
+        if self.unit in _SECONDS:
+            return now - self.count * _SECONDS[self.unit]
+        days, months = self.count * _DAYS.get(self.unit, 0), self.count * _MONTHS.get(self.unit, 0)
+        return second_before(zone, now, days=days, months=months, fold=_fold(edge))
+
+
+def time_form(text: str) -> TimeForm:
+    """A time as a caller wrote it. ValueError that says what is allowed."""
+    if _UNIX.fullmatch(text):
+        return _unix(text)
+    if found := _DAY.fullmatch(text):
+        return Day(_existing(*found.groups()).date())
+    if found := _WALL.fullmatch(text):
+        *numbers, offset = found.groups()
+        return Wall(_existing(*numbers).replace(tzinfo=_offset(offset)))
+    if found := _AGO.fullmatch(text):
+        return Ago(int(found[1] or 0), found[2] or "min")
+    if _FRACTION.fullmatch(text):
+        raise ValueError("must be a whole second, without a fraction")
+    raise ValueError(ALLOWED)
+
+
+def _fold(edge: Edge) -> int:
+    """Which of two occurrences of a wall time is meant."""
+    return int(edge is Edge.END)
+
+
+def _unix(text: str) -> Unix:
+    # No limit has more than 18 digits. Counting digits first avoids converting a huge number.
+    number = int(text) if len(text.lstrip("-0")) <= 18 else -1
+    if MAX_SECOND < number <= MAX_SECOND * _MILLISECONDS:
+        raise ValueError(f"{_LIMITS}: unix seconds, not milliseconds")
+    if not 0 <= number <= MAX_SECOND:
+        raise ValueError(_LIMITS)
+    return Unix(number)
+
+
+def _existing(*numbers: str | None) -> datetime:
+    try:
+        return datetime(*(int(number or 0) for number in numbers), tzinfo=UTC)  # type: ignore[arg-type, misc]
+    except ValueError:
+        raise ValueError("must be a date and a time that exist") from None
+
+
+def _offset(text: str | None) -> timezone | None:
+    if text is None:
+        return None
+    hours, minutes = (0, 0) if text == "Z" else (int(text[1:3]), int(text[-2:]))
+    if hours > 23 or minutes > 59:
+        raise ValueError("must have an offset from UTC of less than a day, such as +05:30")
+    size = timedelta(hours=hours, minutes=minutes)
+    return timezone(-size if text.startswith("-") else size)
