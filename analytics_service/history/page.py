@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.history.digits import rounded
 from analytics_service.history.formats.base import Format, Points
 from analytics_service.history.formats.json import JSON
-from analytics_service.history.grid import Grid, Period, make_grid
+from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
@@ -26,7 +27,11 @@ _LARGE = 50_000
 
 @dataclass(frozen=True)
 class Query:
-    """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets."""
+    """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets.
+
+    `is_aligned` says that start, end, period and interval are those of an aligned grid. Values have so many significant
+    `digits` at most; None means all.
+    """
 
     start: int
     end: int
@@ -38,10 +43,14 @@ class Query:
     carry: bool
     ids: list[str] | None
     format: Format = JSON
+    digits: int | None = None
+    is_aligned: bool = False
 
     @cached_property
     def grid(self) -> Grid:
         """The buckets of the whole range. ParameterInvalid when they are too many."""
+        if self.is_aligned:
+            return aligned_grid(self.start, self.end, self.period, self.interval, self.zone)
         return make_grid(self.start, self.end, self.period, self.interval, self.zone)
 
     @cached_property
@@ -53,6 +62,12 @@ class Query:
     def last(self) -> int:
         """The last second of the page; that of the range where the page has no buckets."""
         return min(self.begins[-1] - 1, self.end) if self.begins else self.end
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset of the next page, if there is one."""
+        following = self.offset + self.limit
+        return following if following < self.grid.count else None
 
     def is_closed(self, newest: int) -> bool:
         """Whether the page has buckets, and all of them end at or before an instant."""
@@ -74,8 +89,7 @@ class Page:
     @property
     def next_offset(self) -> int | None:
         """The offset of the next page, if there is one."""
-        following = self.query.offset + self.query.limit
-        return following if following < self.interval_count else None
+        return self.query.next_offset
 
 
 def read_page(reader: HistoryReader, query: Query, head: Head) -> Page:
@@ -115,7 +129,14 @@ def _parts(
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        yield some, reader.values(state, some, buckets).to_frame("v")
+        yield some, _shortened(reader.values(state, some, buckets).to_frame("v"), query.digits)
+
+
+def _shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
+    """The same with so many digits; counts stay as they are."""
+    if digits is None:
+        return values
+    return values.with_columns(rounded(column, digits) for column in values if column.dtype == pl.String)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

@@ -1,8 +1,10 @@
 """Assets and their ids."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+from analytics_service.errors import EntityNotFound, ParameterInvalid
 
 
 class AssetGroup(StrEnum):
@@ -68,6 +70,28 @@ def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
         forms = {id_key(asset_id): asset_id for asset_id in stored}
         asked = [one if one in stored else forms.get(id_key(one), one) for one in asked]
     return list(dict.fromkeys(asked))
+
+
+def ids_of(symbols: Iterable[str], assets: Mapping[str, Asset]) -> list[str]:
+    """The ids of the assets that have some symbols, in any case (rule 2.16).
+
+    EntityNotFound for a symbol that no asset has; ParameterInvalid for one that several have.
+    """
+    by_symbol: dict[str, list[str]] = {}
+    for asset_id, asset in assets.items():
+        by_symbol.setdefault(asset.symbol.casefold(), []).append(asset_id)
+    found = []
+    for symbol in symbols:
+        ids = by_symbol.get(symbol.casefold(), [])
+        if not ids:
+            raise EntityNotFound(f"symbols: {symbol[:100]!r} is the symbol of no asset.")
+        if len(ids) > 1:
+            raise ParameterInvalid(
+                "symbols",
+                f"{symbol[:100]!r} is the symbol of several assets; name one of them in asset_ids: {', '.join(ids)}",
+            )
+        found += ids
+    return found
 
 
 def asset_spec(asset_id: str) -> dict[str, str]:

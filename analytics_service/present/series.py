@@ -2,6 +2,7 @@
 
 import orjson
 
+from analytics_service.history.grid import Period
 from analytics_service.present.kinds import ASSET_SPEC, NUMBER, USD, word
 from analytics_service.present.shapes import Field, Kind, Many, Shape
 
@@ -30,13 +31,13 @@ INTERVAL = Shape(
     "Interval",
     "Width of a bucket.",
     (
-        Field("unit", word("h", "d", "w", "m", "y"), "Hours, days, weeks, months or years.", source="period"),
+        Field("unit", word(*Period), "Minutes, hours, days, weeks, months or years.", source="period"),
         Field("value", NUMBER, "Number of units.", source="interval"),
     ),
 )
 RANGE = Shape(
     "Range",
-    "The requested range, the same on every page.",
+    "The requested range, the same on every page; of period=auto, the buckets that it lies in.",
     (
         Field("start", NUMBER, "Unix seconds, inclusive."),
         Field("end", NUMBER, "Unix seconds, inclusive."),

@@ -16,6 +16,8 @@ from analytics_service.http.coding import IDENTITY, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.state.view import State, View, Views
 
+# What `now` means changes with every second.
+_MOVING = "public, max-age=1"
 # Closed time changes only through imports of corrected history. Clients see these within a day.
 _CLOSED = "public, max-age=86400"
 
@@ -40,8 +42,11 @@ class Schedule:
         """The unix second of now."""
         return int(self._clock().timestamp())
 
-    def cache_control(self, validators: Validators) -> str:
-        """An age that ends when the next snapshot is due; a second when none is or it is late."""
+    def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
+        """An age that ends when the next snapshot is due; a second when none is or it is late, or where the request
+        means another answer then."""
+        if is_moving:
+            return _MOVING
         if validators.closed:
             return _CLOSED
         left = validators.due - self._clock().timestamp()
@@ -66,25 +71,54 @@ class SnapshotPath(Resource):
     has_sums = False
     """Whether the newer shape shows USD sums."""
     describing: tuple[str, ...] = ()
-    """Further families on which the answer depends without showing their snapshots."""
+    """What `described_by` answers by default."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """The answer that is kept, unless there is a newer state."""
+        """The answer that is kept, unless there is a newer state.
+
+        Where the request does not say by itself what it asks for, as with `now`, no answer is kept for its own words,
+        but for the question that they come to.
+        """
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")))
-        answer = self._shared.answers.find(key)
+        answer, is_moving = self._kept(key), False
         req.context.cache = "hit"
-        if answer is None or not self._shared.views.shows(answer.validators.state):
-            req.context.cache = "miss"
+        if answer is None:
             given = self.given(req, path)
-            answer = self._shared.views.of_newest(lambda view: self._new(req, key, given, view))
-        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators))
+            question, is_moving = self.question(given)
+            if question is not None:
+                key = key._replace(query=question)
+                answer = self._kept(key)
+            if answer is None:
+                req.context.cache = "miss"
+                answer = self._shared.views.of_newest(lambda view: self._new(req, key, given, view))
+        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=is_moving))
+
+    def _kept(self, key: CacheKey) -> Answer | None:
+        """The answer that is kept, if it is what readers are shown now."""
+        answer = self._shared.answers.find(key)
+        return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
     @abstractmethod
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The body for a view. EntityNotFound when the parameters name nothing."""
+
+    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """The query that the request comes to, if its own is not to be kept; and whether it will come to another one.
+
+        Requests that come to the same query have the same answer.
+        """
+        return None, False
+
+    def described_by(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Further families on which the answer depends without showing their snapshots."""
+        return self.describing
+
+    def next(self, given: Mapping[str, Any]) -> str | None:
+        """Path and query of the next page, if there is one."""
+        return None
 
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
         """In which the answer is rendered and encoded. By default it need not wait."""
@@ -104,7 +138,7 @@ class SnapshotPath(Resource):
         return False
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
-        state = view.state(dict.fromkeys((*self.made_from(given), *self.describing)))
+        state = view.state(dict.fromkeys((*self.made_from(given), *self.described_by(given))))
         known = self._shared.answers.validators(key, state)
         if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
             return Answer(known, key.coding)
@@ -130,4 +164,5 @@ class SnapshotPath(Resource):
             modified=min(max(as_of.values()), schedule.now()) if as_of else None,
             due=schedule.due(view.state(self.made_from(given))),
             closed=self.is_closed(view, given),
+            next=self.next(given),
         )

@@ -140,24 +140,49 @@ def test_parameters() -> None:
     assert list(found) == ["asset_id", "with_text", *(one.name for one in params.RANGE)]
     assert (found["asset_id"]["required"], found["asset_id"]["in"]) == (True, "query")
     assert found["with_text"]["schema"] == {"type": "boolean", "default": False}
-    assert found["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 200}
-    assert found["period"]["schema"]["enum"] == ["h", "d", "w", "m", "y"]
+    assert found["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 10_000}
+    assert found["period"]["schema"]["enum"] == ["min", "h", "d", "w", "m", "y", "auto"]
     (address,) = DOCUMENT["paths"]["/api/v1/users/{address}/newest"]["get"]["parameters"]
     assert (address["in"], address["required"]) == ("path", True)
 
 
 @pytest.mark.parametrize(
-    "param", [*params.RANGE, params.ASSET_ID, params.ASSET_IDS, params.WITH_TEXT], ids=lambda param: param.name
+    "param",
+    [*params.RANGE, params.ASSET_ID, params.ASSET_IDS, params.SYMBOLS, params.WITH_TEXT],
+    ids=lambda param: param.name,
 )
 def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -> None:
     validator = jsonschema_rs.Draft202012Validator(dict(param.schema))
-    texts = ("", "0", "1", "-1", "200", "10000", "10001", "253402300799", "253402300800", "true", "d", "x")
+    numbers = {"integer", "boolean"} & {one.get("type") for one in (param.schema, *param.schema.get("anyOf", ()))}  # type: ignore[attr-defined]
+    texts = (
+        "now",
+        "now-7d",
+        "2026-01-31",
+        "2026-01-31T12:00 05:30",
+        "auto",
+        "min",
+        "ETH,btc",
+        "",
+        "0",
+        "1",
+        "-1",
+        "200",
+        "10000",
+        "10001",
+        "253402300799",
+        "253402300800",
+        "true",
+        "d",
+        "x",
+    )
     for text in (*texts, "none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "UTC"):
         try:
             parsed = param.parse(text)
         except ValueError:
             continue
-        value = parsed if param.schema["type"] in ("integer", "boolean") else text
+        value = text
+        if numbers:
+            value = int(text) if text.lstrip("-").isdecimal() else parsed if isinstance(parsed, bool) else text
         assert validator.is_valid(value), text
 
 

@@ -366,7 +366,7 @@ def test_alternatives(name: str) -> None:
     [
         ("AssetSpec", "group", ["native", "token"]),
         ("UnlockGroup", "member_class", ["team", "advisor", "investor"]),
-        ("Interval", "unit", ["h", "d", "w", "m", "y"]),
+        ("Interval", "unit", ["min", "h", "d", "w", "m", "y"]),
         ("RegularAsset", "kind", ["regular"]),
         ("ProtocolReceiptToken", "kind", ["protocol_receipt_token"]),
         ("LiquidStakingToken", "kind", ["liquid_staking_token"]),
