@@ -72,14 +72,14 @@ def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
-def ids_of(symbols: Iterable[str], assets: Mapping[str, Asset]) -> list[str]:
-    """The ids of the assets that have some symbols, in any case (rule 2.16).
+def ids_of(symbols: Iterable[str], known: Mapping[str, str]) -> list[str]:
+    """The ids of the assets that have some symbols, in any case (rule 2.16); `known` has the symbol of each id.
 
     EntityNotFound for a symbol that no asset has; ParameterInvalid for one that several have.
     """
     by_symbol: dict[str, list[str]] = {}
-    for asset_id, asset in assets.items():
-        by_symbol.setdefault(asset.symbol.casefold(), []).append(asset_id)
+    for asset_id, symbol in known.items():
+        by_symbol.setdefault(symbol.casefold(), []).append(asset_id)
     found = []
     for symbol in symbols:
         ids = by_symbol.get(symbol.casefold(), [])

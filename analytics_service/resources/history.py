@@ -97,13 +97,16 @@ class MultiSeries(HistoryPath):
     shape = MULTI_SERIES
     page = staticmethod(read_page)
 
-    def described_by(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Symbols are those of the assets that come with prices."""
         return ("prices",) if given["symbols"] else ()
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         if given["symbols"]:
-            ids = [*(given["asset_ids"] or ()), *ids_of(given["symbols"], view.assets)]
+            ids = [
+                *(given["asset_ids"] or ()),
+                *ids_of(given["symbols"], {one.id: one.symbol for one in view.assets.values()}),
+            ]
             given = {**given, "page": replace(given["page"], ids=list(dict.fromkeys(ids)))}
         return super()._new(req, key, given, view)
 

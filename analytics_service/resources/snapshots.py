@@ -112,7 +112,7 @@ class SnapshotPath(Resource):
         """
         return None, False
 
-    def described_by(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Further families on which the answer depends without showing their snapshots."""
         return self.describing
 
@@ -138,7 +138,7 @@ class SnapshotPath(Resource):
         return False
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
-        state = view.state(dict.fromkeys((*self.made_from(given), *self.described_by(given))))
+        state = view.state(dict.fromkeys((*self.made_from(given), *self.described_by(view, given))))
         known = self._shared.answers.validators(key, state)
         if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
             return Answer(known, key.coding)
