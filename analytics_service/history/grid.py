@@ -194,7 +194,7 @@ def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def aligned_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo) -> AlignedGrid:
     """A grid as `fit_grid` chose it. It is kept: charts are asked for again, page by page."""
     return AlignedGrid(start, end, period, interval, zone)

@@ -14,7 +14,8 @@ from analytics_service.http.params import Param
 from analytics_service.present.shapes import Node
 
 ALLOWED = ("GET", "HEAD", "OPTIONS")
-_CACHE_CONTROL = "public, max-age=300"
+DESCRIPTIVE = "public, max-age=300"
+"""Cache-Control of what describes the API."""
 
 
 class Resource(ABC):
@@ -80,4 +81,4 @@ class Fixed(Resource):
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the body."""
         self.given(req, path)
-        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), _CACHE_CONTROL)
+        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), DESCRIPTIVE)

@@ -69,7 +69,15 @@ DOCUMENT: dict[str, Any] = document(
     [("/api/v1/markets", Markets()), ("/api/v1/users/{address}/newest", Newest()), ("/metrics", Hidden())]
 )
 MARKETS = DOCUMENT["paths"]["/api/v1/markets"]["get"]
-PAGE = page(DOCUMENT)
+BASE = "http://127.0.0.1:8000"
+
+
+def shown(described: Any) -> str:
+    """The page, with the document's own examples."""
+    return page(described, BASE, lambda path: {})
+
+
+PAGE = shown(DOCUMENT)
 
 
 def body_schema(operation: dict[str, Any], status: str) -> dict[str, Any]:
@@ -107,7 +115,7 @@ def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> N
     assert [*responses["Unauthorized"]["headers"]] == ["WWW-Authenticate"]
     assert [*responses["TooManyRequests"]["headers"]] == ["Retry-After"]
     assert "Authorization: Bearer KEY" in GUARDED["info"]["description"]
-    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", page(GUARDED))]
+    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", shown(GUARDED))]
     assert [" -H 'Authorization: Bearer KEY' " in curl for curl in curls] == [True, False]
     assert "600 requests in 60 s below" in GUARDED["info"]["description"]
 
@@ -193,7 +201,7 @@ def test_one_of_two_alternative_parameters_has_an_example_and_neither_is_require
     _, index, duration = described["paths"]["/api/v1/users/{address}/pool"]["get"]["parameters"]
     assert (index["required"], duration["required"]) == (False, False)
     assert (index["example"], "example" in duration) == (0, False)
-    assert "curl 'http://127.0.0.1:8000/api/v1/users/0x1/pool?index=0'" in page(described)
+    assert "curl 'http://127.0.0.1:8000/api/v1/users/0x1/pool?index=0'" in shown(described)
 
 
 def test_a_list_has_a_count_and_an_object_has_none() -> None:
@@ -388,6 +396,12 @@ def test_every_link_on_the_page_has_a_target() -> None:
     assert len(links.anchors) == len(set(links.anchors))
     assert {href[1:] for href in links.hrefs if href.startswith("#")} <= set(links.anchors)
     assert {"get_markets", "get_users_address_newest", "Market", "Newest", "errors"} <= set(links.anchors)
+
+
+def test_the_page_prefers_examples_that_exist() -> None:
+    known = {"/api/v1/markets": {"asset_id": "native;'<x>'", "start": "2026-01-01"}}
+    found = page(DOCUMENT, "https://a.example", lambda path: known.get(path, {}))
+    assert "curl 'https://a.example/api/v1/markets?asset_id=native;%27%3Cx%3E%27&amp;start=2026-01-01" in found
 
 
 def test_the_page_escapes_texts() -> None:
