@@ -82,7 +82,7 @@ def _item(item: Mapping[str, Any], schemas: _Schemas) -> Schema:
     envelope = success["content"]["application/json"]["schema"]
     data = envelope["properties"]["data"]
     name = data.get("items", data)["$ref"].removeprefix(_COMPONENT) + ("List" if "items" in data else "")
-    content = {"application/json": {"schema": schemas.add(f"{name}Response", envelope)}}
+    content = {**success["content"], "application/json": {"schema": schemas.add(f"{name}Response", envelope)}}
     parameters = [_parameter(one, schemas) for one in operation["parameters"]]
     responses = {**operation["responses"], "200": {**success, "content": content}}
     return {**item, "get": {**operation, "parameters": parameters, "responses": responses}}

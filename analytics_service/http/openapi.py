@@ -156,8 +156,13 @@ def _success(resource: Resource) -> Object:
     return {
         "description": HTTPStatus.OK.phrase,
         "headers": _caching(),
-        "content": {_MEDIA: {"schema": schema}},
+        "content": {_MEDIA: {"schema": schema}} | {media: _file(media) for media in resource.media if media != _MEDIA},
     }
+
+
+def _file(media: str) -> Object:
+    """A body of another media type, which is text or binary."""
+    return {"schema": {"type": "string"} if media.startswith("text/") else {"type": "string", "format": "binary"}}
 
 
 def _caching() -> Object:

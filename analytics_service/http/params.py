@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.config import flag, zone
+from analytics_service.history.formats.base import Format
+from analytics_service.history.formats.registry import FORMATS
 from analytics_service.history.grid import MAX_SECOND, Period
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
@@ -135,6 +137,11 @@ def period(value: str) -> Period:
     return Period(one_of(*Period)(value))
 
 
+def page_format(value: str) -> Format:
+    """A format of history pages."""
+    return FORMATS[one_of(*FORMATS)(value)]
+
+
 def action(value: str) -> Action:
     """What an address did."""
     return Action(one_of(*Action)(value))
@@ -246,6 +253,12 @@ RANGE = (
         default=0,
         schema=_integers(0, 10**18 - 1),
     ),
+)
+FORMAT = Param(
+    "format",
+    page_format,
+    "format of the page, whatever Accept says; without it that of Accept, json by default.",
+    schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 ASSET_ID = Param(
     "asset_id",

@@ -76,6 +76,11 @@ def asset_spec(asset_id: str) -> dict[str, str]:
     return {"id": asset_id, "group": str(group), "group_key": key}
 
 
+def is_formula(symbol: str) -> bool:
+    """Whether a spreadsheet that opens a file with this symbol in a field would run it."""
+    return symbol.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
 def unknown_asset(asset_id: str) -> Asset:
     """An asset of which nothing but its id is known; its amounts are in denom units. ValueError if it is malformed."""
     group, key = split_id(asset_id)

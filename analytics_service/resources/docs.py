@@ -22,11 +22,11 @@ class Docs(Fixed):
     """The OpenAPI document as a page, which says when data is simulated. Its policy forbids scripts and external
     resources."""
 
-    media = falcon.MEDIA_HTML
+    media = (falcon.MEDIA_HTML,)
 
     def __init__(self, document: Object, heads: Heads) -> None:
         policy = ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-        headers = (("Content-Type", self.media), policy)
+        headers = (("Content-Type", self.media[0]), policy)
         plain = page(document)
         super().__init__(plain.encode(), headers)
         self._simulated = Fixed(marked_simulated(plain).encode(), headers)
