@@ -4,6 +4,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+# A spreadsheet takes text for a formula that begins with one of these.
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
+
 
 class AssetGroup(StrEnum):
     """The domain in which an asset's key is unique."""
@@ -78,7 +81,7 @@ def asset_spec(asset_id: str) -> dict[str, str]:
 
 def is_formula(symbol: str) -> bool:
     """Whether a spreadsheet that opens a file with this symbol in a field would run it."""
-    return symbol.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return symbol.startswith(FORMULA_MARKS)
 
 
 def unknown_asset(asset_id: str) -> Asset:
