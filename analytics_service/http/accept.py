@@ -7,7 +7,8 @@ from falcon.util.mediatypes import quality
 
 @lru_cache(maxsize=256)
 def preferred(accept: str, media: tuple[str, ...]) -> str | None:
-    """The type of the highest q; among equals one that the header names, then the first. None if all are ruled out.
+    """The type of the highest q; among equals one that the header names, then the first (rule 7.4). None if all are
+    ruled out.
 
     Case and empty elements do not matter (RFC 9110, 5.6.1 and 8.3.1). A header that is malformed otherwise allows
     nothing.

@@ -97,7 +97,8 @@ def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
 
 
 def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema]) -> str:
-    body = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    content = operation["responses"]["200"]["content"]
+    body = content["application/json"]["schema"]
     envelope = body["properties"]
     counted = ", with <code>count</code>" if "count" in envelope else ""
     counted += " if it is a list" if counted and "count" not in body["required"] else ""
@@ -105,9 +106,15 @@ def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema]) -> s
     return (
         f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
         f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"
-        f"<p><code>data</code>: {_type(envelope['data'])}{counted}</p>{_fields_of(envelope['data'], schemas)}"
+        f"<p><code>data</code>: {_type(envelope['data'])}{counted}{_other_media(content)}</p>{_fields_of(envelope['data'], schemas)}"
         f"<pre>curl {key}'{escape(_example(path, operation['parameters']))}'</pre></section>"
     )
+
+
+def _other_media(content: Iterable[str]) -> str:
+    """The media types that an answer may have beside JSON."""
+    others = [f"<code>{escape(media)}</code>" for media in content if media != "application/json"]
+    return f"; or {', '.join(others)}" if others else ""
 
 
 def _parameters(parameters: list[Schema]) -> str:

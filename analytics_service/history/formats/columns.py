@@ -1,6 +1,6 @@
 """Points as JSON by column: an array of values for each series, beside the starts of buckets that all of them share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import orjson
@@ -16,13 +16,14 @@ _COUNT = "n"
 def encode(points: Points) -> Iterator[bytes]:
     """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; `[{"v": [...]}]` of a
     single series."""
-    yield b"["
-    before = b""
+    before = "["
     for ids, values in points.parts:
-        yield before
-        yield _encoded(values.select(points.columns), len(points.begins), [_opening(points, one) for one in ids])
-        before = b","
-    yield b"]"
+        opened = [_opening(points, one) for one in ids]
+        yield _encoded(
+            {name: values[name] for name in points.columns}, len(points.begins), [before + opened[0], *opened[1:]]
+        )
+        before = ","
+    yield b"]" if before == "," else b"[]"
 
 
 COLUMNS = Format("columns", "application/json", encode)
@@ -36,9 +37,9 @@ def _opening(points: Points, asset_id: str) -> str:
     return orjson.dumps(named).decode().removesuffix("}") + ","
 
 
-def _encoded(values: pl.DataFrame, count: int, opened: Sequence[str]) -> bytes:
-    """Some series, separated by commas."""
-    names = values.columns
+def _encoded(values: Mapping[str, pl.Series], count: int, opened: Sequence[str]) -> bytes:
+    """Some series, separated by commas, each with what it begins with."""
+    names = list(values)
     if not count:
         empty = ",".join([f'"{name}":[]' for name in names])
         return ",".join([f"{one}{empty}}}" for one in opened]).encode()

@@ -1,6 +1,6 @@
 """Points as CSV (RFC 4180): one row for each of them, series by series."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
@@ -25,7 +25,7 @@ def encode(points: Points) -> Iterator[bytes]:
     for ids, values in points.parts:
         if leads and ids:
             assets = [",," if points.single else _asset(points, one) for one in ids]
-            yield _encoded(values.select(points.columns), leads, assets, header)
+            yield _encoded([values[name] for name in points.columns], leads, assets, header)
             header = ""
     if header:
         yield header.encode()
@@ -34,9 +34,9 @@ def encode(points: Points) -> Iterator[bytes]:
 CSV = Format("csv", "text/csv", encode, suffix="csv")
 
 
-def _encoded(values: pl.DataFrame, leads: Sequence[str], assets: Sequence[str], header: str) -> bytes:
+def _encoded(values: Iterable[pl.Series], leads: Sequence[str], assets: Sequence[str], header: str) -> bytes:
     """The rows of some series, after a header."""
-    columns = [values[name].cast(pl.String) for name in values.columns]
+    columns = [one.cast(pl.String) for one in values]
     # The end of a row is that of the one before, except of the last.
     pieces = [*columns, pl.Series([*(_END + lead for lead in leads), *assets, ",", header + leads[0], _END])]
     return joined(pieces, _order(len(assets), len(leads), len(columns)))
@@ -83,6 +83,6 @@ def _asset(points: Points, asset_id: str) -> str:
 
 
 def _field(text: str) -> str:
-    """A field, quoted where it must be. A spreadsheet takes what begins like a formula for text if a ' precedes it."""
+    """A field, quoted where it must be. A spreadsheet takes a formula that a ' precedes for text (rule 7.5)."""
     text = f"'{text}" if is_formula(text) else text
     return '"{}"'.format(text.replace('"', '""')) if _QUOTED & {*text} else text

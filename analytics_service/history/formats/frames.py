@@ -48,8 +48,8 @@ def _keys(points: Points, ids: Sequence[str]) -> tuple[tuple[str | None, ...], t
 
 def _numbers(points: Points, values: pl.DataFrame, series: int) -> list[pl.Series]:
     """The columns of some series, series by series. Text of a decimal becomes the same number."""
-    ordered = [transposed(values[name], len(points.begins), series) for name in points.columns]
-    return [one.cast(_type(one.name)) for one in ordered]
+    numbers = [values[name].cast(_type(name)) for name in points.columns]
+    return [transposed(one, len(points.begins), series) for one in numbers]
 
 
 def _type(column: str) -> pl.DataType:

@@ -9,6 +9,7 @@ from analytics_service.history.sample import layout
 
 # Stands for null in a text. No value contains it.
 _NULL = "\x00"
+_MARK = pl.Series([_NULL])
 
 
 def joined(pieces: Sequence[pl.Series], order: pl.Series) -> bytes:
@@ -39,7 +40,7 @@ def always(piece: int, count: int) -> pl.Series:
 
 def marked(values: pl.Series) -> pl.Series:
     """Text in which null is marked, so that `with_nulls` finds it."""
-    return values.fill_null(_NULL) if values.has_nulls() else values
+    return values.zip_with(values.is_not_null(), _MARK) if values.has_nulls() else values
 
 
 def with_nulls(text: bytes) -> bytes:
