@@ -102,11 +102,12 @@ def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema]) -> s
     envelope = body["properties"]
     counted = ", with <code>count</code>" if "count" in envelope else ""
     counted += " if it is a list" if counted and "count" not in body["required"] else ""
+    data = f"<p><code>data</code>: {_type(envelope['data'])}{counted}{_other_media(content)}</p>"
     key = "-H 'Authorization: Bearer KEY' " if "security" in operation else ""
     return (
         f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
         f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"
-        f"<p><code>data</code>: {_type(envelope['data'])}{counted}{_other_media(content)}</p>{_fields_of(envelope['data'], schemas)}"
+        f"{data}{_fields_of(envelope['data'], schemas)}"
         f"<pre>curl {key}'{escape(_example(path, operation['parameters']))}'</pre></section>"
     )
 
