@@ -37,7 +37,7 @@ _COMPRESSED_AT_MOST = 0.4
 
 
 def run(bench: Bench) -> Iterator[Figure]:
-    """Pages of 200 hourly and 200 daily buckets over all assets, never the same twice, on one worker; then their bytes."""
+    """Pages of 200 hourly and daily buckets over all assets, never the same twice, on one worker; then their bytes."""
     with bench.real_prices() as settings, gunicorn(settings) as service, connection(service.url) as ask:
         ids = _assets(ask)
         known = {name: one for name, one in TIMES.items() if _is_known(ask, _page(ids, one.more))}
