@@ -1,16 +1,14 @@
-"""A page of history: its buckets, its series and the JSON of its data."""
+"""A page of history: its buckets, its series and its points in a format."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from zoneinfo import ZoneInfo
 
-import polars as pl
-
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.digits import rounded
-from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.digits import shortened
+from analytics_service.history.formats.base import Format, Parts, Points
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
@@ -58,6 +56,11 @@ class Query:
         """Starts of the page's buckets and of the one after them; empty where the range has none."""
         return self.grid.page(self.offset, self.limit)
 
+    @property
+    def starts(self) -> list[int]:
+        """Starts of the page's buckets."""
+        return self.begins[:-1]
+
     @cached_property
     def last(self) -> int:
         """The last second of the page; that of the range where the page has no buckets."""
@@ -76,7 +79,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets. `points` are JSON: of one series, or `[{asset, points}, ...]` of several."""
+    """A page of buckets. `points` are in the query's format: a member of the answer's data, or the whole body."""
 
     query: Query
     points: bytes
@@ -92,51 +95,45 @@ class Page:
         return self.query.next_offset
 
 
-def read_page(reader: HistoryReader, query: Query, head: Head) -> Page:
-    """A page with one series for each asset, in the state that a head names.
+def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
+    """A page with one series for each asset, in the state that a head names; `symbols` are by asset id.
 
     Cost: that of HistoryReader.values for every 50,000 points. ParameterInvalid for too many buckets or points;
     EntityNotFound for an id without this history; Superseded when the history was rewritten since the head.
     """
     state = reader.at(head)
     ids = _chosen(query, state)
-    return Page(query, _written(query, Points(query.begins[:-1], _parts(reader, state, query, ids), False)))
+    return _page(query, symbols, _parts(reader, state, query, ids), single=False)
 
 
-def read_total(reader: HistoryReader, query: Query, head: Head) -> Page:
+def read_total(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
     """A page of the single series over all assets. Cost and errors are those of `read_page`."""
-    parts = _parts(reader, reader.at(head), query, [TOTAL])
-    return Page(query, _written(query, Points(query.begins[:-1], parts, True)))
+    return _page(query, symbols, _parts(reader, reader.at(head), query, [TOTAL]), single=True)
 
 
 def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
     """Whether `read_page` would be about so many points that it must take turns (rule 2.13). Superseded as there."""
     series = len(reader.at(head).series) if query.ids is None else len(query.ids)
-    return len(query.begins[:-1]) * series > _LARGE
+    return len(query.starts) * series > _LARGE
 
 
-def _written(query: Query, points: Points) -> bytes:
-    file = BytesIO()
-    query.format.write(points, file)
-    return file.getvalue()
+def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: bool) -> Page:
+    points = Points(query.starts, parts, single, symbols=symbols, zone=query.zone)
+    chunks = query.format.encode(points)
+    # The file shares the memory of its first chunk until another one follows.
+    file = BytesIO(next(chunks))
+    file.seek(0, SEEK_END)
+    file.writelines(chunks)
+    return Page(query, file.getvalue())
 
 
-def _parts(
-    reader: HistoryReader, state: State, query: Query, ids: Sequence[str]
-) -> Iterator[tuple[Sequence[str], pl.DataFrame]]:
+def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:
     """The values of some series at a time, so that what a page takes beside its text is bounded."""
     buckets = Buckets(query.begins, min(query.end, state.newest) + 1, query.carry)
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        yield some, _shortened(reader.values(state, some, buckets).to_frame("v"), query.digits)
-
-
-def _shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
-    """The same with so many digits; counts stay as they are."""
-    if digits is None:
-        return values
-    return values.with_columns(rounded(column, digits) for column in values if column.dtype == pl.String)
+        yield some, shortened(reader.values(state, some, buckets).to_frame("v"), query.digits)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

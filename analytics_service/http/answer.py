@@ -23,7 +23,7 @@ class Validators:
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
     `as_of` has the instant of each family's, `modified` is the newest of them, and `due` is when the next one is
     expected (0 if none is), all in unix seconds; `closed` means that later snapshots do not change the answer. `next`
-    is the path and query of the next page.
+    is the path and query of the next page, and `vary` lists the request headers that the answer depends on.
     """
 
     tag: str
@@ -33,6 +33,7 @@ class Validators:
     due: int = 0
     closed: bool = False
     next: str | None = None
+    vary: str = "Accept-Encoding"
 
     def etag(self, coding: Coding) -> str:
         """The strong ETag of the answer in a coding."""
@@ -40,7 +41,7 @@ class Validators:
 
     def headers(self, coding: Coding) -> Headers:
         """The headers of both a 200 and a 304, except Cache-Control."""
-        headers = (("ETag", self.etag(coding)), ("Vary", "Accept-Encoding"))
+        headers = (("ETag", self.etag(coding)), ("Vary", self.vary))
         modified = () if self.modified is None else (("Last-Modified", _http_date(self.modified)),)
         # A dictionary of dates, as RFC 9651 has them.
         as_of = (("As-Of", ", ".join(f"{family}=@{at}" for family, at in self.as_of)),) if self.as_of else ()

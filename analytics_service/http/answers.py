@@ -21,11 +21,12 @@ _LOOK_SECONDS = 0.2
 
 
 class CacheKey(NamedTuple):
-    """What identifies an answer: path and query as the caller wrote them, and the coding."""
+    """What identifies an answer: path and query as the caller wrote them, the coding, and the preferred media type."""
 
     path: str
     query: str
     coding: Coding
+    media: str = ""
 
     @property
     def uncoded(self) -> "CacheKey":

@@ -104,17 +104,25 @@ def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
 
 
 def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema], example: str) -> str:
-    body = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    content = operation["responses"]["200"]["content"]
+    body = content["application/json"]["schema"]
     envelope = body["properties"]
     counted = ", with <code>count</code>" if "count" in envelope else ""
     counted += " if it is a list" if counted and "count" not in body["required"] else ""
+    data = f"<p><code>data</code>: {_type(envelope['data'])}{counted}{_other_media(content)}</p>"
     key = "-H 'Authorization: Bearer KEY' " if "security" in operation else ""
     return (
         f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
         f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"
-        f"<p><code>data</code>: {_type(envelope['data'])}{counted}</p>{_fields_of(envelope['data'], schemas)}"
+        f"{data}{_fields_of(envelope['data'], schemas)}"
         f"<pre>curl {key}'{escape(example)}'</pre></section>"
     )
+
+
+def _other_media(content: Iterable[str]) -> str:
+    """The media types that an answer may have beside JSON."""
+    others = [f"<code>{escape(media)}</code>" for media in content if media != "application/json"]
+    return f"; or {', '.join(others)}" if others else ""
 
 
 def _parameters(parameters: list[Schema]) -> str:

@@ -19,7 +19,8 @@ _ABOUT = """\
 Assets and prices, markets, the protocol token, positions and their history of a lending-and-borrowing protocol. \
 All operations only read.
 
-Every answer has the same envelope: `data`, `error`, `status` and `status_text`; lists add `count`.
+Every JSON answer has the same envelope: `data`, `error`, `status` and `status_text`; lists add `count`. Pages of \
+history also come as CSV, Arrow and Parquet.
 
 Numbers that must stay exact are strings: an amount is in whole denom units of its asset, a ratio or rate is a \
 fraction (0.05 is 5%), USD values and prices have at most 18 decimals. Times are RFC 3339 in UTC; times in histories \
@@ -160,8 +161,13 @@ def _success(resource: Resource) -> Object:
     return {
         "description": HTTPStatus.OK.phrase,
         "headers": _headers(),
-        "content": {_MEDIA: {"schema": schema}},
+        "content": {_MEDIA: {"schema": schema}} | {media: _file(media) for media in resource.media if media != _MEDIA},
     }
+
+
+def _file(media: str) -> Object:
+    """A body of another media type, which is text or binary."""
+    return {"schema": {"type": "string"} if media.startswith("text/") else {"type": "string", "format": "binary"}}
 
 
 def _headers() -> Object:

@@ -12,6 +12,8 @@ import falcon
 
 from analytics_service.config import flag, zone
 from analytics_service.history.digits import MAX_DIGITS
+from analytics_service.history.formats.base import Format
+from analytics_service.history.formats.registry import FORMATS
 from analytics_service.history.grid import Period
 from analytics_service.http import times
 from analytics_service.http.errors import RequestError
@@ -137,6 +139,11 @@ def period(value: str) -> Period | None:
     """A bucket's unit; None where it is to be chosen."""
     one_of(*Period, AUTO)(value)
     return None if value == AUTO else Period(value)
+
+
+def page_format(value: str) -> Format:
+    """A format of history pages."""
+    return FORMATS[one_of(*FORMATS)(value)]
 
 
 def action(value: str) -> Action:
@@ -278,6 +285,12 @@ RANGE = (
         "significant digits that values are rounded to, half to even; all when omitted.",
         schema=_integers(1, MAX_DIGITS),
     ),
+)
+FORMAT = Param(
+    "format",
+    page_format,
+    "format of the page, whatever Accept says; without it that of Accept, json by default.",
+    schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 ASSET_ID = Param(
     "asset_id",

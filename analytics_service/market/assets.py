@@ -6,6 +6,9 @@ from enum import StrEnum
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 
+# A spreadsheet takes text for a formula that begins with one of these.
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
+
 
 class AssetGroup(StrEnum):
     """The domain in which an asset's key is unique."""
@@ -98,6 +101,11 @@ def asset_spec(asset_id: str) -> dict[str, str]:
     """The AssetSpec object of an asset id. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return {"id": asset_id, "group": str(group), "group_key": key}
+
+
+def is_formula(symbol: str) -> bool:
+    """Whether a spreadsheet that opens a file with this symbol in a field would run it."""
+    return symbol.startswith(FORMULA_MARKS)
 
 
 def unknown_asset(asset_id: str) -> Asset:

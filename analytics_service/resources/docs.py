@@ -31,11 +31,11 @@ class Docs(Resource):
     """The OpenAPI document as a page, which says when data is simulated. Its example requests are to this service, and
     for data that it has. Its policy forbids scripts and external resources."""
 
-    media = falcon.MEDIA_HTML
+    media = (falcon.MEDIA_HTML,)
 
     def __init__(self, document: Object, views: Views, heads: Heads) -> None:
         policy = ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-        self._headers = (("Content-Type", self.media), policy)
+        self._headers = (("Content-Type", self.media[0]), policy)
         self._document = document
         self._views = views
         self._heads = heads

@@ -10,20 +10,23 @@ import falcon
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.catalogue import Path
+from analytics_service.history.formats.registry import BY_MEDIA, MEDIA
 from analytics_service.history.grid import AlignedGrid, fit_grid
 from analytics_service.history.page import Page, Query, is_large, read_page, read_total
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import params
-from analytics_service.http.answer import Answer
+from analytics_service.http.answer import Answer, Headers
 from analytics_service.http.answers import CacheKey
+from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.http.envelope import success
 from analytics_service.http.links import replaced
 from analytics_service.http.times import Edge
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
-from analytics_service.present.shapes import Scope, Shape
+from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import Shared, SnapshotPath
 from analytics_service.state.view import View
+from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.ledger import Head
 
 # Observations may have been imported that lie ahead of now; jobs still write those of the last few minutes.
@@ -37,7 +40,10 @@ _POINTS = 500
 class HistoryPath(SnapshotPath):
     """A path that answers pages of a history."""
 
-    shape: Shape
+    shape: OneOf
+    media = MEDIA
+    names_assets = True
+    """Whether series are those of assets."""
 
     def __init__(self, shared: Shared, reader: HistoryReader, path: Path, zone: ZoneInfo) -> None:
         super().__init__(shared)
@@ -45,11 +51,13 @@ class HistoryPath(SnapshotPath):
         self.families = (reader.history.family,)
         self._reader = reader
         self._zone = zone
+        self._name = path.path.strip("/").replace("/", "-")
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """The page that is asked for, in the service's zone where none is named, and the words of the request."""
         given = super().given(req, path)
-        query = _query(given, given["tz"] or self._zone, self._shared.schedule.now())
+        form = given["format"] or BY_MEDIA[req.context.media]
+        query = replace(_query(given, given["tz"] or self._zone, self._shared.schedule.now()), format=form)
         return {**given, "page": query, "path": req.path, "words": req.query_string}
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
@@ -63,9 +71,28 @@ class HistoryPath(SnapshotPath):
         return None if following is None else f"{given['path']}?{_resolved(given, following)}"
 
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        """The page."""
-        page = self.page(self._reader, given["page"], view.head(*self.families))
-        return success(self.shape.render(page, _SCOPE))
+        """The page: in an envelope, unless the format is one of files."""
+        query: Query = given["page"]
+        symbols = view.symbols if self._shows_symbols(query) else {}
+        page = self.page(self._reader, query, view.head(*self.families), symbols)
+        return page.points if query.format.suffix else success(self.shape.render(page, _SCOPE))
+
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Symbols are those of the definitions of assets."""
+        return (SHOWN_WITH,) if self._shows_symbols(given["page"]) and view.shows_assets else ()
+
+    def content_headers(self, given: Mapping[str, Any]) -> Headers:
+        """Of a file, its type and name."""
+        query: Query = given["page"]
+        if not query.format.suffix:
+            return ()
+        name = f"{self._name}-{query.start}-{query.end}.{query.format.suffix}"
+        return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
+
+    def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:
+        """Files that are compressed by themselves are sent as they are: a coding takes time and saves nothing."""
+        query: Query = given["page"]
+        return IDENTITY if query.format.is_packed else key.coding
 
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Large pages take turns. LargePagesBusy if too many wait for theirs."""
@@ -84,8 +111,11 @@ class HistoryPath(SnapshotPath):
         newest = min(view.head(*self.families).last_observed_at, self._shared.schedule.now() - _LATE)
         return query.is_closed(newest)
 
+    def _shows_symbols(self, query: Query) -> bool:
+        return self.names_assets and query.format.names_assets
+
     @staticmethod
-    def page(reader: HistoryReader, query: Query, head: Head) -> Page:
+    def page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
         """The page in the state that a head names."""
         raise NotImplementedError
 
@@ -93,19 +123,19 @@ class HistoryPath(SnapshotPath):
 class MultiSeries(HistoryPath):
     """History of many assets: one series each, all with the same buckets."""
 
-    query = (*params.RANGE, params.ASSET_IDS, params.SYMBOLS)
+    query = (*params.RANGE, params.FORMAT, params.ASSET_IDS, params.SYMBOLS)
     shape = MULTI_SERIES
     page = staticmethod(read_page)
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Symbols are those of the assets that come with prices."""
-        return ("prices",) if given["symbols"] else ()
+        return (*super().described_by(view, given), *((SHOWN_WITH,) if given["symbols"] and view.shows_assets else ()))
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         if given["symbols"]:
             ids = [
                 *(given["asset_ids"] or ()),
-                *ids_of(given["symbols"], {one.id: one.symbol for one in view.assets.values()}),
+                *ids_of(given["symbols"], view.symbols),
             ]
             given = {**given, "page": replace(given["page"], ids=list(dict.fromkeys(ids)))}
         return super()._new(req, key, given, view)
@@ -114,7 +144,8 @@ class MultiSeries(HistoryPath):
 class SingleSeries(HistoryPath):
     """History of the sum over all assets."""
 
-    query = params.RANGE
+    query = (*params.RANGE, params.FORMAT)
+    names_assets = False
     shape = SINGLE_SERIES
     page = staticmethod(read_total)
 

@@ -21,7 +21,7 @@ from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, Known
-from analytics_service.store.assets import read_assets
+from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
@@ -68,6 +68,17 @@ class View:
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids."""
         return self._read("prices", lambda head: read_assets(self._store, head.version))
+
+    @property
+    def shows_assets(self) -> bool:
+        """Whether there is a snapshot that assets are shown with, or one that is being rewritten."""
+        return SHOWN_WITH in self.known.heads or SHOWN_WITH in self.known.rewritten
+
+    @Part
+    def symbols(self) -> dict[str, str]:
+        """The symbol of each asset, by id; where no snapshot shows assets, as they are defined now."""
+        assets = self.assets if self.shows_assets else read_assets(self._store)
+        return {asset_id: asset.symbol for asset_id, asset in assets.items()}
 
     @Part
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:

@@ -18,7 +18,7 @@ from analytics_service.http.errors import CASES
 from analytics_service.http.openapi import document
 from analytics_service.http.params import Param
 from analytics_service.http.resource import Resource
-from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD
+from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD, word
 from analytics_service.present.shapes import Field, Many, Shape
 
 MARKET = Shape(
@@ -344,6 +344,21 @@ def test_one_component_describes_all_errors() -> None:
 
 def _schema_of(response: dict[str, Any]) -> dict[str, str] | None:
     return response["content"]["application/json"]["schema"] if "content" in response else None
+
+
+def test_a_field_with_the_words_of_a_parameter_has_its_enumeration() -> None:
+    class Bounds(Markets):
+        """The bounds of shapes."""
+
+        query = (params.SHAPE,)
+        shape = Shape("Bound", "A bound.", (Field("of", word("newer", "older"), "The shape."),))
+
+    schemas: Any = published(document([("/api/v1/bounds", Bounds())]))["components"]["schemas"]
+    assert schemas["Bound"]["properties"]["of"] == {
+        "description": "The shape.",
+        "allOf": [{"$ref": "#/components/schemas/Shape"}],
+    }
+    assert schemas["Shape"] == {"type": "string", "enum": ["newer", "older"]}
 
 
 def test_two_different_objects_of_one_name_are_refused() -> None:

@@ -22,6 +22,7 @@ from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answers import Answers
+from analytics_service.http.middleware import Negotiation
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
@@ -111,7 +112,7 @@ class Service:
         self.large_pages = LargePages(waiting=1, patience=0.001)
         answers = Answers(bound, Turns(2))
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, self.large_pages))
-        app = falcon.App()
+        app = falcon.App(middleware=[Negotiation()])
         errors.install(app)
         app.add_route("/api/{address}", self.path)
         app.add_route("/other/{address}", self.path)
