@@ -6,6 +6,13 @@ import polars as pl
 MAX_DIGITS = 18
 
 
+def shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
+    """The same with so many digits in columns of text; all where it is None. Counts stay as they are."""
+    if digits is None:
+        return values
+    return values.with_columns(rounded(column, digits) for column in values if column.dtype == pl.String)
+
+
 def rounded(values: pl.Series, digits: int) -> pl.Series:
     """Decimal texts in plain notation, or nulls, with so many significant digits at most, rounded half to even.
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.digits import rounded
+from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Format, Points
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
@@ -129,14 +129,7 @@ def _parts(
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        yield some, _shortened(reader.values(state, some, buckets).to_frame("v"), query.digits)
-
-
-def _shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
-    """The same with so many digits; counts stay as they are."""
-    if digits is None:
-        return values
-    return values.with_columns(rounded(column, digits) for column in values if column.dtype == pl.String)
+        yield some, shortened(reader.values(state, some, buckets).to_frame("v"), query.digits)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

@@ -99,7 +99,7 @@ class MultiSeries(HistoryPath):
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Symbols are those of the assets that come with prices."""
-        return ("prices",) if given["symbols"] else ()
+        return (*super().described_by(view, given), *(("prices",) if given["symbols"] else ()))
 
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         if given["symbols"]:
