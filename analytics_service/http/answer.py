@@ -13,6 +13,8 @@ from analytics_service.http.coding import Coding
 
 Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
+# A range of bytes (RFC 9110, 14.1.2). No body has more than 18 digits of them.
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 _TAG = re.compile(r'"[^"]*"')
 
 
@@ -68,7 +70,7 @@ class Answer:
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
-    """Send a 200, or a 304 if If-None-Match lists the answer's tag."""
+    """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the range of bytes that is asked for."""
     resp.set_headers(answer.headers)
     resp.set_header("Cache-Control", cache_control)
     if_none_match = req.get_header("If-None-Match")
@@ -77,6 +79,23 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
     else:
         resp.set_headers(answer.content_headers)
         resp.data = answer.body
+        # Readers of tables fetch files in ranges. Nobody else sends this header.
+        if "HTTP_RANGE" in req.env and req.method == "GET" and req.get_header("If-Range") in (None, answer.etag):
+            _send_part(resp, answer.body, req.env["HTTP_RANGE"])
+
+
+def _send_part(resp: falcon.Response, body: bytes, wanted: str) -> None:
+    """Send a range of bytes. Several ranges, and those that the body does not have, are ignored, as RFC 9110 allows."""
+    found = _RANGE.fullmatch(wanted.strip())
+    if found is None or not (found[1] or found[2]):
+        return
+    # Without a first byte, the last so many are meant.
+    begin = int(found[1]) if found[1] else max(len(body) - int(found[2]), 0)
+    end = min(int(found[2]) + 1, len(body)) if found[1] and found[2] else len(body)
+    if begin < end:
+        resp.status = falcon.HTTP_206
+        resp.set_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
+        resp.data = body[begin:end]
 
 
 def lists_tag(if_none_match: str | None, etag: str) -> bool:
