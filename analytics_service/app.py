@@ -99,7 +99,7 @@ def create_app(
         heads.before_showing(history.family, reader.prepare)
         routes += _history(shared, reader, ZoneInfo(settings.tz))
     described = document(routes, asks_for_keys=settings.api_keys_file is not None, rate=settings.rate_limit)
-    routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, heads))]
+    routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, shared.views, heads))]
 
     guard = _guard(settings, counts)
     measuring = Measuring(instruments, logs=settings.access_log)

@@ -51,10 +51,11 @@ def seconds_of(at: datetime, zone: str) -> list[int]:
 def begins(start: int, end: int, period: str, interval: int, zone: str) -> list[int]:
     """Starts of all buckets up to `end`, and of the one after them."""
     local = wall(start, zone)
-    if period == "h":
-        found = [_hour_begin(start, zone)]
+    if period in ("min", "h"):
+        width = interval * (60 if period == "min" else 3600)
+        found = [start // 60 * 60 if period == "min" else _hour_begin(start, zone)]
         while found[-1] <= end:
-            found.append(found[-1] + 3600 * interval)
+            found.append(found[-1] + width)
         return found
     days = []
     k = 0
@@ -63,6 +64,37 @@ def begins(start: int, end: int, period: str, interval: int, zone: str) -> list[
         if days[-1] > end:
             return days
         k += 1
+
+
+# What a range may be divided into so that its points are few, the finest first.
+WIDTHS = [("min", n) for n in (1, 5, 15, 30)] + [("h", n) for n in (1, 2, 4, 6, 12)]
+WIDTHS += [("d", 1), ("d", 2), ("w", 1), ("m", 1), ("m", 3), ("y", 1)]
+
+
+def aligned_begins(start: int, end: int, period: str, interval: int, zone: str) -> list[int]:
+    """Starts of all buckets with boundaries that do not depend on the range, and of the one after them."""
+    found: list[int] = []
+    # The longest bucket is a year; a day more on each side for dates that clocks went back into.
+    margin = {"min": 1, "h": 1, "d": 3, "w": 8, "m": 100, "y": 370}[period] + 1
+    day, last = wall(start, zone).date() - timedelta(days=margin), wall(end, zone).date() + timedelta(days=margin)
+    while day <= last:
+        if period in ("min", "h"):
+            width = interval * (60 if period == "min" else 3600)
+            found += range(day_begin(day, zone), day_begin(day + timedelta(days=1), zone), width)
+        elif _is_aligned(day, period, interval):
+            found.append(day_begin(day, zone))
+        day += timedelta(days=1)
+    first = max(place for place, second in enumerate(found) if second <= start)
+    after = next(place for place, second in enumerate(found) if second > end)
+    return found[first : after + 1]
+
+
+def _is_aligned(day: date, period: str, interval: int) -> bool:
+    if period == "d":
+        return (day - date(1970, 1, 1)).days % interval == 0
+    if period == "w":
+        return day.weekday() == 0
+    return day.day == 1 and (period == "m" or day.month == 1) and (day.month - 1) % interval == 0
 
 
 def _hour_begin(start: int, zone: str) -> int:

@@ -9,7 +9,7 @@ DAY = 86_400
 # The Gregorian calendar repeats after 400 years, which are whole weeks. Time zones repeat with it in years to come.
 _CYCLE_YEARS = 400
 _CYCLE_DAYS = 146_097
-_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SECOND = timedelta(seconds=1)
 # Python's dates end with the year 9999. Dates from here on are looked up one cycle earlier.
 _LAST_YEAR = 9990
@@ -71,7 +71,7 @@ def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:
         next_ordinal, next_offset = day + 1, zone.utcoffset(datetime.fromordinal(day + 1))
         if offset is not None and offset == next_offset:
             # The clocks do not change on that day, so its midnight is UTC's, less the offset.
-            second = (day - _EPOCH_ORDINAL) * DAY - offset // _SECOND
+            second = (day - EPOCH_ORDINAL) * DAY - offset // _SECOND
         else:
             second = to_second(zone, datetime.fromordinal(day))
         found.append(second + cycles * _CYCLE_DAYS * DAY)

@@ -1,12 +1,23 @@
-"""The bucket grid: where the buckets of a range begin, page by page (rules 2.1 to 2.5 and 2.11)."""
+"""The bucket grid: where the buckets of a range begin, page by page (rules 2.1 to 2.5, 2.11 and 2.17)."""
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.calendar import DAY, day_of, first_day, midnights, month_of, to_second, wall_clock
+from analytics_service.history.calendar import (
+    DAY,
+    EPOCH_ORDINAL,
+    day_of,
+    first_day,
+    midnights,
+    month_of,
+    to_second,
+    wall_clock,
+)
 
 MINUTE = 60
 HOUR = 3600
@@ -17,6 +28,7 @@ MAX_SECOND = 253_402_300_799
 class Period(StrEnum):
     """Unit of a bucket's width."""
 
+    MINUTE = "min"
     HOUR = "h"
     DAY = "d"
     WEEK = "w"
@@ -25,7 +37,18 @@ class Period(StrEnum):
 
 
 # A week is seven days, and a year is twelve months.
-_UNITS = {Period.HOUR: HOUR, Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 1, Period.YEAR: 12}
+_UNITS = {Period.MINUTE: MINUTE, Period.HOUR: HOUR, Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 1, Period.YEAR: 12}
+# Periods that are counted in seconds.
+_EXACT = (Period.MINUTE, Period.HOUR)
+# The widths that fit_grid chooses from, the finest first.
+_WIDTHS = (
+    *((Period.MINUTE, minutes) for minutes in (1, 5, 15, 30)),
+    *((Period.HOUR, hours) for hours in (1, 2, 4, 6, 12)),
+    *((Period.DAY, 1), (Period.DAY, 2), (Period.WEEK, 1)),
+    *((Period.MONTH, 1), (Period.MONTH, 3), (Period.YEAR, 1)),
+)
+# What wide buckets are counted from: the first day of 1970, a Monday, and January of the year 0.
+_ANCHORS = {Period.DAY: EPOCH_ORDINAL, Period.WEEK: 1, Period.MONTH: 0, Period.YEAR: 0}
 
 
 @dataclass(frozen=True)
@@ -43,8 +66,11 @@ class Grid:
 
     def begins(self, first: int, stop: int) -> list[int]:
         """The unix seconds at which the buckets from `first` to before `stop` begin, also outside of the range."""
-        units = range(self._origin + first * self._width, self._origin + stop * self._width, self._width)
-        if self.period is Period.HOUR:
+        return self._seconds(range(self._origin + first * self._width, self._origin + stop * self._width, self._width))
+
+    def _seconds(self, units: range) -> list[int]:
+        """The unix seconds at which units begin, as `_unit_of` counts them."""
+        if self.period in _EXACT:
             return list(units)
         if self.period in (Period.MONTH, Period.YEAR):
             return midnights(self.zone, [first_day(month) for month in units])
@@ -77,7 +103,9 @@ class Grid:
         return self._unit_of(self.start)
 
     def _unit_of(self, second: int) -> int:
-        """The hour, day or month that holds a unix second: a unix second for hours, else a count of days or months."""
+        """What holds a unix second: the start of its minute or hour in unix seconds, or a count of days or months."""
+        if self.period is Period.MINUTE:
+            return second - second % MINUTE
         if self.period is Period.HOUR:
             local, moved = wall_clock(self.zone, second)
             # The hour keeps its fold: of an hour that occurs twice, the one that holds the second.
@@ -89,10 +117,52 @@ class Grid:
         return day_of(self.zone, second)
 
 
+@dataclass(frozen=True)
+class AlignedGrid(Grid):
+    """Buckets whose boundaries do not depend on the range: it begins and ends with one of them (rule 2.17).
+
+    Minutes and hours are counted from each local midnight, so the last bucket of a day on which clocks change may be
+    shorter. The grid of a day or more is that of `Grid`, counted from a day that is always the same.
+    """
+
+    def begins(self, first: int, stop: int) -> list[int]:
+        """Those from `first` to before `stop`; of buckets of minutes and hours, only such as the range has."""
+        return self._from_midnights[first:stop] if self.period in _EXACT else super().begins(first, stop)
+
+    @cached_property
+    def count(self) -> int:
+        """How many buckets begin at or before `end`."""
+        return len(self._from_midnights) - 1 if self.period in _EXACT else super().count
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether `Grid` has the same buckets for this range."""
+        plain = Grid(self.start, self.end, self.period, self.interval, self.zone)
+        if self.period in _EXACT:
+            return plain.begins(0, self.count + 1) == self._from_midnights
+        return plain._origin == self._origin
+
+    @cached_property
+    def _origin(self) -> int:
+        unit = self._unit_of(self.start)
+        origin = unit - (unit - _ANCHORS[self.period]) % self._width
+        following = origin + self._width
+        # Where clocks went back over midnight, `start` may be later than the start of the day after its date.
+        return following if self._seconds(range(following, following + 1))[0] <= self.start else origin
+
+    @cached_property
+    def _from_midnights(self) -> list[int]:
+        """Starts of all buckets of minutes or hours, and of the one after them."""
+        days = range(day_of(self.zone, self.start), day_of(self.zone, self.end) + 3)
+        begins = midnights(self.zone, days)
+        found = [second for day, after in pairwise(begins) for second in range(day, after, self._width)]
+        found.append(begins[-1])
+        return found[bisect_right(found, self.start) - 1 : bisect_right(found, self.end) + 1]
+
+
 def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo) -> Grid:
     """A grid within the limits. ParameterInvalid when the range is reversed or has too many buckets."""
-    if start > end:
-        raise ParameterInvalid("start", f"start ({start}) must not be later than end ({end})")
+    _require_order(start, end)
     grid = Grid(start, end, period, interval, zone)
     if grid.count > MAX_BUCKETS:
         raise ParameterInvalid(
@@ -101,3 +171,35 @@ def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInf
             "narrow start and end, or widen period or interval",
         )
     return grid
+
+
+def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
+    """The finest aligned grid that covers a range with so many buckets at most (rule 2.17).
+
+    It begins and ends with a bucket, within the limits of times. ParameterInvalid when the range is reversed, or when
+    even years are too many. Cost: that of `points`.
+    """
+    _require_order(start, end)
+    for period, interval in _WIDTHS:
+        # No bucket of minutes or hours is longer than its width, so these would be too many.
+        if period in _EXACT and (end - start) // (interval * _UNITS[period]) >= points:
+            continue
+        grid = AlignedGrid(start, end, period, interval, zone)
+        if grid.count <= points:
+            begin, after = grid.begins(0, 1)[0], grid.begins(grid.count, grid.count + 1)[0]
+            return aligned_grid(max(begin, 0), min(after - 1, MAX_SECOND), period, interval, zone)
+    raise ParameterInvalid(
+        "points",
+        f"the range has {grid.count:,} years, more than {points:,}: narrow start and end, or allow more points",
+    )
+
+
+@lru_cache(maxsize=32)
+def aligned_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo) -> AlignedGrid:
+    """A grid as `fit_grid` chose it. It is kept: charts are asked for again, page by page."""
+    return AlignedGrid(start, end, period, interval, zone)
+
+
+def _require_order(start: int, end: int) -> None:
+    if start > end:
+        raise ParameterInvalid("start", f"start ({start}) must not be later than end ({end})")

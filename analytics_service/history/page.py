@@ -1,18 +1,17 @@
-"""A page of history: its buckets, its series and the JSON of its data."""
+"""A page of history: its buckets, its series and its points in a format."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from zoneinfo import ZoneInfo
-
-import polars as pl
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.candles import Aggregate
-from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.digits import shortened
+from analytics_service.history.formats.base import Format, Parts, Points
 from analytics_service.history.formats.json import JSON
-from analytics_service.history.grid import Grid, Period, make_grid
+from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
@@ -27,7 +26,11 @@ _LARGE = 50_000
 
 @dataclass(frozen=True)
 class Query:
-    """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets."""
+    """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets.
+
+    `is_aligned` says that start, end, period and interval are those of an aligned grid. Values have so many significant
+    `digits` at most; None means all.
+    """
 
     start: int
     end: int
@@ -40,10 +43,14 @@ class Query:
     ids: list[str] | None
     agg: Aggregate = Aggregate.LAST
     format: Format = JSON
+    digits: int | None = None
+    is_aligned: bool = False
 
     @cached_property
     def grid(self) -> Grid:
         """The buckets of the whole range. ParameterInvalid when they are too many."""
+        if self.is_aligned:
+            return aligned_grid(self.start, self.end, self.period, self.interval, self.zone)
         return make_grid(self.start, self.end, self.period, self.interval, self.zone)
 
     @cached_property
@@ -51,10 +58,21 @@ class Query:
         """Starts of the page's buckets and of the one after them; empty where the range has none."""
         return self.grid.page(self.offset, self.limit)
 
+    @property
+    def starts(self) -> list[int]:
+        """Starts of the page's buckets."""
+        return self.begins[:-1]
+
     @cached_property
     def last(self) -> int:
         """The last second of the page; that of the range where the page has no buckets."""
         return min(self.begins[-1] - 1, self.end) if self.begins else self.end
+
+    @property
+    def next_offset(self) -> int | None:
+        """The offset of the next page, if there is one."""
+        following = self.offset + self.limit
+        return following if following < self.grid.count else None
 
     def is_closed(self, newest: int) -> bool:
         """Whether the page has buckets, and all of them end at or before an instant."""
@@ -63,7 +81,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets. `points` are JSON: of one series, or `[{asset, points}, ...]` of several."""
+    """A page of buckets. `points` are in the query's format: a member of the answer's data, or the whole body."""
 
     query: Query
     points: bytes
@@ -76,48 +94,48 @@ class Page:
     @property
     def next_offset(self) -> int | None:
         """The offset of the next page, if there is one."""
-        following = self.query.offset + self.query.limit
-        return following if following < self.interval_count else None
+        return self.query.next_offset
 
 
-def read_page(reader: HistoryReader, query: Query, head: Head) -> Page:
-    """A page with one series for each asset, in the state that a head names.
+def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
+    """A page with one series for each asset, in the state that a head names; `symbols` are by asset id.
 
     Cost: that of HistoryReader.values for every 50,000 points. ParameterInvalid for too many buckets or points;
     EntityNotFound for an id without this history; Superseded when the history was rewritten since the head.
     """
     state = reader.at(head)
     ids = _chosen(query, state)
-    return Page(query, _written(query, Points(query.begins[:-1], _parts(reader, state, query, ids), False)))
+    return _page(query, symbols, _parts(reader, state, query, ids), single=False)
 
 
-def read_total(reader: HistoryReader, query: Query, head: Head) -> Page:
+def read_total(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
     """A page of the single series over all assets. Cost and errors are those of `read_page`."""
-    parts = _parts(reader, reader.at(head), query, [TOTAL])
-    return Page(query, _written(query, Points(query.begins[:-1], parts, True)))
+    return _page(query, symbols, _parts(reader, reader.at(head), query, [TOTAL]), single=True)
 
 
 def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
     """Whether `read_page` would be about so many points that it must take turns (rule 2.13). Superseded as there."""
     series = len(reader.at(head).series) if query.ids is None else len(query.ids)
-    return len(query.begins[:-1]) * series > _LARGE
+    return len(query.starts) * series > _LARGE
 
 
-def _written(query: Query, points: Points) -> bytes:
-    file = BytesIO()
-    query.format.write(points, file)
-    return file.getvalue()
+def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: bool) -> Page:
+    points = Points(query.starts, parts, single, symbols=symbols, zone=query.zone)
+    chunks = query.format.encode(points)
+    # The file shares the memory of its first chunk until another one follows.
+    file = BytesIO(next(chunks))
+    file.seek(0, SEEK_END)
+    file.writelines(chunks)
+    return Page(query, file.getvalue())
 
 
-def _parts(
-    reader: HistoryReader, state: State, query: Query, ids: Sequence[str]
-) -> Iterator[tuple[Sequence[str], pl.DataFrame]]:
+def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:
     """The values of some series at a time, so that what a page takes beside its text is bounded."""
     buckets = Buckets(query.begins, min(query.end, state.newest) + 1, query.carry)
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        yield some, reader.points(state, some, buckets, query.agg)
+        yield some, shortened(reader.points(state, some, buckets, query.agg), query.digits)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

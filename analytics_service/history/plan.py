@@ -15,6 +15,8 @@ _DAYS_SLACK = 31 * DAY
 _DAILY = 20 * 3600
 # From this mean width on, the few days on which a bucket ends are named, so that no others are read in quarter hours.
 _WIDE = 2 * DAY
+# Up to this mean width, reading observations throughout takes no longer than picking out those before buckets end.
+_DENSE = 2 * QUARTER
 # Buckets no wider than this hold so few quarter hours that thinning them in the store costs more than it saves.
 _NARROW = 2 * 3600
 
@@ -25,7 +27,8 @@ class Plan:
 
     Rows from `since`, the start of a UTC day, up to `until`, exclusive, are read. With `by_days`, days are read as day
     cells, and of `edge_days` (of all days when empty) also the quarter hours before `edge_seconds` of the day, the
-    latest at which a bucket ends. `bounds` are the starts of the buckets in that range.
+    latest at which a bucket ends. Of the quarter hours `edge_quarters` all observations are read, too. `bounds` are the
+    starts of the buckets in that range.
     """
 
     since: int
@@ -36,13 +39,15 @@ class Plan:
     days_to: int
     edge_days: list[int]
     edge_seconds: int
+    edge_quarters: list[int]
     bounds: list[int]
 
     @property
     def parts(self) -> list[str]:
         """The queries whose rows together are those of the page."""
         cells = "history_days" if self.by_days else "history_quarters"
-        return [cells, "history_tail"] if self.raw_from < self.until else [cells]
+        edges, tail = ["history_edges"] if self.edge_quarters else [], ["history_tail"]
+        return [cells, *edges, *(tail if self.raw_from < self.until else [])]
 
     @property
     def thinned(self) -> bool:
@@ -53,15 +58,17 @@ class Plan:
 def plan_page(begins: Sequence[int], until: int) -> Plan:
     """The rows that the buckets between `begins` need, of those before `until`.
 
-    Cells are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets begin where cells do.
-    Where a zone's odd offset of long ago prevents that, single observations are read throughout.
+    Cells are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets of hours and more begin
+    where cells do. Where others end, and where a zone had an odd offset long ago, single observations are read of the
+    quarter hour in which a bucket ends, or throughout if buckets are narrow.
     """
     lowest = max(begins[0], 0)
     until = max(lowest, min(begins[-1], until))
     bounds = sorted({lowest, *(b for b in begins if lowest < b < until)})
     aligned = all(bound % QUARTER == 0 for bound in bounds)
-    raw_from = floor(until if aligned else lowest, QUARTER)
-    by_days = aligned and until - lowest >= _DAILY * len(bounds)
+    by_cells = aligned or until - lowest > _DENSE * len(bounds)
+    raw_from = floor(until if by_cells else lowest, QUARTER)
+    by_days = by_cells and until - lowest >= _DAILY * len(bounds)
     wide = until - lowest >= _WIDE * len(bounds)
     since = max(0, floor(lowest, DAY) - (_DAYS_SLACK if by_days else _QUARTERS_SLACK))
     return Plan(
@@ -72,6 +79,7 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
         raw_from=raw_from,
         days_to=floor(raw_from, DAY),
         edge_days=sorted({floor(edge, DAY) for edge in (*bounds, raw_from)}) if wide else [],
+        edge_quarters=sorted({floor(b, QUARTER) for b in bounds if b % QUARTER}) if by_cells else [],
         edge_seconds=max(edge % DAY for edge in (*bounds, raw_from)),
         bounds=[since, *bounds] if since < lowest else bounds,
     )

@@ -162,6 +162,7 @@ def _read_rows(
         # Long lists are sent only where they are used: binding them costs time.
         edge_days=plan.edge_days if plan.by_days else [],
         edge_seconds=plan.edge_seconds,
+        edge_quarters=plan.edge_quarters,
         bounds=plan.bounds if thinned else [],
         until=plan.until,
     )

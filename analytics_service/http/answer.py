@@ -13,6 +13,8 @@ from analytics_service.http.coding import Coding
 
 Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
+# A range of bytes (RFC 9110, 14.1.2). No body has more than 18 digits of them.
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 _TAG = re.compile(r'"[^"]*"')
 
 
@@ -23,7 +25,8 @@ class Validators:
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
     `as_of` has the instant of each family's, `modified` is the newest of them, and `due` is when the next one is
     expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots do not change the
-    answer.
+    answer. `next` is the path and query of the next page, and `vary` lists the request headers that the answer depends
+    on.
     """
 
     tag: str
@@ -32,6 +35,8 @@ class Validators:
     modified: int | None = None
     due: int = 0
     closes_at: int | None = None
+    next: str | None = None
+    vary: str = "Accept-Encoding"
 
     def etag(self, coding: Coding) -> str:
         """The strong ETag of the answer in a coding."""
@@ -39,11 +44,13 @@ class Validators:
 
     def headers(self, coding: Coding) -> Headers:
         """The headers of both a 200 and a 304, except Cache-Control."""
-        headers = (("ETag", self.etag(coding)), ("Vary", "Accept-Encoding"))
+        headers = (("ETag", self.etag(coding)), ("Vary", self.vary))
         modified = () if self.modified is None else (("Last-Modified", _http_date(self.modified)),)
         # A dictionary of dates, as RFC 9651 has them.
         as_of = (("As-Of", ", ".join(f"{family}=@{at}" for family, at in self.as_of)),) if self.as_of else ()
-        return headers + modified + as_of
+        # RFC 8288. The reference is resolved against the address of the request, whatever proxies there are.
+        link = (("Link", f'<{self.next}>; rel="next"'),) if self.next else ()
+        return headers + modified + as_of + link
 
 
 class Answer:
@@ -64,7 +71,7 @@ class Answer:
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
-    """Send a 200, or a 304 if If-None-Match lists the answer's tag."""
+    """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the range of bytes that is asked for."""
     resp.set_headers(answer.headers)
     resp.set_header("Cache-Control", cache_control)
     if_none_match = req.get_header("If-None-Match")
@@ -73,6 +80,23 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
     else:
         resp.set_headers(answer.content_headers)
         resp.data = answer.body
+        # Readers of tables fetch files in ranges. Nobody else sends this header.
+        if "HTTP_RANGE" in req.env and req.method == "GET" and req.get_header("If-Range") in (None, answer.etag):
+            _send_part(resp, answer.body, req.env["HTTP_RANGE"])
+
+
+def _send_part(resp: falcon.Response, body: bytes, wanted: str) -> None:
+    """Send a range of bytes. Several ranges, and those that the body does not have, are ignored, as RFC 9110 allows."""
+    found = _RANGE.fullmatch(wanted.strip())
+    if found is None or not (found[1] or found[2]):
+        return
+    # Without a first byte, the last so many are meant.
+    begin = int(found[1]) if found[1] else max(len(body) - int(found[2]), 0)
+    end = min(int(found[2]) + 1, len(body)) if found[1] and found[2] else len(body)
+    if begin < end:
+        resp.status = falcon.HTTP_206
+        resp.set_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
+        resp.data = body[begin:end]
 
 
 def lists_tag(if_none_match: str | None, etag: str) -> bool:

@@ -21,11 +21,12 @@ _LOOK_SECONDS = 0.2
 
 
 class CacheKey(NamedTuple):
-    """What identifies an answer: path and query as the caller wrote them, and the coding."""
+    """What identifies an answer: path and query as the caller wrote them, the coding, and the preferred media type."""
 
     path: str
     query: str
     coding: Coding
+    media: str = ""
 
     @property
     def uncoded(self) -> "CacheKey":
@@ -45,6 +46,10 @@ class _Rendering(NamedTuple):
     turn: Turn | None
 
 
+def _size_of(validators: Validators) -> int:
+    return _OVERHEAD + len(validators.next or "")
+
+
 class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing.
 
@@ -58,9 +63,7 @@ class Answers:
         self._turns = turns
         self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
-        self._validators: LRUCache[CacheKey, Validators] = LRUCache(
-            limit // _LARGEST_SHARE, getsizeof=lambda validators: _OVERHEAD
-        )
+        self._validators: LRUCache[CacheKey, Validators] = LRUCache(limit // _LARGEST_SHARE, getsizeof=_size_of)
         self._rendering: dict[tuple[CacheKey, Hashable], _Rendering] = {}
         self._lock = threading.Lock()
 
@@ -109,7 +112,7 @@ class Answers:
                 del self._rendering[key, state]
 
     def _keep(self, key: CacheKey, answer: Answer) -> None:
-        entry = _Entry(answer, _OVERHEAD + len(key.path) + len(key.query) + len(answer.body))
+        entry = _Entry(answer, _size_of(answer.validators) + len(key.path) + len(key.query) + len(answer.body))
         with self._lock:
             if self._validators.maxsize >= _OVERHEAD:
                 self._validators[key.uncoded] = answer.validators

@@ -11,7 +11,7 @@ def published(document: Mapping[str, Any]) -> Schema:
     """The document with all objects and enumerations as components that are referred to. ValueError if two different
     ones get the same name."""
     components = document["components"]
-    schemas = _Schemas()
+    schemas = _Schemas(_enumerations(document["paths"]))
     for name, schema in components["schemas"].items():
         schemas.add(name, schema)
     failure = schemas.failure(components["responses"])
@@ -27,10 +27,11 @@ def published(document: Mapping[str, Any]) -> Schema:
 
 
 class _Schemas:
-    """Components by name."""
+    """Components by name. Fields with the words of a parameter are of the parameter's enumeration."""
 
-    def __init__(self) -> None:
+    def __init__(self, enumerations: Mapping[tuple[str, ...], str]) -> None:
         self.found: dict[str, Schema] = {}
+        self._enumerations = enumerations
 
     def add(self, name: str, schema: Schema) -> Schema:
         """A reference to a schema that becomes a component; the objects in it become components, too."""
@@ -68,7 +69,16 @@ class _Schemas:
         if len(schema.get("enum", ())) == 1:
             # Generators make a class of each enumeration, even of a single word.
             return {**{key: one for key, one in schema.items() if key != "enum"}, "const": schema["enum"][0]}
+        if shared := self._enumerations.get(tuple(schema.get("enum", ()))):
+            described = {key: one for key, one in schema.items() if key == "description"}
+            return {**described, "allOf": [{"$ref": _COMPONENT + shared}]}
         return schema
+
+
+def _enumerations(paths: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
+    """The names of the enumerations that parameters have, by their words."""
+    parameters = [one for item in paths.values() for one in item["get"]["parameters"]]
+    return {tuple(one["schema"]["enum"]): _camel(one["name"]) for one in parameters if "enum" in one["schema"]}
 
 
 def _name(parent: str, field: str) -> str:
@@ -82,7 +92,7 @@ def _item(item: Mapping[str, Any], schemas: _Schemas) -> Schema:
     envelope = success["content"]["application/json"]["schema"]
     data = envelope["properties"]["data"]
     name = data.get("items", data)["$ref"].removeprefix(_COMPONENT) + ("List" if "items" in data else "")
-    content = {"application/json": {"schema": schemas.add(f"{name}Response", envelope)}}
+    content = {**success["content"], "application/json": {"schema": schemas.add(f"{name}Response", envelope)}}
     parameters = [_parameter(one, schemas) for one in operation["parameters"]]
     responses = {**operation["responses"], "200": {**success, "content": content}}
     return {**item, "get": {**operation, "parameters": parameters, "responses": responses}}

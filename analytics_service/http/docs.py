@@ -1,12 +1,14 @@
 """The OpenAPI document as a page for people: one HTML file without scripts or external resources."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
 Schema = Mapping[str, Any]
+# Values of a path's parameters in its example request, by name.
+Examples = Callable[[str], Mapping[str, object]]
 
 _SIMULATED = "This service has simulated data: it is made up, and was not observed on any protocol."
 
@@ -54,8 +56,11 @@ summary { cursor: pointer; color: var(--soft); }
 """
 
 
-def page(document: Schema) -> str:
-    """The page of an OpenAPI document."""
+def page(document: Schema, base: str, examples: Examples) -> str:
+    """The page of an OpenAPI document, with requests to a scheme and host.
+
+    Parameters of which `examples` has no value have that of the document.
+    """
     info = document["info"]
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
     tagged = {tag["name"]: _of_tag(document, tag["name"]) for tag in document["tags"]}
@@ -67,7 +72,9 @@ def page(document: Schema) -> str:
         '<p>For programs, see <a href="api/v1/openapi.json">openapi.json</a>.</p>',
     ]
     for tag, operations in tagged.items():
-        parts += [f"<h2>{escape(tag)}</h2>", *(_operation(path, one, schemas) for path, one in operations)]
+        parts.append(f"<h2>{escape(tag)}</h2>")
+        for path, one in operations:
+            parts.append(_operation(path, one, schemas, base + _example(path, one["parameters"], examples(path))))
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
     parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
     return "".join([*parts, "</main></body></html>"])
@@ -96,18 +103,26 @@ def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
 
 
-def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema]) -> str:
-    body = operation["responses"]["200"]["content"]["application/json"]["schema"]
+def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema], example: str) -> str:
+    content = operation["responses"]["200"]["content"]
+    body = content["application/json"]["schema"]
     envelope = body["properties"]
     counted = ", with <code>count</code>" if "count" in envelope else ""
     counted += " if it is a list" if counted and "count" not in body["required"] else ""
+    data = f"<p><code>data</code>: {_type(envelope['data'])}{counted}{_other_media(content)}</p>"
     key = "-H 'Authorization: Bearer KEY' " if "security" in operation else ""
     return (
         f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
         f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"
-        f"<p><code>data</code>: {_type(envelope['data'])}{counted}</p>{_fields_of(envelope['data'], schemas)}"
-        f"<pre>curl {key}'{escape(_example(path, operation['parameters']))}'</pre></section>"
+        f"{data}{_fields_of(envelope['data'], schemas)}"
+        f"<pre>curl {key}'{escape(example)}'</pre></section>"
     )
+
+
+def _other_media(content: Iterable[str]) -> str:
+    """The media types that an answer may have beside JSON."""
+    others = [f"<code>{escape(media)}</code>" for media in content if media != "application/json"]
+    return f"; or {', '.join(others)}" if others else ""
 
 
 def _parameters(parameters: list[Schema]) -> str:
@@ -132,20 +147,19 @@ def _bounds(schema: Schema) -> str:
     return f" from {schema['minimum']:,} to {schema['maximum']:,}" if "maximum" in schema else ""
 
 
-def _example(path: str, parameters: list[Schema]) -> str:
+def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) -> str:
     """A request with examples of all required parameters, and with texts if there are any.
 
     Of two alternatives, the document gives one an example of its own.
     """
-    given: dict[str, object] = {
-        one["name"]: _sample(one["schema"]) for one in parameters if one["required"] or "example" in one
-    }
+    needed = [one for one in parameters if one["required"] or "example" in one]
+    given = {one["name"]: values.get(one["name"], _sample(one["schema"])) for one in needed}
     for one in parameters:
         if one["in"] == "path":
             path = path.replace("{" + one["name"] + "}", quote(str(given.pop(one["name"]))))
         elif one["name"] == "with_text":
             given["with_text"] = "true"
-    return f"http://127.0.0.1:8000{path}" + (f"?{urlencode(given, safe=';,')}" if given else "")
+    return path + (f"?{urlencode(given, safe=';,')}" if given else "")
 
 
 def _sample(schema: Schema) -> object:

@@ -5,14 +5,15 @@ from http import HTTPStatus
 from typing import Any
 
 import falcon
-from falcon.util.mediatypes import quality
 
+from analytics_service.http.accept import preferred
 from analytics_service.http.errors import RequestError
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.resource import ALLOWED, Resource
 
 # The path in what follows the method: after a scheme and host, if those are given, and before the query.
 _PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
+_FORMAT = re.compile(r"(?:^|&)format=")
 
 
 class Negotiation:
@@ -31,11 +32,10 @@ class Negotiation:
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
-        """Runs for known paths only, so that an unknown path is reported first."""
-        if req.method in ("GET", "HEAD") and not _accepts(req.accept, resource.media):
-            raise RequestError(
-                "content_type_unsupported", f"Accept: {req.accept[:80]} rules out {resource.media}, all there is here."
-            )
+        """Runs for known paths only, so that an unknown path is reported first. Responders find the media type that the
+        caller prefers in the context."""
+        if req.method in ("GET", "HEAD"):
+            req.context.media = _chosen(req, resource.media)
 
 
 def _path_as_sent(req: falcon.Request) -> str:
@@ -44,18 +44,16 @@ def _path_as_sent(req: falcon.Request) -> str:
     return found[1] if found else ""
 
 
-def _accepts(accept: str, media: str) -> bool:
-    """Whether an Accept header allows a media type. Case and empty elements do not matter (RFC 9110, 5.6.1 and 8.3.1).
-
-    A header that is malformed otherwise allows nothing.
-    """
-    ranges = ",".join(part for part in accept.lower().split(",") if part.strip())
-    if ranges in ("", "*/*", media):
-        return True
-    try:
-        return quality(media, ranges) > 0
-    except ValueError:
-        return False
+def _chosen(req: falcon.Request, media: tuple[str, ...]) -> str:
+    """The media type that a caller prefers. RequestError if it rules out all of them, unless the query says which."""
+    chosen = preferred(req.accept, media)
+    if chosen is None and len(media) > 1 and _FORMAT.search(req.query_string):
+        return media[0]
+    if chosen is None:
+        raise RequestError(
+            "content_type_unsupported", f"Accept: {req.accept[:80]} rules out {', '.join(media)}, all there is here."
+        )
+    return chosen
 
 
 class CrossOrigin(falcon.CORSMiddleware[Any, Any]):

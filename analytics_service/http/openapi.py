@@ -19,7 +19,8 @@ _ABOUT = """\
 Assets and prices, markets, the protocol token, positions and their history of a lending-and-borrowing protocol. \
 All operations only read.
 
-Every answer has the same envelope: `data`, `error`, `status` and `status_text`; lists add `count`.
+Every JSON answer has the same envelope: `data`, `error`, `status` and `status_text`; lists add `count`. Pages of \
+history also come as CSV, Arrow and Parquet.
 
 Numbers that must stay exact are strings: an amount is in whole denom units of its asset, a ratio or rate is a \
 fraction (0.05 is 5%), USD values and prices have at most 18 decimals. Times are RFC 3339 in UTC; times in histories \
@@ -31,8 +32,8 @@ fractions need both `with_percent` and `with_text`. Values of an asset without a
 
 Every 200 has an `ETag`, a digest of its body. A request with that tag in `If-None-Match` gets a 304 without a body as \
 long as the answer is the same. `Cache-Control` says how long an answer may be cached. `As-Of` has the instant of the \
-snapshot of each family that an answer is made from. Bodies are compressed with zstd or gzip if `Accept-Encoding` \
-allows it.
+snapshot of each family that an answer is made from. `Link` has the next page of a history, if \
+there is one. Bodies are compressed with zstd or gzip if `Accept-Encoding` allows it.
 """
 _ABOUT_KEYS = """
 Requests below `/api/v1` need an API key, in a header `Authorization: Bearer KEY`. Without a valid one they get a 401.
@@ -44,8 +45,8 @@ left, and further requests get a 429, whose `Retry-After` says how many seconds 
 _MEDIA = "application/json"
 _KEY = "ApiKey"
 _OF_GUARDS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
-# Headers for caches, the same in a 200 and a 304.
-_CACHING: Mapping[str, Object] = {
+# Headers for caches and of pages, the same in a 200 and a 304.
+_HEADERS: Mapping[str, Object] = {
     "ETag": {
         "description": "Identifies the answer in its content coding.",
         "required": True,
@@ -70,6 +71,10 @@ _CACHING: Mapping[str, Object] = {
         "(RFC 9651) such as `positions=@1764547200, prices=@1764547380`.",
         "schema": {"type": "string"},
     },
+    "Link": {
+        "description": 'Path and query of the next page of a history, with rel="next" (RFC 8288), if there is one.',
+        "schema": {"type": "string"},
+    },
 }
 _IF_NONE_MATCH = "If-None-Match"
 
@@ -92,7 +97,7 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
         "paths": {path: _item(path, resource, refusals if is_guarded(path) else []) for path, resource in described},
         "components": {
             "schemas": schemas,
-            "headers": _CACHING,
+            "headers": _HEADERS,
             "parameters": {_IF_NONE_MATCH: _if_none_match()},
             "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(), **_failures(refusals)},
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
@@ -155,17 +160,22 @@ def _success(resource: Resource) -> Object:
     schema = success_schema(schema_of(resource.shape), counted=any(lists), always=all(lists))
     return {
         "description": HTTPStatus.OK.phrase,
-        "headers": _caching(),
-        "content": {_MEDIA: {"schema": schema}},
+        "headers": _headers(),
+        "content": {_MEDIA: {"schema": schema}} | {media: _file(media) for media in resource.media if media != _MEDIA},
     }
 
 
-def _caching() -> Object:
-    return {name: _reference("headers", name) for name in _CACHING}
+def _file(media: str) -> Object:
+    """A body of another media type, which is text or binary."""
+    return {"schema": {"type": "string"} if media.startswith("text/") else {"type": "string", "format": "binary"}}
+
+
+def _headers() -> Object:
+    return {name: _reference("headers", name) for name in _HEADERS}
 
 
 def _not_modified() -> Object:
-    return {"description": HTTPStatus.NOT_MODIFIED.phrase, "headers": _caching()}
+    return {"description": HTTPStatus.NOT_MODIFIED.phrase, "headers": _headers()}
 
 
 def _if_none_match() -> Object:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qsl
 from zoneinfo import ZoneInfo
 
@@ -12,7 +12,10 @@ import falcon
 
 from analytics_service.config import flag, zone
 from analytics_service.history.candles import Aggregate
-from analytics_service.history.grid import MAX_SECOND, Period
+from analytics_service.history.digits import MAX_DIGITS
+from analytics_service.history.formats.base import Format
+from analytics_service.history.formats.registry import FORMATS
+from analytics_service.history.grid import Period
 from analytics_service.http import times
 from analytics_service.http.errors import RequestError
 from analytics_service.market.addresses import parse_address
@@ -20,6 +23,7 @@ from analytics_service.market.assets import split_id
 from analytics_service.market.events import Action
 
 MAX_LIMIT = 10_000
+AUTO: Final = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,15 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
-def period(value: str) -> Period:
-    """A bucket's unit."""
-    return Period(one_of(*Period)(value))
+def period(value: str) -> Period | None:
+    """A bucket's unit; None where it is to be chosen."""
+    one_of(*Period, AUTO)(value)
+    return None if value == AUTO else Period(value)
+
+
+def page_format(value: str) -> Format:
+    """A format of history pages."""
+    return FORMATS[one_of(*FORMATS)(value)]
 
 
 def aggregate(value: str) -> Aggregate:
@@ -169,6 +179,14 @@ def asset_ids(value: str) -> list[str]:
     return list(dict.fromkeys(asset_id(part) for part in value.split(",")))
 
 
+def symbols(value: str) -> list[str]:
+    """Symbols of assets separated by commas."""
+    found = value.split(",")
+    if not all(found):
+        raise ValueError("must be symbols of assets, separated by commas")
+    return found
+
+
 def denom(value: str) -> str:
     """A plain chain denom, not an asset id."""
     if re.match(r"(native|token);", value):
@@ -190,6 +208,10 @@ def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
     return {"type": "integer", "minimum": low, "maximum": high, **shown}
 
 
+_TIMES = (
+    "unix seconds, a date (its first second), a time such as 2026-01-31T12:00, in tz or with Z or an offset, now, or "
+    "now-7d (units min, h, d, w, m, y)."
+)
 _BOOLEAN = {"type": "boolean"}
 _ID = r"(native|token);[^,]+"
 WITH_TEXT = Param("with_text", flag, "true adds human-readable texts in extra.text.", default=False, schema=_BOOLEAN)
@@ -206,36 +228,41 @@ WITH_PERCENT = Param(
 RANGE = (
     Param(
         "start",
-        integer(0, MAX_SECOND),
-        "unix seconds, inclusive start of the range.",
+        times.time_form,
+        f"inclusive start of the range: {_TIMES}",
         required=True,
-        schema=_integers(0, MAX_SECOND, 1764547200),
+        schema={**times.SCHEMA, "examples": [1764547200]},
     ),
     Param(
         "end",
-        integer(0, MAX_SECOND),
-        "unix seconds, inclusive end of the range.",
+        times.time_form,
+        "inclusive end of the range, in the same forms; a date is its last second.",
         required=True,
-        schema=_integers(0, MAX_SECOND, 1767225599),
+        schema={**times.SCHEMA, "examples": [1767225599]},
     ),
     Param(
         "period",
         period,
-        "unit of a bucket: h, d, w, m or y.",
+        "unit of a bucket: min, h, d, w, m or y. auto chooses the finest buckets that are no more than points.",
         required=True,
-        schema={"type": "string", "enum": [*Period], "examples": ["d"]},
+        schema={"type": "string", "enum": [*Period, AUTO], "examples": ["d"]},
     ),
     Param(
         "interval",
         integer(1, 10_000),
-        "width of a bucket in units of period.",
-        default=1,
+        "width of a bucket in units of period: 1 by default, none with period=auto.",
         schema=_integers(1, 10_000),
+    ),
+    Param(
+        "points",
+        integer(10, MAX_LIMIT),
+        "with period=auto, the most buckets that the range may have: 500 by default.",
+        schema=_integers(10, MAX_LIMIT),
     ),
     Param(
         "tz",
         time_zone,
-        "IANA zone whose hours, days, months and years the buckets follow.",
+        "IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read.",
         schema={"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]},
     ),
     Param(
@@ -252,7 +279,12 @@ RANGE = (
         default=Aggregate.LAST,
         schema={"type": "string", "enum": [*Aggregate]},
     ),
-    Param("limit", integer(1, MAX_LIMIT), "buckets of a page.", default=200, schema=_integers(1, MAX_LIMIT)),
+    Param(
+        "limit",
+        integer(1, MAX_LIMIT),
+        "buckets of a page: 200 by default, points with period=auto.",
+        schema=_integers(1, MAX_LIMIT),
+    ),
     Param(
         "offset",
         integer(0, 10**18 - 1),
@@ -260,6 +292,18 @@ RANGE = (
         default=0,
         schema=_integers(0, 10**18 - 1),
     ),
+    Param(
+        "digits",
+        integer(1, MAX_DIGITS),
+        "significant digits that values are rounded to, half to even; all when omitted.",
+        schema=_integers(1, MAX_DIGITS),
+    ),
+)
+FORMAT = Param(
+    "format",
+    page_format,
+    "format of the page, whatever Accept says; without it that of Accept, json by default.",
+    schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 MOMENT = (
     Param(
@@ -288,6 +332,12 @@ ASSET_IDS = Param(
     asset_ids,
     "asset ids separated by commas; all assets when omitted.",
     schema={"type": "string", "pattern": f"^{_ID}(,{_ID})*$"},
+)
+SYMBOLS = Param(
+    "symbols",
+    symbols,
+    "symbols of assets separated by commas, in any case; beside asset_ids, those come first.",
+    schema={"type": "string", "pattern": "^[^,]+(,[^,]+)*$"},
 )
 
 

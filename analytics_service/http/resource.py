@@ -14,7 +14,8 @@ from analytics_service.http.params import Param
 from analytics_service.present.shapes import Node
 
 ALLOWED = ("GET", "HEAD", "OPTIONS")
-_CACHE_CONTROL = "public, max-age=300"
+DESCRIPTIVE = "public, max-age=300"
+"""Cache-Control of what describes the API."""
 
 
 class Resource(ABC):
@@ -28,10 +29,15 @@ class Resource(ABC):
     """Parameters in the path itself."""
     shape: Node | None = None
     """The shape of `data`. A list also has a count. Paths without a shape are not in the OpenAPI document."""
-    media: str = falcon.MEDIA_JSON
-    """Media type of the answer. Callers that rule it out are refused."""
+    media: tuple[str, ...] = (falcon.MEDIA_JSON,)
+    """Media types of the answer, the default first. Callers that rule out all of them are refused."""
     summary: str
     """What the path answers, in one line. The default is the first line of the class's docstring."""
+
+    @property
+    def vary(self) -> str:
+        """The request headers that the answer depends on."""
+        return "Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding"
 
     def __init_subclass__(cls) -> None:
         if "summary" not in vars(cls):
@@ -87,4 +93,4 @@ class Fixed(Resource):
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the body."""
         self.given(req, path)
-        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), _CACHE_CONTROL)
+        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), DESCRIPTIVE)

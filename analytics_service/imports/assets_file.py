@@ -8,11 +8,12 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.market.assets import Asset, AssetGroup, id_key
+from analytics_service.market.assets import Asset, AssetGroup, id_key, is_formula
 
 _COLUMNS = ("symbol", "address", "decimals")
 _MOST_DECIMALS = 77
 _DISPLAYED = 6
+FORMULA = "begins with = + - @, a tab or a carriage return: a spreadsheet would run it as a formula"
 
 
 def read_assets_file(path: Path) -> list[Asset]:
@@ -47,13 +48,23 @@ def _read(path: Path) -> pl.DataFrame:
     missing = [name for name in _COLUMNS if name not in names]
     if missing:
         raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(table.columns)[:200]}.")
-    return table.select(pl.col(names[name]).fill_null("").str.strip_chars().alias(name) for name in _COLUMNS)
+    columns = {name: pl.col(names[name]).fill_null("") for name in _COLUMNS}
+    return table.select(stripped(column, name) for name, column in columns.items())
+
+
+def stripped(column: pl.Expr, name: str) -> pl.Expr:
+    """A column without space around its texts; a tab or a carriage return before a symbol stays, for it is a fault."""
+    if name != "symbol":
+        return column.str.strip_chars().alias(name)
+    return column.str.strip_chars_end().str.replace(r"^[^\S\t\r]+", "").alias(name)
 
 
 def asset_fault(row: Mapping[str, str]) -> str | None:
     """What is wrong with a row's symbol, address and decimals, taken by themselves."""
     if not row["symbol"]:
         return "the symbol is empty"
+    if is_formula(row["symbol"]):
+        return f"the symbol {FORMULA}"
     # Commas separate ids in requests, a semicolon the group from the key.
     if not re.fullmatch(r"[^\s,;]+", row["address"]):
         return "the address is empty or holds a space, comma or semicolon"

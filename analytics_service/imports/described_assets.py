@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from analytics_service.imports.assets_file import asset_fault, token
+from analytics_service.imports.assets_file import asset_fault, stripped, token
 from analytics_service.imports.tables import Table
 from analytics_service.market.assets import Asset
 
@@ -18,7 +18,7 @@ def read_described_assets(tables: Iterable[Table], known: Iterable[Asset]) -> li
     ImportRefused when a file is unreadable.
     """
     found: dict[str, Asset] = {}
-    wanted = [pl.col(field).str.strip_chars().alias(name) for field, name in _FIELDS.items()]
+    wanted = [stripped(pl.col(field), name) for field, name in _FIELDS.items()]
     for table in tables:
         for block, _ in table.blocks() if table.form.describes_assets else ():
             for row in block.select(wanted).unique(maintain_order=True).iter_rows(named=True):

@@ -9,9 +9,10 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.assets_file import FORMULA, stripped
 from analytics_service.imports.forms import Form, Key
 from analytics_service.imports.tables import Table
-from analytics_service.market.assets import Asset, id_key
+from analytics_service.market.assets import FORMULA_MARKS, Asset, id_key
 from analytics_service.market.instants import unix_second
 from analytics_service.market.values import DECIMALS
 
@@ -200,6 +201,7 @@ def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl
         f"{column} is empty": key == "",
         "several assets have this symbol; say which in the assets file": key.is_in(list(names.ambiguous))
         & pl.col("asset").is_null(),
+        **_formula_reason(form),
         f"unknown {column}: {_UNKNOWN[form.key]}": pl.col("asset").is_null(),
         f"{time_column} is empty": time == "",
         f"{time_column} is negative": _is_negative("time") & time.str.contains(r"^-[0-9]+(\.0)?$"),
@@ -214,6 +216,14 @@ def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl
     last = table.fields[-1]
     whole = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, pl.lit(","), "extra"))
     return bad.with_columns(whole.alias(last), reason.alias("reason")).select("line", *table.fields, "reason")
+
+
+def _formula_reason(form: Form) -> dict[str, pl.Expr]:
+    """The reason of rows that would describe their asset but for its symbol."""
+    if not form.describes_assets:
+        return {}
+    is_formula = stripped(pl.col("symbol"), "symbol").str.head(1).is_in(FORMULA_MARKS)
+    return {f"{form.columns['symbol']} {FORMULA}": pl.col("asset").is_null() & is_formula}
 
 
 def _value_reasons(field: str, column: str, most: int | None) -> dict[str, pl.Expr]:

@@ -1,8 +1,13 @@
 """Assets and their ids."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+
+from analytics_service.errors import EntityNotFound, ParameterInvalid
+
+# A spreadsheet takes text for a formula that begins with one of these.
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class AssetGroup(StrEnum):
@@ -70,10 +75,37 @@ def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
     return list(dict.fromkeys(asked))
 
 
+def ids_of(symbols: Iterable[str], known: Mapping[str, str]) -> list[str]:
+    """The ids of the assets that have some symbols, in any case (rule 2.18); `known` has the symbol of each id.
+
+    EntityNotFound for a symbol that no asset has; ParameterInvalid for one that several have.
+    """
+    by_symbol: dict[str, list[str]] = {}
+    for asset_id, symbol in known.items():
+        by_symbol.setdefault(symbol.casefold(), []).append(asset_id)
+    found = []
+    for symbol in symbols:
+        ids = by_symbol.get(symbol.casefold(), [])
+        if not ids:
+            raise EntityNotFound(f"symbols: {symbol[:100]!r} is the symbol of no asset.")
+        if len(ids) > 1:
+            raise ParameterInvalid(
+                "symbols",
+                f"{symbol[:100]!r} is the symbol of several assets; name one of them in asset_ids: {', '.join(ids)}",
+            )
+        found += ids
+    return found
+
+
 def asset_spec(asset_id: str) -> dict[str, str]:
     """The AssetSpec object of an asset id. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return {"id": asset_id, "group": str(group), "group_key": key}
+
+
+def is_formula(symbol: str) -> bool:
+    """Whether a spreadsheet that opens a file with this symbol in a field would run it."""
+    return symbol.startswith(FORMULA_MARKS)
 
 
 def unknown_asset(asset_id: str) -> Asset:

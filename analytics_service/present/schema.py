@@ -63,7 +63,9 @@ def _definition(one: Shape | Alternatives) -> Schema:
     properties = {field.name: _property(field) for field in one.fields}
     if one.has_extra:
         properties["extra"] = {"description": "Variants; null unless asked for.", **_extra(one)}
-    return {"description": one.help, **exactly(properties)}
+    rare = {field.name for field in one.fields if field.sometimes}
+    required = [name for name in properties if name not in rare]
+    return {"description": one.help, **exactly(properties), "required": required}
 
 
 def _property(field: Field) -> Schema:

@@ -2,11 +2,14 @@
 
 import orjson
 
-from analytics_service.present.kinds import ASSET_SPEC, NUMBER, USD, word
-from analytics_service.present.shapes import Field, Kind, Many, Shape
+from analytics_service.history.grid import Period
+from analytics_service.present.kinds import ASSET_SPEC, NUMBER, STRING, USD, word
+from analytics_service.present.schema import or_null, schema_of
+from analytics_service.present.shapes import Field, Kind, Many, Node, OneOf, Shape
 
 _VALUE = USD.bare
-POINT = Shape(
+_OPTIONAL_VALUE = Kind(or_null(schema_of(_VALUE)), _VALUE.json)
+VALUE_POINT = Shape(
     "Point",
     "A bucket and its value.",
     (
@@ -19,24 +22,37 @@ POINT = Shape(
         ),
     ),
 )
+OHLC_POINT = Shape(
+    "OhlcPoint",
+    "A bucket and its observations.",
+    (
+        Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
+        Field("o", _VALUE, "First observation; of a bucket without any, the value carried.", optional=True),
+        Field("h", _VALUE, "Greatest observation.", optional=True),
+        Field("l", _VALUE, "Least observation.", optional=True),
+        Field("c", _VALUE, "Last observation.", optional=True),
+        Field("n", NUMBER, "Number of observations."),
+    ),
+)
+POINT = OneOf("HistoryPoint", "A bucket of a history.", key="agg", choices={"last": VALUE_POINT, "ohlc": OHLC_POINT})
 
 
-def _encoded(shape: Shape) -> Kind:
-    """A list of objects that is JSON already: history.formats writes points, a hundred times as fast."""
-    return Kind(Many(shape), lambda points, _: orjson.Fragment(points))
+def _encoded(node: Node) -> Kind:
+    """A list that is JSON already: history.formats writes points, a hundred times as fast."""
+    return Kind(Many(node), lambda points, _: orjson.Fragment(points))
 
 
 INTERVAL = Shape(
     "Interval",
     "Width of a bucket.",
     (
-        Field("unit", word("h", "d", "w", "m", "y"), "Hours, days, weeks, months or years.", source="period"),
+        Field("unit", word(*Period), "Minutes, hours, days, weeks, months or years.", source="period"),
         Field("value", NUMBER, "Number of units.", source="interval"),
     ),
 )
 RANGE = Shape(
     "Range",
-    "The requested range, the same on every page.",
+    "The requested range, the same on every page; of period=auto, the buckets that it lies in.",
     (
         Field("start", NUMBER, "Unix seconds, inclusive."),
         Field("end", NUMBER, "Unix seconds, inclusive."),
@@ -61,13 +77,53 @@ SERIES = Shape(
 )
 _RANGE = Field("range", RANGE, "The requested range.", source="query")
 _PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.", source="")
-SINGLE_SERIES = Shape(
+_ARRAY = Kind(Many(NUMBER), lambda numbers, _: numbers)
+_VALUES = Many(_OPTIONAL_VALUE)
+COLUMN_SERIES = Shape(
+    "ColumnSeries",
+    "History of one asset, an array for each column of its points.",
+    (
+        Field("asset", STRING, "Id of the asset; not in a single series.", sometimes=True),
+        Field(
+            "symbol",
+            STRING,
+            "Symbol of the asset, if it is known; not in a single series.",
+            optional=True,
+            sometimes=True,
+        ),
+        Field("v", _VALUES, "Values of all buckets.", sometimes=True),
+        Field("o", _VALUES, "First observations, with agg=ohlc.", sometimes=True),
+        Field("h", _VALUES, "Greatest observations, with agg=ohlc.", sometimes=True),
+        Field("l", _VALUES, "Least observations, with agg=ohlc.", sometimes=True),
+        Field("c", _VALUES, "Last observations, with agg=ohlc.", sometimes=True),
+        Field("n", Many(NUMBER), "Numbers of observations, with agg=ohlc.", sometimes=True),
+    ),
+)
+COLUMNS = Shape(
+    "HistoryColumns",
+    "A page of histories by column, with format=columns.",
+    (
+        _RANGE,
+        Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source="query.starts"),
+        Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source="points"),
+        _PAGINATION,
+    ),
+)
+
+
+def _by_format(name: str, help: str, points: Field) -> OneOf:
+    """A page in one of the formats that are JSON."""
+    shape = Shape(f"{name}Points", f"{help} Every series has points of its own.", (_RANGE, points, _PAGINATION))
+    return OneOf(name, help, key="query.format.name", choices={"json": shape, "columns": COLUMNS})
+
+
+SINGLE_SERIES = _by_format(
     "SingleSeriesHistory",
     "A page of one history.",
-    (_RANGE, Field("points", _encoded(POINT), "One point for each bucket of the page."), _PAGINATION),
+    Field("points", _encoded(POINT), "One point for each bucket of the page."),
 )
-MULTI_SERIES = Shape(
+MULTI_SERIES = _by_format(
     "MultiSeriesHistory",
     "A page of the histories of many assets, all with the same buckets.",
-    (_RANGE, Field("series", _encoded(SERIES), "One series for each asset.", source="points"), _PAGINATION),
+    Field("series", _encoded(SERIES), "One series for each asset.", source="points"),
 )

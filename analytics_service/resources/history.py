@@ -2,29 +2,46 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 
+from analytics_service.errors import ParameterInvalid
 from analytics_service.history.catalogue import Path
+from analytics_service.history.formats.registry import BY_MEDIA, MEDIA
+from analytics_service.history.grid import AlignedGrid, fit_grid
 from analytics_service.history.page import Page, Query, is_large, read_page, read_total
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import params
+from analytics_service.http.answer import Answer, Headers
+from analytics_service.http.answers import CacheKey
+from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.http.envelope import success
+from analytics_service.http.links import replaced
+from analytics_service.http.times import Edge
+from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
-from analytics_service.present.shapes import Scope, Shape
+from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import LATE, Shared, SnapshotPath
 from analytics_service.state.view import View
+from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.ledger import Head
 
 _SCOPE = Scope()
+# Buckets of a page, and the most buckets of period=auto, where a request does not say.
+_LIMIT = 200
+_POINTS = 500
 
 
 class HistoryPath(SnapshotPath):
     """A path that answers pages of a history."""
 
-    shape: Shape
+    shape: OneOf
+    media = MEDIA
+    names_assets = True
+    """Whether series are those of assets."""
 
     def __init__(self, shared: Shared, reader: HistoryReader, path: Path, zone: ZoneInfo) -> None:
         super().__init__(shared)
@@ -32,15 +49,48 @@ class HistoryPath(SnapshotPath):
         self.families = (reader.history.family,)
         self._reader = reader
         self._zone = zone
+        self._name = path.path.strip("/").replace("/", "-")
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """The page that is asked for, in the service's zone where none is named."""
-        return {"page": _query(super().given(req, path), self._zone)}
+        """The page that is asked for, in the service's zone where none is named, and the words of the request."""
+        given = super().given(req, path)
+        form = given["format"] or BY_MEDIA[req.context.media]
+        query = replace(_query(given, given["tz"] or self._zone, self._shared.schedule.now()), format=form)
+        return {**given, "page": query, "path": req.path, "words": req.query_string}
+
+    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """The seconds and the width that are meant, where the request leaves them to now, or to `auto`."""
+        is_moving = given["start"].is_relative or given["end"].is_relative
+        return _resolved(given, given["page"].offset) if is_moving or given["page"].is_aligned else None, is_moving
+
+    def next(self, given: Mapping[str, Any]) -> str | None:
+        """The same request, for the next page."""
+        following = given["page"].next_offset
+        return None if following is None else f"{given['path']}?{_resolved(given, following)}"
 
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        """The page."""
-        page = self.page(self._reader, given["page"], view.head(*self.families))
-        return success(self.shape.render(page, _SCOPE))
+        """The page: in an envelope, unless the format is one of files."""
+        query: Query = given["page"]
+        symbols = view.symbols if self._shows_symbols(query) else {}
+        page = self.page(self._reader, query, view.head(*self.families), symbols)
+        return page.points if query.format.suffix else success(self.shape.render(page, _SCOPE))
+
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Symbols are those of the definitions of assets."""
+        return (SHOWN_WITH,) if self._shows_symbols(given["page"]) and view.shows_assets else ()
+
+    def content_headers(self, given: Mapping[str, Any]) -> Headers:
+        """Of a file, its type and name."""
+        query: Query = given["page"]
+        if not query.format.suffix:
+            return ()
+        name = f"{self._name}-{query.start}-{query.end}.{query.format.suffix}"
+        return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
+
+    def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:
+        """Files that are compressed by themselves are sent as they are: a coding takes time and saves nothing."""
+        query: Query = given["page"]
+        return IDENTITY if query.format.is_packed else key.coding
 
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Large pages take turns. LargePagesBusy if too many wait for theirs."""
@@ -62,8 +112,11 @@ class HistoryPath(SnapshotPath):
         now = self._shared.schedule.now()
         return now if query.is_closed(min(view.head(*self.families).last_observed_at, now - LATE)) else None
 
+    def _shows_symbols(self, query: Query) -> bool:
+        return self.names_assets and query.format.names_assets
+
     @staticmethod
-    def page(reader: HistoryReader, query: Query, head: Head) -> Page:
+    def page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
         """The page in the state that a head names."""
         raise NotImplementedError
 
@@ -71,29 +124,63 @@ class HistoryPath(SnapshotPath):
 class MultiSeries(HistoryPath):
     """History of many assets: one series each, all with the same buckets."""
 
-    query = (*params.RANGE, params.ASSET_IDS)
+    query = (*params.RANGE, params.FORMAT, params.ASSET_IDS, params.SYMBOLS)
     shape = MULTI_SERIES
     page = staticmethod(read_page)
+
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Symbols are those of the assets that come with prices."""
+        return (*super().described_by(view, given), *((SHOWN_WITH,) if given["symbols"] and view.shows_assets else ()))
+
+    def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
+        if given["symbols"]:
+            ids = [
+                *(given["asset_ids"] or ()),
+                *ids_of(given["symbols"], view.symbols),
+            ]
+            given = {**given, "page": replace(given["page"], ids=list(dict.fromkeys(ids)))}
+        return super()._new(req, key, given, view)
 
 
 class SingleSeries(HistoryPath):
     """History of the sum over all assets."""
 
-    query = params.RANGE
+    query = (*params.RANGE, params.FORMAT)
+    names_assets = False
     shape = SINGLE_SERIES
     page = staticmethod(read_total)
 
 
-def _query(given: Mapping[str, Any], zone: ZoneInfo) -> Query:
+def _query(given: Mapping[str, Any], zone: ZoneInfo, now: int) -> Query:
+    """The page that parameters ask for. ParameterInvalid where they do not go together."""
+    start, end = (given[edge].second(zone, now, edge) for edge in (Edge.START, Edge.END))
+    page = {
+        "zone": zone,
+        "offset": given["offset"],
+        "carry": given["fill"] == "previous",
+        "ids": given.get("asset_ids"),
+        "digits": given["digits"],
+        "agg": given["agg"],
+    }
+    if given["period"] is not None:
+        if given["points"] is not None:
+            raise ParameterInvalid("points", "is for period=auto only")
+        return Query(start, end, given["period"], given["interval"] or 1, limit=given["limit"] or _LIMIT, **page)
+    if given["interval"] is not None:
+        raise ParameterInvalid("interval", "must not be given with period=auto, which chooses it")
+    points = given["points"] or _POINTS
+    grid = fit_grid(start, end, points, zone)
     return Query(
-        start=given["start"],
-        end=given["end"],
-        period=given["period"],
-        interval=given["interval"],
-        zone=given["tz"] or zone,
-        limit=given["limit"],
-        offset=given["offset"],
-        carry=given["fill"] == "previous",
-        ids=given.get("asset_ids"),
-        agg=given["agg"],
+        grid.start, grid.end, grid.period, grid.interval, limit=given["limit"] or points, is_aligned=True, **page
+    )
+
+
+def _resolved(given: Mapping[str, Any], offset: int) -> str:
+    """The query of a page that leaves nothing to now, and nothing to `auto` unless only that has the same buckets."""
+    query: Query = given["page"]
+    width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
+    if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
+        width = {"period": params.AUTO, "points": given["points"] or _POINTS}
+    return replaced(
+        given["words"], {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
     )

@@ -28,7 +28,7 @@ _GAPS_SINCE = 86_400
 class Metrics(Live):
     """What was measured, and gauges of this moment. All workers answer the same."""
 
-    media = falcon.MEDIA_TEXT
+    media = (falcon.MEDIA_TEXT,)
     headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
 
     def __init__(self, instruments: Instruments, *gauges: Collector) -> None:

@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.history.large_pages import LargePages
-from analytics_service.http.answer import Answer, Validators, lists_tag, send, tag_of
+from analytics_service.http.answer import Answer, Headers, Validators, lists_tag, send, tag_of
 from analytics_service.http.answers import Answers, CacheKey
-from analytics_service.http.coding import IDENTITY, negotiate
+from analytics_service.http.coding import IDENTITY, Coding, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.state.view import State, View, Views
 
@@ -89,7 +89,7 @@ class SnapshotPath(Resource):
         Where the request does not say by itself what it asks for, as with `now`, no answer is kept for its own words,
         but for the question that they come to.
         """
-        key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")))
+        key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")), req.context.media)
         answer, is_moving = self._kept(key), False
         req.context.cache = "hit"
         if answer is None:
@@ -127,6 +127,10 @@ class SnapshotPath(Resource):
         """What `act` returns for the view that the parameters ask for."""
         return self._shared.views.of_newest(act)
 
+    def next(self, given: Mapping[str, Any]) -> str | None:
+        """Path and query of the next page, if there is one."""
+        return None
+
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
         """In which the answer is rendered and encoded. By default it need not wait."""
         return nullcontext()
@@ -141,6 +145,14 @@ class SnapshotPath(Resource):
         """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
         return {family: view.head(family).at for family in self.made_from(view, given)}
 
+    def content_headers(self, given: Mapping[str, Any]) -> Headers:
+        """Headers of the body; by default it is JSON."""
+        return ()
+
+    def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:
+        """The coding of the body: the one that the caller prefers."""
+        return key.coding
+
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
         """The unix second from which no later snapshot will change the answer; None if there may be one any time."""
         return None
@@ -148,18 +160,20 @@ class SnapshotPath(Resource):
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         state = view.state(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
         known = self._shared.answers.validators(key, state)
-        if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
-            return Answer(known, key.coding)
+        coding = self.coding(key, given)
+        if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(coding)):
+            return Answer(known, coding)
         with self.turn(view, given):
             return self._made(key, given, view, state)
 
     def _made(self, key: CacheKey, given: Mapping[str, Any], view: View, state: State) -> Answer:
         def make() -> Answer:
+            headers = self.content_headers(given)
             if key.coding != IDENTITY:
                 plain = self._made(key.uncoded, given, view, state)
-                return Answer(plain.validators, key.coding, plain.body)
+                return Answer(plain.validators, self.coding(key, given), plain.body, headers)
             body = self.body(view, given)
-            return Answer(self._validators(body, given, view, state), IDENTITY, body)
+            return Answer(self._validators(body, given, view, state), IDENTITY, body, headers)
 
         return self._shared.answers.get(key, state, make)
 
@@ -172,4 +186,6 @@ class SnapshotPath(Resource):
             modified=min(max(as_of.values()), schedule.now()) if as_of else None,
             due=schedule.due(view.state(self.made_from(view, given))),
             closes_at=self.closes_at(view, given),
+            next=self.next(given),
+            vary=self.vary,
         )

@@ -33,9 +33,9 @@ from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import Head, PastHead, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
-from analytics_service.store.positions import read_activity
+from analytics_service.store.positions import read_activity, read_example_address
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
-from analytics_service.store.swaps import read_contract
+from analytics_service.store.swaps import read_contract, read_example_contract
 
 State = tuple[Head, ...]
 _T = TypeVar("_T")
@@ -79,6 +79,17 @@ class View:
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids."""
         return self._read("prices", lambda head: read_assets(self._store, head.version))
+
+    @property
+    def shows_assets(self) -> bool:
+        """Whether there is a snapshot that assets are shown with, or one that is being rewritten."""
+        return SHOWN_WITH in self.known.heads or SHOWN_WITH in self.known.rewritten
+
+    @Part
+    def symbols(self) -> dict[str, str]:
+        """The symbol of each asset, by id; where no snapshot shows assets, as they are defined now."""
+        assets = self.assets if self.shows_assets else read_assets(self._store)
+        return {asset_id: asset.symbol for asset_id, asset in assets.items()}
 
     @Part
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
@@ -140,6 +151,16 @@ class View:
     def activity(self) -> Activity:
         """Who uses the markets."""
         return self._read("positions", lambda head: read_activity(self._store, head.at))
+
+    @Part
+    def example_address(self) -> str | None:
+        """An address that has a lot, for example requests; None when none has anything."""
+        return self._read("positions", lambda head: read_example_address(self._store, head.at))
+
+    @Part
+    def example_contract(self) -> str | None:
+        """A swap contract, for example requests; None when there is none."""
+        return self._read("routes", lambda head: read_example_contract(self._store, head.at))
 
     def position(self, address: str) -> Position:
         """The position of a (lower-case) address."""

@@ -162,6 +162,15 @@ def read_position(store: Store, address: str, at: int) -> Position:
     return position_of(address, read_items(store, [address], at).select(STATE).rows())
 
 
+def read_example_address(store: Store, at: int) -> str | None:
+    """An address that had many kinds of items at a snapshot or before; None when there are no positions.
+
+    The cost does not grow with the number of positions.
+    """
+    rows = store.frame("example_address", at=at)
+    return None if rows.is_empty() else str(rows["address"][0])
+
+
 def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
     """The position with the given items, which have the columns of STATE and are in the order of ITEM_KEY."""
     accounts: dict[int, dict[str, list[Holding]]] = {}

@@ -38,3 +38,9 @@ def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
         return None
     routes = {row["source"]: tuple(sorted(row["targets"])) for row in rows if row["source"] != _NO_SOURCE}
     return SwapContract(address, routes)
+
+
+def read_example_contract(store: Store, at: int) -> str | None:
+    """A swap contract that has routes at a snapshot; None when there is none."""
+    rows = store.frame("example_contract", at=at)
+    return None if rows.is_empty() else str(rows["contract"][0])

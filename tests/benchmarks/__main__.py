@@ -16,7 +16,7 @@ from pathlib import Path
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
-from tests.benchmarks import current, events, first_page, growth, ingest, pages, positions, storage, ticks
+from tests.benchmarks import current, events, first_page, formats, growth, ingest, pages, positions, storage, ticks
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure, NotMeasured
 from tests.clickhouse import by_url
@@ -34,6 +34,7 @@ class Part:
 
 PARTS = {
     "pages": Part("New history pages, one worker, beside VictoriaMetrics and ClickHouse", pages.run),
+    "formats": Part("New history pages in every format, beside the JSON page of last values", formats.run),
     "first": Part("The first history page after a start, beside ClickHouse", first_page.run),
     "current": Part("Repeated answers, two workers, beside a bare Falcon application", current.run),
     "growth": Part("Pages of 100,000,000 rows beside those of 1,000,000; memory of a worker", growth.run),

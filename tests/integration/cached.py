@@ -26,7 +26,7 @@ else:
     from backports import zstd
 
 DECODERS = {"identity": bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
-HEADERS = ("etag", "cache-control", "vary", "last-modified", "as-of")
+HEADERS = ("etag", "cache-control", "vary", "last-modified", "as-of", "link")
 _LOADERS = ("history", "positions")
 _DAY = 86_400
 _HOUR = 3600
@@ -181,7 +181,7 @@ class Questions:
 
     def _history(self) -> Question:
         draw, path = self.random, self.random.choice(_HISTORIES)
-        period = draw.choice("hhhdddwmy")
+        period = draw.choice([*"hhhdddwmy", "min", "auto"])
         start = draw.choice(
             [
                 draw.randint(self.first, self.last),
@@ -199,10 +199,17 @@ class Questions:
             "limit": draw.randint(1, 200),
             "offset": draw.choice([0, 0, draw.randint(0, 100)]),
         }
+        if period == "auto":
+            del query["interval"]
+            query["points"] = draw.randint(10, 1000)
         if draw.random() < 0.3:
             query["fill"] = "none"
+        if draw.random() < 0.2:
+            query["digits"] = draw.randint(1, 18)
         if path == _PRICES and draw.random() < 0.4:
             query["asset_ids"] = ",".join(draw.sample(self.assets, draw.randint(1, 3)))
+        if path == _PRICES and draw.random() < 0.2:
+            query["symbols"] = draw.choice(self.assets).partition(";")[2].upper()
         return Question(path, urlencode(query))
 
     def _state(self) -> Question:

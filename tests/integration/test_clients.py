@@ -146,6 +146,22 @@ def test_the_python_example_collects_all_pages(url: str, points: dict[str, objec
     assert names["price_points"](url, **QUERY) == points
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_examples_of_tables_read_a_history(url: str, place: int) -> None:
+    blocks = re.findall(r"^```py\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    lines = blocks[place].replace("http://127.0.0.1:8000", url)
+    # The simulated history ends in 2025.
+    lines = lines.replace("start=now-7d&end=now", "start=2025-02-22&end=2025-03-01")
+    if "pandas" in lines:
+        pytest.importorskip("pandas")
+    names: dict[str, Any] = {}
+    exec(lines, names)  # noqa: S102 - our own README
+    assert [*names["prices"].columns][-2:] == ["symbol", "v"]
+    assert len(names["prices"]["v"]) > 100
+    assert len(set(names["prices"]["v"])) > 10
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node on PATH")
 def test_the_javascript_example_collects_all_pages(url: str, points: dict[str, object]) -> None:
     call = f"pricePoints({json.dumps(url)}, {json.dumps(QUERY)}).then((all) => console.log(JSON.stringify(all)));"

@@ -219,7 +219,8 @@ def test_an_answer_is_the_same_in_every_requested_coding(protocol: Client, path:
         assert encoding == (coding if len(plain) >= 1024 else None)
         assert (CODINGS[coding](got[coding].content) if encoding else got[coding].content) == plain
         assert (len(got[coding].content) < len(plain)) == (encoding is not None)
-    assert {answer.headers["vary"] for answer in got.values()} == {"Accept-Encoding"}
+    vary = "Accept, Accept-Encoding" if path in HISTORIES else "Accept-Encoding"
+    assert {answer.headers["vary"] for answer in got.values()} == {vary}
     assert len({answer.headers["etag"] for answer in got.values()}) == len(CODINGS)
 
 
@@ -403,14 +404,18 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("start=1.5&end=2&period=h", ["start='1.5'", "decimal digits"]),
+        ("start=1.5&end=2&period=h", ["start='1.5'", "whole second, without a fraction"]),
+        ("start=1764547200000&end=2&period=h", ["start='1764547200000'", "unix seconds, not milliseconds"]),
+        ("start=yesterday&end=2&period=h", ["start='yesterday'", "2026-01-31T12:00", "now-7d"]),
+        ("start=now-60y&end=2&period=h", ["start", "from 0 to 253402300799"]),
+        ("start=now&end=now-1h&period=h", ["start", "later than end"]),
         ("start=-1&end=2&period=h", ["start='-1'", "from 0 to 253402300799"]),
         ("start=+1&end=2&period=h", ["start=' 1'"]),
         ("start=0x10&end=2&period=h", ["start='0x10'"]),
         ("start=\u0661&end=2&period=h", ["start='\u0661'"]),
         ("start=1&end=253402300800&period=h", ["end='253402300800'"]),
         ("start=1&end=99999999999999999999999999&period=h", ["end=", "from 0"]),
-        ("start=1&end=2&period=H", ["period='H'", "h, d, w, m, y"]),
+        ("start=1&end=2&period=H", ["period='H'", "min, h, d, w, m, y, auto"]),
         ("start=1&end=2&period=hour", ["period='hour'"]),
         (HISTORY + "&interval=0", ["interval='0'", "from 1 to 10000"]),
         (HISTORY + "&interval=10001", ["interval='10001'"]),
@@ -433,6 +438,12 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (HISTORY + "&limit=5&limit=6", ["limit", "2 times"]),
         ("start=5&end=4&period=h", ["start", "later than end"]),
         ("start=0&end=253402300799&period=d", ["interval", "at most 1,000,000"]),
+        (HISTORY + "&points=500", ["points", "period=auto only"]),
+        ("start=1&end=2&period=auto&interval=1", ["interval", "must not be given with period=auto"]),
+        ("start=1&end=2&period=auto&points=9", ["points='9'", "from 10 to 10000"]),
+        ("start=0&end=253402300799&period=auto", ["points", "8,030 years, more than 500", "narrow start and end"]),
+        (HISTORY + "&digits=19", ["digits='19'", "from 1 to 18"]),
+        (HISTORY + "&symbols=ETH,", ["symbols='ETH,'", "separated by commas"]),
         (HISTORY + "&limit=" + "9" * 200, ["limit='999", "..."]),
     ],
 )

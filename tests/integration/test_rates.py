@@ -139,6 +139,8 @@ BAD = {
     "100,AAA,0xa,18,True,maybe,0.1,0.1,99": "borrowing_enabled is neither True nor False",
     "100,AAA,,18,True,True,0.1,0.1,99": "asset_address is empty",
     "100,AAA,0xq,many,True,True,0.1,0.1,99": "unknown asset_address: no row gives it a symbol and a number of decimals",
+    "100,=AAA,0xf,18,True,True,0.1,0.1,99": "symbol begins with = + - @, a tab or a carriage return: a spreadsheet "
+    "would run it as a formula",
     "1.5,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is not a whole number",
     "99999999999,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is in the future",
     "100,AAA,0xa,18,True,True,0.1,0.1,99,7": "the row has more than 9 fields",

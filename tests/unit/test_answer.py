@@ -106,3 +106,39 @@ def test_the_tag_of_another_answer_or_coding_gets_a_200(known: str) -> None:
 
 def test_the_tag_of_a_body_changes_with_the_body_only() -> None:
     assert tag_of(b"a") == tag_of(b"a") != tag_of(b"b")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "begin", "end"),
+    [
+        ("bytes=0-0", 0, 1),
+        ("bytes=5-9", 5, 10),
+        ("bytes=1990-", 1990, 2000),
+        ("bytes=1990-5000", 1990, 2000),
+        ("bytes=-10", 1990, 2000),
+        ("bytes=-5000", 0, 2000),
+    ],
+)
+def test_a_range_of_bytes_is_a_206_that_says_where_it_is(wanted: str, begin: int, end: int) -> None:
+    body = bytes(second % 251 for second in range(2000))
+    got = sent(Answer(Validators("abc"), IDENTITY, body), Range=wanted)
+    assert (got.status_code, got.content) == (206, body[begin:end])
+    assert got.headers["content-range"] == f"bytes {begin}-{end - 1}/2000"
+    assert got.headers["etag"] == '"abc"'
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    ["bytes=2000-", "bytes=5-4", "bytes=-0", "bytes=-", "bytes=0-1,5-6", "lines=0-1", "bytes=" + "9" * 5000 + "-"],
+)
+def test_ranges_that_the_body_does_not_have_and_several_are_ignored(wanted: str) -> None:
+    got = sent(Answer(Validators("abc"), IDENTITY, BODY), Range=wanted)
+    assert (got.status_code, got.content) == (200, BODY)
+    assert "content-range" not in got.headers
+
+
+def test_a_range_of_another_answer_is_the_whole_of_this_one() -> None:
+    answer = Answer(Validators("abc"), IDENTITY, BODY)
+    assert sent(answer, Range="bytes=0-9", If_Range='"abc"').status_code == 206
+    assert sent(answer, Range="bytes=0-9", If_Range='"old"').status_code == 200
+    assert sent(answer, Range="bytes=0-9", If_None_Match='"abc"').status_code == 304

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights
-from analytics_service.history.grid import Grid, Period, make_grid
+from analytics_service.history.grid import AlignedGrid, Grid, Period, fit_grid, make_grid
 from tests import oracle
 
 
@@ -26,7 +26,7 @@ def grid(start: int, end: int, period: str, interval: int = 1, zone: str = "UTC"
     zone=st.sampled_from(oracle.ZONES),
     start=st.integers(second(1972, 1, 1), second(2036, 1, 1)),
     length=st.integers(0, 90 * 86_400),
-    period=st.sampled_from("hdwmy"),
+    period=st.sampled_from(["h", "d", "w", "m", "y"]),
     interval=st.integers(1, 7),
 )
 @example(zone="America/Santiago", start=second(2026, 9, 5), length=3 * 86_400, period="d", interval=1)
@@ -43,6 +43,20 @@ def test_every_begin_is_where_a_walk_through_the_calendar_finds_it(
     mine = grid(start, end, period, interval, zone)
     assert mine.count == len(expected) - 1
     assert mine.page(0, mine.count) == expected
+
+
+@given(
+    zone=st.sampled_from(oracle.ZONES),
+    start=st.integers(0, second(2036, 1, 1)),
+    length=st.integers(0, 86_400),
+    interval=st.integers(1, 10_000),
+)
+@settings(max_examples=100, deadline=None)
+def test_minutes_begin_with_the_one_that_holds_the_start_in_any_zone(
+    zone: str, start: int, length: int, interval: int
+) -> None:
+    mine = grid(start, start + length, "min", interval, zone)
+    assert mine.page(0, mine.count) == oracle.begins(start, start + length, "min", interval, zone)
 
 
 @given(
@@ -136,3 +150,120 @@ def test_a_range_of_more_than_a_million_buckets_is_refused_and_says_so() -> None
 def test_begin_is_independent_of_the_page_it_is_read_for() -> None:
     wide = grid(int(datetime(1990, 1, 1, tzinfo=UTC).timestamp()), second(2030, 1, 1), "m", 1, "Europe/London")
     assert wide.page(420, 2) == [second(2025, 1, 1), second(2025, 2, 1), second(2025, 3, 1)]
+
+
+# The longest ranges that a walk through the calendar divides quickly, seconds.
+SPANS = {"min": 4 * 86_400, "h": 8 * 86_400, "d": 20 * 86_400, "w": 60 * 86_400, "m": 200 * 86_400, "y": 800 * 86_400}
+
+
+@given(
+    zone=st.sampled_from(oracle.ZONES),
+    start=st.integers(second(1972, 2, 1), second(2036, 1, 1)),
+    share=st.floats(0, 1),
+    width=st.sampled_from(oracle.WIDTHS),
+)
+@example(zone="America/Santiago", start=second(2026, 9, 5, 20), share=0.2, width=("h", 12))
+@example(zone="America/Havana", start=second(2026, 10, 31, 20), share=0.4, width=("h", 4))
+@example(zone="Australia/Lord_Howe", start=second(2026, 4, 3, 20), share=0.6, width=("min", 30))
+@example(zone="Australia/Lord_Howe", start=second(2026, 10, 2, 20), share=0.6, width=("h", 1))
+@example(zone="Asia/Kathmandu", start=second(1985, 12, 31), share=0.4, width=("min", 30))
+@example(zone="Pacific/Apia", start=second(2011, 12, 28), share=0.3, width=("d", 2))
+@settings(max_examples=200, deadline=None)
+def test_aligned_buckets_are_where_a_walk_through_the_calendar_finds_them(
+    zone: str, start: int, share: float, width: tuple[str, int]
+) -> None:
+    period, interval = width
+    end = start + int(SPANS[period] * share)
+    mine = AlignedGrid(start, end, Period(period), interval, ZoneInfo(zone))
+    expected = oracle.aligned_begins(start, end, period, interval, zone)
+    assert mine.count == len(expected) - 1
+    assert mine.page(0, mine.count) == expected
+    assert mine.page(1, 2) == (expected[1:4] if len(expected) > 2 else [])
+
+
+@given(
+    zone=st.sampled_from(oracle.ZONES),
+    start=st.integers(second(1972, 2, 1), second(2036, 1, 1)),
+    length=st.integers(0, 30 * 86_400),
+    points=st.integers(10, 60),
+)
+@settings(max_examples=100, deadline=None)
+def test_a_range_is_divided_into_the_finest_buckets_that_are_few_enough(
+    zone: str, start: int, length: int, points: int
+) -> None:
+    mine = fit_grid(start, start + length, points, ZoneInfo(zone))
+    # Boundaries of the finer widths would be counted far beyond the number that is allowed.
+    finer = oracle.WIDTHS[: oracle.WIDTHS.index((mine.period, mine.interval))]
+    expected = oracle.aligned_begins(start, start + length, mine.period, mine.interval, zone)
+    assert (mine.start, mine.end) == (expected[0], expected[-1] - 1)
+    assert mine.page(0, points) == expected
+    assert len(expected) - 1 <= points
+    for width in finer[-2:]:
+        assert len(oracle.aligned_begins(start, start + length, *width, zone)) - 1 > points
+
+
+@given(
+    zone=st.sampled_from(oracle.ZONES),
+    start=st.integers(0, 253402300799),
+    length=st.integers(0, 10**9),
+    points=st.integers(10, 10_000),
+)
+@example(zone="America/New_York", start=0, length=86_400, points=10)
+@example(zone="Asia/Kolkata", start=253402300799, length=0, points=10)
+@settings(max_examples=200, deadline=None)
+def test_the_range_of_a_fitting_grid_fits_itself(zone: str, start: int, length: int, points: int) -> None:
+    end = min(start + length, 253402300799)
+    try:
+        once = fit_grid(start, end, points, ZoneInfo(zone))
+    except ParameterInvalid:
+        assert end - start > (points - 2) * 365 * 86_400
+        return
+    assert fit_grid(once.start, once.end, points, ZoneInfo(zone)) == once
+    assert 0 <= once.start <= start <= end <= once.end <= 253402300799
+    assert once.begins(0, 1)[0] <= once.start
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "last", "points", "width", "boundaries"),
+    [
+        # The 8th of March has 23 hours: its second half is an hour shorter.
+        ("America/New_York", (2026, 3, 7, 12), (2026, 3, 12), 13, ("h", 12), [(3, 8, 5), (3, 8, 17), (3, 9, 4)]),
+        # The 5th of April has 24.5 hours: its last bucket is that from 13:00 to 13:30 UTC.
+        (
+            "Australia/Lord_Howe",
+            (2026, 4, 5, 11),
+            (2026, 4, 5, 14),
+            10,
+            ("h", 1),
+            [(4, 5, 12), (4, 5, 13), (4, 5, 13, 30)],
+        ),
+    ],
+)
+def test_hours_are_counted_from_each_local_midnight(
+    zone: str,
+    first: tuple[int, ...],
+    last: tuple[int, ...],
+    points: int,
+    width: tuple[str, int],
+    boundaries: list[tuple[int, ...]],
+) -> None:
+    period, interval = width
+    mine = AlignedGrid(second(*first), second(*last), Period(period), interval, ZoneInfo(zone))
+    assert not mine.is_plain
+    begins = mine.page(0, points)
+    at = begins.index(second(2026, *boundaries[0]))
+    assert begins[at : at + 3] == [second(2026, *boundary) for boundary in boundaries]
+
+
+def test_buckets_that_a_plain_grid_has_as_well_are_known() -> None:
+    assert fit_grid(second(2026, 5, 1, 3), second(2026, 5, 9), 50, ZoneInfo("America/New_York")).is_plain
+    assert fit_grid(second(2026, 5, 1), second(2026, 7, 9), 50, ZoneInfo("America/New_York")).is_plain
+    # Two days from the 30th of December 1969, in a range that cannot begin before 1970.
+    assert not fit_grid(0, 19 * 86_400, 10, ZoneInfo("America/New_York")).is_plain
+
+
+def test_a_range_of_too_many_years_is_refused_and_says_so() -> None:
+    with pytest.raises(ParameterInvalid, match="has 11 years, more than 10") as caught:
+        fit_grid(second(2000, 1, 1), second(2010, 1, 1), 10, ZoneInfo("UTC"))
+    assert caught.value.parameter == "points"
+    assert fit_grid(second(2000, 1, 1), second(2010, 1, 1) - 1, 10, ZoneInfo("UTC")).count == 10

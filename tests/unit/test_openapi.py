@@ -18,7 +18,7 @@ from analytics_service.http.errors import CASES
 from analytics_service.http.openapi import document
 from analytics_service.http.params import Param
 from analytics_service.http.resource import Resource
-from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD
+from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD, word
 from analytics_service.present.shapes import Field, Many, Shape
 
 MARKET = Shape(
@@ -69,7 +69,15 @@ DOCUMENT: dict[str, Any] = document(
     [("/api/v1/markets", Markets()), ("/api/v1/users/{address}/newest", Newest()), ("/metrics", Hidden())]
 )
 MARKETS = DOCUMENT["paths"]["/api/v1/markets"]["get"]
-PAGE = page(DOCUMENT)
+BASE = "http://127.0.0.1:8000"
+
+
+def shown(described: Any) -> str:
+    """The page, with the document's own examples."""
+    return page(described, BASE, lambda path: {})
+
+
+PAGE = shown(DOCUMENT)
 
 
 def body_schema(operation: dict[str, Any], status: str) -> dict[str, Any]:
@@ -107,7 +115,7 @@ def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> N
     assert [*responses["Unauthorized"]["headers"]] == ["WWW-Authenticate"]
     assert [*responses["TooManyRequests"]["headers"]] == ["Retry-After"]
     assert "Authorization: Bearer KEY" in GUARDED["info"]["description"]
-    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", page(GUARDED))]
+    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", shown(GUARDED))]
     assert [" -H 'Authorization: Bearer KEY' " in curl for curl in curls] == [True, False]
     assert "600 requests in 60 s below" in GUARDED["info"]["description"]
 
@@ -140,24 +148,49 @@ def test_parameters() -> None:
     assert list(found) == ["asset_id", "with_text", *(one.name for one in params.RANGE)]
     assert (found["asset_id"]["required"], found["asset_id"]["in"]) == (True, "query")
     assert found["with_text"]["schema"] == {"type": "boolean", "default": False}
-    assert found["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 200}
-    assert found["period"]["schema"]["enum"] == ["h", "d", "w", "m", "y"]
+    assert found["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 10_000}
+    assert found["period"]["schema"]["enum"] == ["min", "h", "d", "w", "m", "y", "auto"]
     (address,) = DOCUMENT["paths"]["/api/v1/users/{address}/newest"]["get"]["parameters"]
     assert (address["in"], address["required"]) == ("path", True)
 
 
 @pytest.mark.parametrize(
-    "param", [*params.RANGE, params.ASSET_ID, params.ASSET_IDS, params.WITH_TEXT], ids=lambda param: param.name
+    "param",
+    [*params.RANGE, params.ASSET_ID, params.ASSET_IDS, params.SYMBOLS, params.WITH_TEXT],
+    ids=lambda param: param.name,
 )
 def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -> None:
     validator = jsonschema_rs.Draft202012Validator(dict(param.schema))
-    texts = ("", "0", "1", "-1", "200", "10000", "10001", "253402300799", "253402300800", "true", "d", "x")
+    numbers = {"integer", "boolean"} & {one.get("type") for one in (param.schema, *param.schema.get("anyOf", ()))}  # type: ignore[attr-defined]
+    texts = (
+        "now",
+        "now-7d",
+        "2026-01-31",
+        "2026-01-31T12:00 05:30",
+        "auto",
+        "min",
+        "ETH,btc",
+        "",
+        "0",
+        "1",
+        "-1",
+        "200",
+        "10000",
+        "10001",
+        "253402300799",
+        "253402300800",
+        "true",
+        "d",
+        "x",
+    )
     for text in (*texts, "none", "previous", "native;uorb", "native;", "token;0x1,native;uorb", "UTC"):
         try:
             parsed = param.parse(text)
         except ValueError:
             continue
-        value = parsed if param.schema["type"] in ("integer", "boolean") else text
+        value = text
+        if numbers:
+            value = int(text) if text.lstrip("-").isdecimal() else parsed if isinstance(parsed, bool) else text
         assert validator.is_valid(value), text
 
 
@@ -168,7 +201,7 @@ def test_one_of_two_alternative_parameters_has_an_example_and_neither_is_require
     _, index, duration = described["paths"]["/api/v1/users/{address}/pool"]["get"]["parameters"]
     assert (index["required"], duration["required"]) == (False, False)
     assert (index["example"], "example" in duration) == (0, False)
-    assert "curl 'http://127.0.0.1:8000/api/v1/users/0x1/pool?index=0'" in page(described)
+    assert "curl 'http://127.0.0.1:8000/api/v1/users/0x1/pool?index=0'" in shown(described)
 
 
 def test_a_list_has_a_count_and_an_object_has_none() -> None:
@@ -251,7 +284,8 @@ def test_every_operation_has_a_304_with_the_headers_of_a_200_and_no_body() -> No
         assert known["headers"] == answered["200"]["headers"]
         assert "content" not in known
         headers = {name: resolved(one).get("required", False) for name, one in known["headers"].items()}
-        assert headers == {"ETag": True, "Cache-Control": True, "Vary": True, "Last-Modified": False, "As-Of": False}
+        always, sometimes = ("ETag", "Cache-Control", "Vary"), ("Last-Modified", "As-Of", "Link")
+        assert headers == {**dict.fromkeys(always, True), **dict.fromkeys(sometimes, False)}
 
 
 def test_every_path_accepts_if_none_match() -> None:
@@ -312,6 +346,21 @@ def _schema_of(response: dict[str, Any]) -> dict[str, str] | None:
     return response["content"]["application/json"]["schema"] if "content" in response else None
 
 
+def test_a_field_with_the_words_of_a_parameter_has_its_enumeration() -> None:
+    class Bounds(Markets):
+        """The bounds of shapes."""
+
+        query = (params.SHAPE,)
+        shape = Shape("Bound", "A bound.", (Field("of", word("newer", "older"), "The shape."),))
+
+    schemas: Any = published(document([("/api/v1/bounds", Bounds())]))["components"]["schemas"]
+    assert schemas["Bound"]["properties"]["of"] == {
+        "description": "The shape.",
+        "allOf": [{"$ref": "#/components/schemas/Shape"}],
+    }
+    assert schemas["Shape"] == {"type": "string", "enum": ["newer", "older"]}
+
+
 def test_two_different_objects_of_one_name_are_refused() -> None:
     other = Shape("MarketText", "Something else.", (Field("name", STRING, "Its name."),))
 
@@ -362,6 +411,12 @@ def test_every_link_on_the_page_has_a_target() -> None:
     assert len(links.anchors) == len(set(links.anchors))
     assert {href[1:] for href in links.hrefs if href.startswith("#")} <= set(links.anchors)
     assert {"get_markets", "get_users_address_newest", "Market", "Newest", "errors"} <= set(links.anchors)
+
+
+def test_the_page_prefers_examples_that_exist() -> None:
+    known = {"/api/v1/markets": {"asset_id": "native;'<x>'", "start": "2026-01-01"}}
+    found = page(DOCUMENT, "https://a.example", lambda path: known.get(path, {}))
+    assert "curl 'https://a.example/api/v1/markets?asset_id=native;%27%3Cx%3E%27&amp;start=2026-01-01" in found
 
 
 def test_the_page_escapes_texts() -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from decimal import Decimal
-from io import BytesIO
 from typing import Any
 
 import polars as pl
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics_service.history.formats.base import Points
-from analytics_service.history.formats.json import write
+from analytics_service.history.formats.json import encode
 from analytics_service.history.sample import limits, sample
 from tests import oracle
 
@@ -26,9 +25,7 @@ def encoded(names: Sequence[str], values: pl.Series, begins: list[int]) -> Any:
         for first in range(0, len(names), 2)
         if (ids := [f"native;{name}" for name in names[first : first + 2]])
     ]
-    file = BytesIO()
-    write(Points(begins, parts, single=False), file)
-    return json.loads(file.getvalue())
+    return json.loads(b"".join(encode(Points(begins, parts, single=False))))
 
 
 def rows_of(observations: list[list[tuple[int, Decimal]]]) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answers import Answers
+from analytics_service.http.middleware import Negotiation
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
@@ -72,6 +73,15 @@ class Constant(Counted):
         return f"{given['with_text']}".encode()
 
 
+class Moving(Counted):
+    """Answers with the number of times it has been rendered. With text, what is asked for depends on `now`."""
+
+    now = 1
+
+    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
+        return (str(self.now), True) if given["with_text"] else (None, False)
+
+
 class Large(Counted):
     """Answers in turns."""
 
@@ -102,7 +112,7 @@ class Service:
         self.large_pages = LargePages(waiting=1, patience=0.001)
         answers = Answers(bound, Turns(2))
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, self.large_pages))
-        app = falcon.App()
+        app = falcon.App(middleware=[Negotiation()])
         errors.install(app)
         app.add_route("/api/{address}", self.path)
         app.add_route("/other/{address}", self.path)
@@ -138,6 +148,20 @@ def test_every_coding_is_made_from_the_same_body() -> None:
     for accepted in ("gzip", "identity", "zstd", "gzip", "zstd;q=0.5"):
         assert service.get(Accept_Encoding=accepted).status_code == 200
     assert service.path.rendered == 1
+
+
+def test_a_request_that_means_something_else_later_is_kept_for_what_it_means() -> None:
+    service = Service(kind=Moving)
+    first = service.get("with_text=true")
+    assert service.get("with_text=true").content == first.content
+    assert first.headers["cache-control"] == "public, max-age=1"
+    service.path.now = 2  # type: ignore[attr-defined]
+    assert service.get("with_text=true").content != first.content
+    service.path.now = 1  # type: ignore[attr-defined]
+    # Other words that come to the same have the same answer.
+    assert service.get("with_text=true&asset_ids=token;a").content == first.content
+    assert service.path.rendered == 2
+    assert service.get().headers["cache-control"] == "public, max-age=48"
 
 
 def test_a_large_answer_whose_turn_does_not_come_is_refused_unless_it_is_there_already() -> None:

@@ -1,13 +1,13 @@
-"""Points as JSON, vectorised: Polars picks pieces of text in their order and joins them, Python does not walk them."""
+"""Points as JSON, vectorised."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import BinaryIO
 
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
+from analytics_service.history.formats.pieces import always, in_turns, joined, marked, value_order, with_nulls
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
 
@@ -15,20 +15,37 @@ from analytics_service.market.assets import asset_spec
 _JOINED = pl.col("piece").str.join("")
 
 
-def write(points: Points, file: BinaryIO) -> None:
+def encode(points: Points) -> Iterator[bytes]:
     """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
     begin, closed, end = ("", "]", "") if points.single else ("[", "]}", "]")
-    file.write(begin.encode())
+    yield begin.encode()
     before = ""
     for ids, values in points.parts:
         opened = ["["] if points.single else [_opening(asset_id) for asset_id in ids]
-        file.write(before.encode())
-        file.write(_encoded(values["v"], points.begins, opened, closed))
+        yield before.encode()
+        if points.columns == VALUE:
+            yield _encoded(values["v"], points.begins, opened, closed)
+        else:
+            yield _encoded_ohlc(values, points.begins, opened, closed)
         before = ","
-    file.write(end.encode())
+    yield end.encode()
 
 
-JSON = Format("application/json", write)
+JSON = Format("json", "application/json", encode, names_assets=False)
+
+
+def _encoded_ohlc(values: pl.DataFrame, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
+    """Points of four values and a count, as `_encoded` has those of one."""
+    if not begins:
+        return ",".join([one + closed for one in opened]).encode()
+    first = f'{{"t":{begins[0]},"o":"'
+    between = ['","h":"', '","l":"', '","c":"', '","n":']
+    leads = [f'}},{{"t":{begin},"o":"' for begin in begins]
+    leads += [f"{f'}}{closed},' if place else ''}{one}{first}" for place, one in enumerate(opened)]
+    columns = [marked(values[name]) for name in OHLC[:-1]]
+    pieces = [*columns, values["n"].cast(pl.String), pl.Series([*between, *leads, f"}}{closed}"])]
+    text = joined(pieces, _ohlc_order(len(opened), len(begins)))
+    return with_nulls(text) if values["o"].has_nulls() else text
 
 
 def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
@@ -65,10 +82,10 @@ def _joined_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequenc
     leads = _leads(begins, opened, closed)
     own, before = [lead[:-1] + "null" for lead in leads], [lead[1:] for lead in leads]
     both = [lead[:-1] + "null" for lead in before]
-    is_null = values.is_null()[_value_of(series, count)].cast(pl.UInt32)
+    is_null = values.is_null()[value_order(series, count)].cast(pl.UInt32)
     null_before = pl.concat([pl.Series([0], dtype=pl.UInt32), is_null[:-1]])
     lead = _lead_of(series, count) + (is_null + 2 * null_before) * len(leads)
-    order = pl.concat([lead, _value_of(series, count)])[_interleaved(series * count)]
+    order = in_turns(lead, value_order(series, count))
     # Values that are null are left out when pieces are joined.
     pieces = pl.concat([values, pl.Series(leads + own + before + both)], rechunk=True)
     return f"{_text(pieces[order])}{'' if is_null[-1] else chr(34)}}}{closed}".encode()
@@ -104,7 +121,20 @@ def _columns(kept: tuple[int, ...], series: int, count: int) -> pl.Series:
 @lru_cache(maxsize=8)
 def _order(series: int, count: int) -> pl.Series:
     """Lead and value of all points in turns, as numbers of pieces: values come first, and leads after them."""
-    return pl.concat([_lead_of(series, count), _value_of(series, count)])[_interleaved(series * count)]
+    return in_turns(_lead_of(series, count), value_order(series, count))
+
+
+@lru_cache(maxsize=4)
+def _ohlc_order(series: int, count: int) -> pl.Series:
+    """The same for points of several values: columns come first, then what is between values, leads, and the end."""
+    size, columns = series * count, len(OHLC)
+    values = [value_order(series, count) + column * size for column in range(columns)]
+    between = [always(columns * size + column, size) for column in range(columns - 1)]
+    # The leads follow one column of values there, and these pieces here.
+    lead = _lead_of(series, count) + ((columns - 1) * (size + 1))
+    turns = [one for pair in zip(values, between, strict=False) for one in pair]
+    end = columns * size + columns - 1 + count + series
+    return pl.concat([in_turns(lead, *turns, values[-1]), always(end, 1)])
 
 
 @lru_cache(maxsize=8)
@@ -112,17 +142,3 @@ def _lead_of(series: int, count: int) -> pl.Series:
     """The piece that precedes each value: the lead of its bucket, or one of the `series` leads that follow those."""
     place, bucket = layout(series, count)
     return series * count + bucket.zip_with(bucket > 0, place + count)
-
-
-@lru_cache(maxsize=8)
-def _value_of(series: int, count: int) -> pl.Series:
-    """The piece that is each value, series by series."""
-    place, bucket = layout(series, count)
-    return bucket * series + place
-
-
-@lru_cache(maxsize=8)
-def _interleaved(count: int) -> pl.Series:
-    """The order of two times `count` pieces, one of the first and one of the second half in turns."""
-    place, half = layout(count, 2)
-    return half * count + place

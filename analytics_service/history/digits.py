@@ -1,0 +1,68 @@
+"""Rounds decimal texts to significant digits, vectorised and exact (rule 2.19)."""
+
+import polars as pl
+
+# The most digits whose number, and the one after it, fit 64 bits.
+MAX_DIGITS = 18
+
+
+def shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
+    """The same with so many digits in columns of text; all where it is None. Counts stay as they are."""
+    if digits is None:
+        return values
+    return values.with_columns(rounded(column, digits) for column in values if column.dtype == pl.String)
+
+
+def rounded(values: pl.Series, digits: int) -> pl.Series:
+    """Decimal texts in plain notation, or nulls, with so many significant digits at most, rounded half to even.
+
+    `digits` is from 1 to 18. Results are as in rule 2.7.
+    """
+    # Shorter texts have no more digits than that.
+    long = (values.str.len_bytes() > digits).fill_null(False)
+    if not long.any():
+        return values
+    frame = pl.DataFrame({"row": long.arg_true(), "text": values.filter(long)})
+    cut = frame.with_columns(_PLACES, _DIGITS).with_columns(
+        kept=pl.col("digits").str.head(digits), rest=pl.col("digits").str.slice(digits)
+    )
+    cut = cut.filter(pl.col("rest") != "")
+    if not cut.height:
+        return values
+    return values.clone().scatter(cut["row"], cut.with_columns(_ROUNDED, _LEFT).select(_PLAIN).to_series())
+
+
+def _length(text: pl.Expr) -> pl.Expr:
+    return text.str.len_bytes().cast(pl.Int64)
+
+
+def _up() -> pl.Expr:
+    """1 where the rest is more than a half of the last digit that is kept, or a half and that digit is odd; else 0."""
+    rest = pl.col("rest")
+    odd = pl.col("kept").str.tail(1).is_in(["1", "3", "5", "7", "9"])
+    # Texts of digits are in the order of the fractions that they are.
+    return (pl.when(odd).then(rest >= "5").otherwise(rest.str.strip_chars_end("0") > "5")).cast(pl.Int64)
+
+
+def _plain() -> pl.Expr:
+    """The number in `rounded`, with `left` digits after the point, of which those at the end are no zeros."""
+    number, left = pl.col("rounded"), pl.col("left")
+    whole = number.str.pad_end(_length(number) - left.clip(upper_bound=0), "0")
+    # One digit before the point at least.
+    padded = number.str.zfill(left.clip(0) + 1)
+    point = _length(padded) - left.clip(0)
+    fractional = padded.str.head(point) + "." + padded.str.slice(point)
+    fractional = fractional.str.strip_chars_end("0").str.strip_chars_end(".")
+    sign = pl.when(pl.col("text").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit(""))
+    return sign + pl.when(left > 0).then(fractional).otherwise(whole)
+
+
+# Made once, as building expressions takes long. How many digits follow the point, and all digits from the first one
+# that is not zero.
+_PLACES = (_length(pl.col("text")) - pl.col("text").str.find(".", literal=True) - 1).fill_null(0).alias("places")
+_DIGITS = (
+    pl.col("text").str.strip_prefix("-").str.replace(".", "", literal=True).str.strip_chars_start("0").alias("digits")
+)
+_ROUNDED = (pl.col("kept").cast(pl.Int64) + _up()).cast(pl.String).alias("rounded")
+_LEFT = (pl.col("places") - _length(pl.col("rest"))).alias("left")
+_PLAIN = _plain()

@@ -1,0 +1,19 @@
+"""Points as an Arrow IPC stream."""
+
+from collections.abc import Iterator
+from io import BytesIO
+
+from polars import CompatLevel
+
+from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.formats.frames import frame
+
+
+def encode(points: Points) -> Iterator[bytes]:
+    """A batch of rows for each part. Text is in the form that all versions of Arrow read."""
+    file = BytesIO()
+    frame(points).write_ipc_stream(file, compression="uncompressed", compat_level=CompatLevel.oldest())
+    yield file.getvalue()
+
+
+ARROW = Format("arrow", "application/vnd.apache.arrow.stream", encode, suffix="arrows")

@@ -1,0 +1,88 @@
+"""Points as CSV (RFC 4180): one row for each of them, series by series."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+
+import polars as pl
+
+from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.formats.pieces import always, in_turns, joined, value_order
+from analytics_service.history.sample import layout
+from analytics_service.market.assets import is_formula
+
+_HEAD = ("t", "time", "asset_id", "symbol")
+_QUOTED = frozenset('",\r\n')
+_END = "\r\n"
+_LENGTH = len("2025-03-01T12:00:00+00:00")
+
+
+def encode(points: Points) -> Iterator[bytes]:
+    """A header and the points; lines end with CR LF. Null is an empty field, as is the asset of a single series."""
+    header = ",".join([*_HEAD, *points.columns]) + _END
+    leads = [f"{begin},{time}," for begin, time in zip(points.begins, times(points.begins, points.zone), strict=True)]
+    for ids, values in points.parts:
+        if leads and ids:
+            assets = [",," if points.single else _asset(points, one) for one in ids]
+            yield _encoded([values[name] for name in points.columns], leads, assets, header)
+            header = ""
+    if header:
+        yield header.encode()
+
+
+CSV = Format("csv", "text/csv", encode, suffix="csv")
+
+
+def _encoded(values: Iterable[pl.Series], leads: Sequence[str], assets: Sequence[str], header: str) -> bytes:
+    """The rows of some series, after a header."""
+    columns = [one.cast(pl.String) for one in values]
+    # The end of a row is that of the one before, except of the last.
+    pieces = [*columns, pl.Series([*(_END + lead for lead in leads), *assets, ",", header + leads[0], _END])]
+    return joined(pieces, _order(len(assets), len(leads), len(columns)))
+
+
+@lru_cache(maxsize=4)
+def _order(series: int, count: int, columns: int) -> pl.Series:
+    """Lead, asset, and values with commas between them, in turns.
+
+    Pieces are the columns, leads, assets, a comma, the very first lead, and the end. Values that are null are left out
+    when pieces are joined.
+    """
+    size, (place, bucket) = series * count, layout(series, count)
+    leads, assets, comma = columns * size, columns * size + count, columns * size + count + series
+    turns = [bucket + leads, place + assets, value_order(series, count)]
+    for column in range(1, columns):
+        turns += [always(comma, size), value_order(series, count) + column * size]
+    return pl.concat([always(comma + 1, 1), in_turns(*turns)[1:], always(comma + 2, 1)])
+
+
+def times(seconds: Sequence[int], zone: tzinfo) -> list[str]:
+    """Instants as RFC 3339 in a zone, with its offset; in UTC where the zone is in another year than 0001 to 9999.
+
+    Offsets of long ago have seconds, for which the format has no room: they are rounded to minutes, and the time of day
+    is that at the rounded offset, so that the instant is exact.
+    """
+    with suppress(ValueError, OverflowError):
+        found = [datetime.fromtimestamp(second, zone).isoformat() for second in seconds]
+        if all(len(one) == _LENGTH for one in found):
+            return found
+    return [_time(datetime.fromtimestamp(second, UTC), zone).isoformat() for second in seconds]
+
+
+def _time(instant: datetime, zone: tzinfo) -> datetime:
+    try:
+        offset = instant.astimezone(zone).utcoffset() or timedelta()
+        return instant.astimezone(timezone(timedelta(minutes=round(offset / timedelta(minutes=1)))))
+    except OverflowError:
+        return instant
+
+
+def _asset(points: Points, asset_id: str) -> str:
+    return f"{_field(asset_id)},{_field(points.symbols.get(asset_id, ''))},"
+
+
+def _field(text: str) -> str:
+    """A field, quoted where it must be. A spreadsheet takes a formula that a ' precedes for text (rule 7.5)."""
+    text = f"'{text}" if is_formula(text) else text
+    return '"{}"'.format(text.replace('"', '""')) if _QUOTED & {*text} else text

@@ -1,0 +1,71 @@
+"""Points as one table of typed columns, from which binary formats are written."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+
+import polars as pl
+
+from analytics_service.history.formats.base import OHLC, Points
+from analytics_service.history.sample import layout, transposed
+from analytics_service.market.values import DECIMALS
+
+_TIME = pl.Datetime("ms", "UTC")
+_VALUE = pl.Decimal(38, DECIMALS)
+_COUNT = OHLC[-1]
+
+
+def frame(points: Points) -> pl.DataFrame:
+    """Columns t, asset_id, symbol and those of the points; one row a point, series by series, a chunk for each part.
+
+    Times are in milliseconds, the coarsest unit that Parquet has; values have 38 digits, 18 of them decimals; ids and
+    symbols are dictionaries of those on the page, and null for a single series.
+    """
+    parts = [(tuple(ids), _numbers(points, values, len(ids))) for ids, values in points.parts]
+    keys = [_keys(points, ids) for ids, _ in parts]
+    asset_ids, symbols = (tuple(chain.from_iterable(words)) for words in zip(*keys, strict=True)) if keys else ((), ())
+    begins = (pl.Series("t", points.begins, dtype=pl.Int64) * 1000).cast(_TIME)
+    frames = [
+        pl.DataFrame(
+            [
+                begins[layout(len(some), len(begins))[1]],
+                _repeated("asset_id", some, asset_ids, len(begins)),
+                _repeated("symbol", named, symbols, len(begins)),
+                *numbers,
+            ]
+        )
+        for (some, named), (_, numbers) in zip(keys, parts, strict=True)
+    ]
+    return pl.concat(frames) if frames else _no_rows(points)
+
+
+def _keys(points: Points, ids: Sequence[str]) -> tuple[tuple[str | None, ...], tuple[str | None, ...]]:
+    """The ids and symbols to show of some series."""
+    if points.single:
+        return (None,), (None,)
+    return tuple(ids), tuple(points.symbols.get(asset_id) for asset_id in ids)
+
+
+def _numbers(points: Points, values: pl.DataFrame, series: int) -> list[pl.Series]:
+    """The columns of some series, series by series. Text of a decimal becomes the same number."""
+    numbers = [values[name].cast(_type(name)) for name in points.columns]
+    return [transposed(one, len(points.begins), series) for one in numbers]
+
+
+def _type(column: str) -> pl.DataType:
+    return pl.Int64() if column == _COUNT else _VALUE
+
+
+@lru_cache(maxsize=8)
+def _repeated(name: str, some: tuple[str | None, ...], words: tuple[str | None, ...], count: int) -> pl.Series:
+    """A column with some of the words, each so many times; all words are stored once."""
+    return pl.Series(name, some, dtype=_dictionary(words))[layout(len(some), count)[0]]
+
+
+def _dictionary(words: Iterable[str | None]) -> pl.Enum:
+    return pl.Enum(list(dict.fromkeys(word for word in words if word is not None)))
+
+
+def _no_rows(points: Points) -> pl.DataFrame:
+    numbers = {name: _type(name) for name in points.columns}
+    return pl.DataFrame(schema={"t": _TIME, "asset_id": _dictionary(()), "symbol": _dictionary(()), **numbers})

@@ -1,0 +1,48 @@
+"""Text from pieces: Polars picks them in their order and joins them, Python does not walk them."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import polars as pl
+
+from analytics_service.history.sample import layout
+
+# Stands for null in a text. No value contains it.
+_NULL = "\x00"
+_MARK = pl.Series([_NULL])
+
+
+def joined(pieces: Sequence[pl.Series], order: pl.Series) -> bytes:
+    """The text of pieces in an order, which has their numbers through all of the series. Null is no text."""
+    text = pl.concat(pieces, rechunk=True)[order].str.join("")
+    # Bytes of binary are copied once; text would become a str first.
+    found: bytes = text.cast(pl.Binary).item()
+    return found
+
+
+def in_turns(*orders: pl.Series) -> pl.Series:
+    """The first number of each order, then the second of each, and so on. Orders are equally long."""
+    place, order = layout(len(orders[0]), len(orders))
+    return pl.concat(orders)[order * len(orders[0]) + place]
+
+
+@lru_cache(maxsize=8)
+def value_order(series: int, count: int) -> pl.Series:
+    """The places of values, series by series, where they are bucket by bucket."""
+    place, bucket = layout(series, count)
+    return bucket * series + place
+
+
+def always(piece: int, count: int) -> pl.Series:
+    """The order of one and the same piece."""
+    return pl.repeat(piece, count, dtype=pl.UInt32, eager=True)
+
+
+def marked(values: pl.Series) -> pl.Series:
+    """Text in which null is marked, so that `with_nulls` finds it."""
+    return values.zip_with(values.is_not_null(), _MARK) if values.has_nulls() else values
+
+
+def with_nulls(text: bytes) -> bytes:
+    """The JSON in which `null` takes the place of strings that are marked."""
+    return text.replace(f'"{_NULL}"'.encode(), b"null")

@@ -1,0 +1,86 @@
+"""Values of parameters in example requests: they name what exists, and ranges that have data."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from analytics_service.errors import AnalyticsError
+from analytics_service.history.catalogue import HISTORIES
+from analytics_service.market.markets import Market
+from analytics_service.market.positions import Position
+from analytics_service.state.view import View
+
+Values = Mapping[str, object]
+_API = "/api/v1/"
+_USER = f"{_API}users/{{address}}/"
+_FAMILIES = {
+    f"/api/v1{path.path}": history.family
+    for history in HISTORIES
+    for path in (history.by_asset, history.total)
+    if path is not None
+}
+_DAYS = timedelta(days=7)
+# The market that an asset must have to be looked up.
+_LOOKUPS: Mapping[str, Callable[[Market], object]] = {
+    "markets/lend/lookup": lambda market: market.lend,
+    "markets/borrow/collaterals/lookup": lambda market: market.collateral,
+    "markets/borrow/debts/lookup": lambda market: market.debt,
+    "markets/merged/lookup": lambda market: market,
+}
+
+
+def values(path: str, view: View) -> Values:
+    """Values for a path's parameters; none where there is no data, or where it cannot be read now."""
+    try:
+        if path in _FAMILIES:
+            return _range(view.head(_FAMILIES[path]).last_observed_at)
+        if path.startswith(_USER):
+            return _of_position(path.removeprefix(_USER), view)
+        if path.startswith(f"{_API}swap/"):
+            return _of_contract(view)
+        has = _LOOKUPS.get(path.removeprefix(_API))
+        markets = view.markets.values() if has else ()
+        return {"asset_id": next(market.asset_id for market in markets if has and has(market))}
+    except (AnalyticsError, StopIteration):
+        return {}
+
+
+def _range(newest: int) -> Values:
+    """The week that ends with the newest observation."""
+    last = datetime.fromtimestamp(newest, UTC).date()
+    return {"start": last - _DAYS, "end": last}
+
+
+def _of_contract(view: View) -> Values:
+    contract = view.contract(view.example_contract or "")
+    return {"contract_address": contract.address, "source_denom": next(iter(contract.routes))} if contract else {}
+
+
+def _of_position(part: str, view: View) -> Values:
+    """An address, and what its position has of that which the path looks up."""
+    if view.example_address is None:
+        return {}
+    position = view.position(view.example_address)
+    found: Mapping[str, Sequence[object]] = {
+        "asset_id": _assets(part, position),
+        "index": _indexes(part, position),
+    }
+    return {"address": position.address, **{name: some[0] for name, some in found.items() if some}}
+
+
+def _assets(part: str, position: Position) -> list[str]:
+    posted = [one.asset_id for account in position.accounts for one in account.collaterals]
+    owed = [one.asset_id for account in position.accounts for one in account.debts]
+    lent = [one.asset_id for one in position.lends]
+    return {
+        "markets/lend/lookup": lent,
+        "markets/merged/lookup": lent + posted + owed,
+        "markets/borrow/lookup/collateral": posted,
+        "markets/borrow/lookup/debt": owed,
+        "wallet/balance": [one.asset_id for one in position.wallet],
+    }.get(part, [])
+
+
+def _indexes(part: str, position: Position) -> list[int]:
+    if part.startswith("markets/borrow/accounts/"):
+        return [account.index for account in position.accounts]
+    return [stake.pool for stake in position.stakes] if part == "ptoken/staking/pools/lookup" else []

@@ -1,0 +1,295 @@
+"""Formats of history pages over a real ClickHouse: each has what the JSON of the page has. How one is chosen."""
+
+import csv
+import gzip
+import io
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+import falcon.testing
+import polars as pl
+import pytest
+
+from analytics_service.config import Settings
+from analytics_service.history import page as pages
+from analytics_service.sources.simulated.universe import LISTINGS
+from analytics_service.store.connection import Store
+from tests.integration.conftest import Simulated
+from tests.integration.pages import commit
+from tests.integration.test_http import HISTORIES, HISTORY, NOON, ONE_SERIES, at, client_of, expect_error
+from tests.integration.test_rates import imported, rate_file
+
+CSV, ARROW, PARQUET = "text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"
+MEDIA = {"csv": CSV, "arrow": ARROW, "parquet": PARQUET}
+CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "arrow": ARROW, "parquet": PARQUET}
+SUFFIXES = {"csv": "csv", "arrow": "arrows", "parquet": "parquet"}
+JSON = "application/json"
+PRICES = "/api/v1/assets/price-history"
+SYMBOLS = {one.asset.id: one.asset.symbol for one in LISTINGS}
+Row = tuple[Any, ...]
+Client = falcon.testing.TestClient
+Result = falcon.testing.Result
+
+
+@pytest.fixture(scope="module")
+def client(simulated: Simulated) -> Client:
+    """The service with three hours of the simulated protocol; most of the requested day lies before them."""
+    return client_of(simulated.settings, simulated.store)
+
+
+def decimal(text: str | None) -> Decimal | None:
+    return Decimal(text) if text else None
+
+
+def rows_of_json(answer: Result) -> list[Row]:
+    """The points of a page of JSON as rows: t, id, symbol and value."""
+    data = answer.json["data"]
+    if "points" in data:
+        return [(one["t"], None, None, decimal(one["v"])) for one in data["points"]]
+    return [
+        (point["t"], series["asset"]["id"], SYMBOLS.get(series["asset"]["id"]), decimal(point["v"]))
+        for series in data["series"]
+        for point in series["points"]
+    ]
+
+
+def rows_of_columns(answer: Result) -> list[Row]:
+    data = answer.json["data"]
+    return [
+        (t, one.get("asset"), one.get("symbol"), decimal(value))
+        for one in data["series"]
+        for t, value in zip(data["t"], one["v"], strict=True)
+    ]
+
+
+def rows_of_csv(answer: Result) -> list[Row]:
+    header, *rows = csv.reader(io.StringIO(answer.text, newline=""))
+    assert header == ["t", "time", "asset_id", "symbol", "v"]
+    assert all(datetime.fromisoformat(time).timestamp() == int(t) for t, time, *_ in rows)
+    return [(int(t), asset_id or None, symbol or None, decimal(v)) for t, _, asset_id, symbol, v in rows]
+
+
+def rows_of_frame(frame: pl.DataFrame) -> list[Row]:
+    assert frame.schema["v"] == pl.Decimal(38, 18)
+    return [(int(t.timestamp()), *rest) for t, *rest in frame.rows()]
+
+
+READERS: dict[str, Callable[[Result], list[Row]]] = {
+    "columns": rows_of_columns,
+    "csv": rows_of_csv,
+    "arrow": lambda answer: rows_of_frame(pl.read_ipc_stream(answer.content)),
+    "parquet": lambda answer: rows_of_frame(pl.read_parquet(io.BytesIO(answer.content))),
+}
+
+
+def get(client: Client, path: str = PRICES, query: str = HISTORY, **headers: str) -> Result:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.simulate_get(path, query_string=query, headers=named)
+
+
+def range_query(**changes: object) -> str:
+    return urlencode({"start": NOON - 40 * 86_400, "end": NOON, "period": "d", **changes})
+
+
+QUERIES: dict[str, str] = {
+    "hours": HISTORY,
+    "no carrying": f"{HISTORY}&fill=none",
+    "days of a zone": range_query(tz="America/St_Johns"),
+    "a page in the middle": f"{HISTORY}&offset=18&limit=5",
+    "the last page": f"{HISTORY}&offset=20&limit=100",
+    "beyond the end": f"{HISTORY}&offset=1000",
+}
+
+
+@pytest.mark.parametrize("path", HISTORIES)
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_format_has_the_points_of_the_json(client: Client, path: str, query: str) -> None:
+    expected = get(client, path, QUERIES[query])
+    assert expected.status_code == 200
+    for name, rows in READERS.items():
+        answer = get(client, path, f"{QUERIES[query]}&format={name}")
+        assert answer.status_code == 200, answer.text
+        assert rows(answer) == rows_of_json(expected)
+        assert answer.headers["as-of"] == expected.headers["as-of"]
+    assert get(client, path, f"{QUERIES[query]}&format=json").content == expected.content
+
+
+def test_chosen_assets_come_in_their_order(client: Client) -> None:
+    ids = list(SYMBOLS)[2::-1]
+    query = f"{HISTORY}&asset_ids={','.join(ids)}"
+    expected = rows_of_json(get(client, query=query))
+    assert list(dict.fromkeys(row[1] for row in expected)) == ids
+    for name, rows in READERS.items():
+        assert rows(get(client, query=f"{query}&format={name}")) == expected
+
+
+def test_a_page_by_column_has_the_range_and_pagination_of_the_json(client: Client) -> None:
+    query = f"{HISTORY}&limit=7"
+    expected = get(client, query=query).json
+    answer = get(client, query=f"{query}&format=columns").json
+    assert answer["data"].keys() == {"range", "t", "series", "pagination"}
+    for member in ("range", "pagination"):
+        assert answer["data"][member] == expected["data"][member]
+    assert {name: value for name, value in answer.items() if name != "data"} == {
+        "error": None,
+        "status": 200,
+        "status_text": "OK",
+    }
+    single = get(client, ONE_SERIES, f"{query}&format=columns").json["data"]
+    assert [one.keys() for one in single["series"]] == [{"v"}]
+
+
+def test_a_large_page_is_the_same_although_it_is_built_in_parts(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_LARGE", 60)
+    client = client_of(simulated.settings, simulated.store)
+    expected = rows_of_json(get(client))
+    assert len(expected) > 5 * 60
+    for name, rows in READERS.items():
+        assert rows(get(client, query=f"{HISTORY}&format={name}")) == expected
+
+
+@pytest.mark.parametrize("name", MEDIA)
+@pytest.mark.parametrize("path", [PRICES, ONE_SERIES])
+def test_accept_asks_for_the_same_as_the_parameter(client: Client, path: str, name: str) -> None:
+    by_name = get(client, path, f"{HISTORY}&format={name}")
+    by_type = get(client, path, Accept=MEDIA[name])
+    assert by_type.content == by_name.content
+    assert dict(by_type.headers) == dict(by_name.headers)
+    assert by_type.headers["content-type"] == CONTENT_TYPES[name]
+    assert by_type.headers["vary"] == "Accept, Accept-Encoding"
+    stem = path.removeprefix("/api/v1/").replace("/", "-")
+    file = f"{stem}-{NOON - 86_400}-{NOON}.{SUFFIXES[name]}"
+    assert by_type.headers["content-disposition"] == f'attachment; filename="{file}"'
+
+
+@pytest.mark.parametrize("name", ["json", "columns"])
+def test_json_is_no_file(client: Client, name: str) -> None:
+    answer = get(client, query=f"{HISTORY}&format={name}")
+    assert (answer.headers["content-type"], "content-disposition" in answer.headers) == (JSON, False)
+    assert answer.headers["vary"] == "Accept, Accept-Encoding"
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("*/*", JSON),
+        ("text/*", CSV),
+        ("application/*", JSON),
+        ("text/csv;q=0.5, application/json;q=0.4", CSV),
+        ("text/csv;q=0.4, application/json;q=0.5", JSON),
+        ("TEXT/CSV", CSV),
+        ("text/csv, application/json", JSON),
+        ("text/csv, */*", CSV),
+        ("text/csv, */*;q=0.1", CSV),
+        ("text/html, */*;q=0.8", JSON),
+        ("application/json;q=0, */*", CSV),
+        (f"{ARROW}, text/csv;q=0.9", ARROW),
+        (f"{PARQUET};q=0.2, text/csv;q=0", PARQUET),
+        ("", JSON),
+    ],
+)
+def test_the_preferred_type_is_answered(client: Client, accept: str, expected: str) -> None:
+    answer = get(client, Accept=accept)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].partition(";")[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("accept", "name", "expected"),
+    [
+        (JSON, "csv", CSV),
+        (CSV, "json", JSON),
+        (CSV, "columns", JSON),
+        (CSV, "parquet", PARQUET),
+        ("text/html", "csv", CSV),
+        ("application/json;q=0", "json", JSON),
+    ],
+)
+def test_the_parameter_wins_over_accept(client: Client, accept: str, name: str, expected: str) -> None:
+    answer = get(client, query=f"format={name}&{HISTORY}", Accept=accept)
+    assert answer.headers["content-type"].partition(";")[0] == expected
+    assert answer.content == get(client, query=f"{HISTORY}&format={name}").content
+
+
+def test_a_caller_that_rules_out_every_format_is_refused(client: Client) -> None:
+    message = expect_error(get(client, Accept="text/html"), 406, "content_type_unsupported", "client")
+    assert all(media in message for media in (JSON, *MEDIA.values()))
+
+
+@pytest.mark.parametrize("name", ["", "xml", "CSV", "csv,json"])
+def test_an_unknown_format_is_refused(client: Client, name: str) -> None:
+    for accept in ("*/*", "text/html"):
+        answer = get(client, query=f"{HISTORY}&format={name}", Accept=accept)
+        message = expect_error(answer, 400, "query_parameter_invalid", "client")
+        assert "json, columns, csv, arrow, parquet" in message
+
+
+@pytest.mark.parametrize("name", MEDIA)
+def test_errors_are_json_in_every_format(client: Client, name: str) -> None:
+    for query in (f"{HISTORY}&limit=0&format={name}", f"{HISTORY}&limit=0"):
+        expect_error(get(client, query=query, Accept=MEDIA[name]), 400, "query_parameter_invalid", "client")
+    missing = get(client, query=f"{HISTORY}&asset_ids=native;nothing&format={name}")
+    expect_error(missing, 404, "entity_not_found", "user")
+    assert "content-disposition" not in missing.headers
+
+
+@pytest.mark.parametrize("name", ["columns", *MEDIA])
+def test_head_and_304_work_in_every_format(client: Client, name: str) -> None:
+    query = f"{HISTORY}&format={name}"
+    full = get(client, query=query)
+    head = client.simulate_head(PRICES, query_string=query)
+    assert (head.status_code, head.content, dict(head.headers)) == (200, b"", dict(full.headers))
+    known = get(client, query=query, If_None_Match=full.headers["etag"])
+    assert (known.status_code, known.content) == (304, b"")
+    assert known.headers["vary"] == full.headers["vary"]
+    assert not {"content-disposition", "content-encoding"} & known.headers.keys()
+    other = get(client, query=HISTORY, If_None_Match=full.headers["etag"])
+    assert other.status_code == 200
+
+
+@pytest.mark.parametrize("name", ["columns", "csv", "arrow"])
+def test_formats_are_compressed(client: Client, name: str) -> None:
+    query = f"{HISTORY}&format={name}"
+    plain, coded = get(client, query=query), get(client, query=query, Accept_Encoding="gzip")
+    assert coded.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(coded.content) == plain.content
+
+
+def test_a_parquet_file_is_not_compressed_again(client: Client) -> None:
+    query = f"{HISTORY}&format=parquet"
+    plain = get(client, query=query)
+    for coding in ("gzip", "zstd"):
+        for _ in range(2):
+            coded = get(client, query=query, Accept_Encoding=coding)
+            assert (coded.content, dict(coded.headers)) == (plain.content, dict(plain.headers))
+        known = get(client, query=query, Accept_Encoding=coding, If_None_Match=plain.headers["etag"])
+        assert known.status_code == 304
+
+
+def test_assets_without_prices_have_the_symbols_of_their_definitions(
+    settings: Settings, store: Store, tmp_path: Any
+) -> None:
+    """Definitions are shown with prices; a store of imported rates has none."""
+    imported(store, rate_file(tmp_path, f"{NOON},AAA,0xa,18,True,True,0.1,0.25,99"))
+    answer = get(
+        client_of(settings, store), "/api/v1/markets/lend/rate-history", f"{HISTORY}&format=csv&limit=1&offset=24"
+    )
+    assert answer.text.splitlines()[1:] == [f"{NOON},{at(NOON).isoformat()},token;0xa,AAA,0.1"]
+
+
+def test_a_new_snapshot_changes_every_format(settings: Settings, store: Store) -> None:
+    commit(store, {"token;a": [(NOON - 3600, Decimal(1))]})
+    client = client_of(settings, store)
+
+    def values(query: str, **headers: str) -> Sequence[str]:
+        return [line.rpartition(",")[2] for line in get(client, query=query, **headers).text.splitlines()[-2:]]
+
+    asked = [(HISTORY, {"Accept": CSV}), (f"{HISTORY}&format=csv", {})]
+    assert [values(query, **headers) for query, headers in asked] == [["1", ""]] * 2
+    commit(store, {"token;a": [(NOON, Decimal(2))]})
+    assert [values(query, **headers) for query, headers in asked] == [["1", "2"]] * 2

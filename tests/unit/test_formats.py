@@ -1,0 +1,324 @@
+"""Formats of history pages, each read by the programs that people use, against the values that were written."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import ipc, parquet
+
+from analytics_service.history.formats.base import OHLC, VALUE, Points
+from analytics_service.history.formats.csv import times
+from analytics_service.history.formats.registry import FORMATS
+from tests import oracle
+
+HOUR = 3600
+BEGIN = 1_772_366_400  # 2026-03-01 12:00:00 UTC
+# Of the greatest and the finest value, and of many digits.
+NUMBERS = (
+    "99999999999999999999.999999999999999999",
+    "0.000000000000000001",
+    "0",
+    "100",
+    "1572.5",
+    "3.141592653589793238",
+)
+DECIMAL = pa.decimal128(38, 18)
+Value = str | int | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as a table: for each asset the values of each bucket, one for each column."""
+
+    columns: Sequence[str]
+    begins: list[int]
+    series: dict[str, list[tuple[Value, ...]]]
+    symbols: dict[str, str]
+    zone: str = "UTC"
+    single: bool = False
+    at_once: int = 100
+
+    def encoded(self, name: str) -> bytes:
+        """The page in a format, made of parts of at most `at_once` series."""
+        ids = list(self.series)
+        parts = [
+            (some, self.part([self.series[one] for one in some]))
+            for some in (ids[first : first + self.at_once] for first in range(0, len(ids), self.at_once))
+        ]
+        zone = ZoneInfo(self.zone)
+        points = Points(self.begins, iter(parts), self.single, self.columns, self.symbols, zone)
+        return b"".join(FORMATS[name].encode(points))
+
+    def part(self, series: list[list[tuple[Value, ...]]]) -> pl.DataFrame:
+        """Values of some series, bucket by bucket."""
+        rows = [one[bucket] for bucket in range(len(self.begins)) for one in series]
+        types = {name: pl.Int64 if name == "n" else pl.String for name in self.columns}
+        return pl.DataFrame(rows, schema=types, orient="row")
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The points, series by series: t, id, symbol and values. A single series has no id and symbol."""
+        return [
+            (begin, *((None, None) if self.single else (asset_id, self.symbols.get(asset_id))), *map(number, values))
+            for asset_id, points in self.series.items()
+            for begin, values in zip(self.begins, points, strict=True)
+        ]
+
+
+def number(value: object) -> object:
+    return Decimal(value) if isinstance(value, str) else value
+
+
+def ohlc(numbers: Sequence[str | None]) -> list[tuple[Value, ...]]:
+    """Buckets with these values, and 0 as the least; with up to two observations, and none where the value is null."""
+    return [
+        (None, None, None, None, 0) if one is None else (one, one, "0", one, place % 3)
+        for place, one in enumerate(numbers)
+    ]
+
+
+def value(numbers: Sequence[str | None]) -> list[tuple[Value, ...]]:
+    return [(one,) for one in numbers]
+
+
+MANY = {
+    "native;whole": NUMBERS,
+    "token;0xAb": [None, None, *NUMBERS[:4]],
+    "token;none": [None] * 6,
+    "token;gap": ["1", None, "2", None, None, "3"],
+    "native;ibc/last": NUMBERS[::-1],
+}
+SYMBOLS = {"native;whole": "WHOLE", "token;0xAb": "AB", "token;none": "AB", "native;ibc/last": 'LAST, "quoted"'}
+BEGINS = [BEGIN + HOUR * bucket for bucket in range(6)]
+PAGES = {
+    "values": Page(VALUE, BEGINS, {one: value(numbers) for one, numbers in MANY.items()}, SYMBOLS),
+    "ohlc": Page(OHLC, BEGINS, {one: ohlc(numbers) for one, numbers in MANY.items()}, SYMBOLS),
+    "single": Page(VALUE, BEGINS, {"": value(MANY["token;gap"])}, {}, single=True),
+    "single ohlc": Page(OHLC, BEGINS, {"": ohlc(MANY["token;gap"])}, {}, single=True),
+    "full": Page(VALUE, BEGINS, {"native;whole": value(NUMBERS), "token;0xAb": value(NUMBERS)}, SYMBOLS),
+    "one bucket": Page(OHLC, BEGINS[:1], {one: ohlc(numbers[:1]) for one, numbers in MANY.items()}, SYMBOLS),
+    "no buckets": Page(VALUE, [], {one: [] for one in MANY}, SYMBOLS),
+    "no buckets of ohlc": Page(OHLC, [], {one: [] for one in MANY}, SYMBOLS),
+    "no buckets of a single series": Page(VALUE, [], {"": []}, {}, single=True),
+    "no series": Page(VALUE, BEGINS, {}, SYMBOLS),
+    "no series of ohlc": Page(OHLC, BEGINS, {}, SYMBOLS),
+}
+PAGES |= {f"{name}, in parts": replace(page, at_once=2) for name, page in PAGES.items() if len(page.series) > 2}
+
+
+def typed(fields: Sequence[str]) -> tuple[Any, ...]:
+    """A row of CSV: t, id, symbol and values, without the time for people."""
+    t, _, asset_id, symbol, *values = (field or None for field in fields)
+    symbol = symbol.removeprefix("'") if symbol else None
+    numbers = [None if one is None else Decimal(one) for one in values]
+    return int(t or ""), asset_id, symbol, *numbers
+
+
+def unix(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row of a binary format: t as unix seconds."""
+    t, *others = row
+    assert t.utcoffset() == timedelta()
+    return int(t.timestamp()), *others
+
+
+def by_pandas(frame: pd.DataFrame) -> list[Sequence[Any]]:
+    return frame.astype(object).where(frame.notna(), None).values.tolist()
+
+
+def by_duckdb(kind: str, body: bytes, folder: Path) -> list[Sequence[Any]]:
+    """The rows of a file, or of a stream that pyarrow passes on; t as unix seconds where it is a time."""
+    file = folder / "page"
+    file.write_bytes(body)
+    with duckdb.connect() as own:
+        if kind == "csv":
+            return own.execute(f"SELECT * FROM read_csv('{file}', all_varchar=true, header=true)").fetchall()
+        if kind == "arrow":
+            own.register("page", ipc.open_stream(body).read_all())
+        source = "page" if kind == "arrow" else f"read_parquet('{file}')"
+        return own.execute(f"SELECT epoch_ms(t) / 1000, * EXCLUDE (t) FROM {source}").fetchall()
+
+
+def table_rows(table: pa.Table) -> list[Sequence[Any]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+READERS: dict[str, tuple[str, Callable[[bytes, Path], list[tuple[Any, ...]]]]] = {
+    "csv by Python": ("csv", lambda body, _: [*map(typed, [*csv.reader(io.StringIO(body.decode(), newline=""))][1:])]),
+    "csv by Polars": ("csv", lambda body, _: [*map(typed, pl.read_csv(body, infer_schema=False).rows())]),
+    "csv by pandas": (
+        "csv",
+        lambda body, _: [*map(typed, pd.read_csv(io.BytesIO(body), dtype=str, keep_default_na=False).values.tolist())],
+    ),
+    "csv by DuckDB": ("csv", lambda body, folder: [*map(typed, by_duckdb("csv", body, folder))]),
+    "arrow by pyarrow": ("arrow", lambda body, _: [*map(unix, table_rows(ipc.open_stream(body).read_all()))]),
+    "arrow by Polars": ("arrow", lambda body, _: [*map(unix, pl.read_ipc_stream(body).rows())]),
+    "arrow by pandas": ("arrow", lambda body, _: [*map(unix, by_pandas(ipc.open_stream(body).read_pandas()))]),
+    "arrow by DuckDB": ("arrow", lambda body, folder: by_duckdb("arrow", body, folder)),
+    "parquet by pyarrow": ("parquet", lambda body, _: [*map(unix, table_rows(parquet.read_table(io.BytesIO(body))))]),
+    "parquet by Polars": ("parquet", lambda body, _: [*map(unix, pl.read_parquet(io.BytesIO(body)).rows())]),
+    "parquet by pandas": ("parquet", lambda body, _: [*map(unix, by_pandas(pd.read_parquet(io.BytesIO(body))))]),
+    "parquet by DuckDB": ("parquet", lambda body, folder: by_duckdb("parquet", body, folder)),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_table_has_every_point_exactly(reader: str, page: str, tmp_path: Path) -> None:
+    name, read = READERS[reader]
+    assert read(PAGES[page].encoded(name), tmp_path) == PAGES[page].rows
+
+
+def json_series(page: Page) -> list[tuple[str, list[dict[str, Value]]]]:
+    """The series of the page as JSON: each with its id and points."""
+    body = json.loads(page.encoded("json"))
+    return [("", body)] if page.single else [(one["asset"]["id"], one["points"]) for one in body]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_json_has_a_point_for_each_bucket(name: str) -> None:
+    page = PAGES[name]
+    expected = [
+        (
+            asset_id,
+            [
+                {"t": t, **dict(zip(page.columns, point, strict=True))}
+                for t, point in zip(page.begins, points, strict=True)
+            ],
+        )
+        for asset_id, points in page.series.items()
+    ]
+    assert json_series(page) == expected
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_json_by_column_has_an_array_for_each_column(name: str) -> None:
+    page = PAGES[name]
+    expected = [
+        ({} if page.single else {"asset": asset_id, "symbol": page.symbols.get(asset_id)})
+        | {column: [point[place] for point in points] for place, column in enumerate(page.columns)}
+        for asset_id, points in page.series.items()
+    ]
+    assert json.loads(page.encoded("columns")) == expected
+
+
+TEXTS = st.decimals(0, 10**20 - 1, places=18, allow_nan=False, allow_infinity=False).map(oracle.text)
+
+
+@given(
+    table=st.integers(1, 4).flatmap(
+        lambda count: st.lists(st.lists(st.none() | TEXTS, min_size=count, max_size=count), min_size=1, max_size=4)
+    ),
+    at_once=st.integers(1, 4),
+    is_ohlc=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_all_formats_of_a_random_page_agree(table: list[list[str | None]], at_once: int, is_ohlc: bool) -> None:
+    values, columns = (ohlc, OHLC) if is_ohlc else (value, VALUE)
+    series = {f"native;{place}": values(numbers) for place, numbers in enumerate(table)}
+    page = Page(columns, BEGINS[: len(table[0])], series, {}, at_once=at_once)
+    expected = page.rows
+    points = [
+        (point["t"], asset_id, None, *(number(point[name]) for name in columns))
+        for asset_id, points in json_series(page)
+        for point in points
+    ]
+    assert points == expected
+    arrays = json.loads(page.encoded("columns"))
+    assert [[tuple(one[name][place] for name in columns) for place in range(len(page.begins))] for one in arrays] == [
+        *series.values()
+    ]
+    for reader in ("csv by Python", "arrow by pyarrow", "parquet by pyarrow"):
+        name, read = READERS[reader]
+        assert read(page.encoded(name), Path()) == expected
+
+
+@pytest.mark.parametrize("name", ["values", "ohlc, in parts", "single", "no buckets", "no series of ohlc"])
+def test_binary_columns_have_exact_types_and_dictionaries(name: str) -> None:
+    page = PAGES[name]
+    expected = {"t": pa.timestamp("ms", "UTC"), "asset_id": "dictionary", "symbol": "dictionary"}
+    expected |= {column: pa.int64() if column == "n" else DECIMAL for column in page.columns}
+    stream = ipc.open_stream(page.encoded("arrow")).schema
+    for schema in (stream, parquet.read_schema(io.BytesIO(page.encoded("parquet")))):
+        kinds = {one.name: "dictionary" if pa.types.is_dictionary(one.type) else one.type for one in schema}
+        assert kinds == expected
+    assert {stream.field(name).type.value_type for name in ("asset_id", "symbol")} <= {pa.string(), pa.large_string()}
+
+
+def test_a_csv_file_has_a_header_and_ends_lines_as_rfc_4180_says() -> None:
+    page = replace(PAGES["full"], begins=BEGINS[:2], series={"token;0xAb": value(["1.5", None])}, zone="Asia/Kathmandu")
+    assert page.encoded("csv") == (
+        b"t,time,asset_id,symbol,v\r\n"
+        b"1772366400,2026-03-01T17:45:00+05:45,token;0xAb,AB,1.5\r\n"
+        b"1772370000,2026-03-01T18:45:00+05:45,token;0xAb,AB,\r\n"
+    )
+
+
+def test_a_csv_file_of_a_single_series_leaves_the_fields_of_the_asset_empty() -> None:
+    page = replace(PAGES["single ohlc"], begins=BEGINS[:2], series={"": ohlc(["3", None])})
+    assert page.encoded("csv") == (
+        b"t,time,asset_id,symbol,o,h,l,c,n\r\n"
+        b"1772366400,2026-03-01T12:00:00+00:00,,,3,3,0,3,0\r\n"
+        b"1772370000,2026-03-01T13:00:00+00:00,,,,,,,0\r\n"
+    )
+
+
+@pytest.mark.parametrize("columns", [VALUE, OHLC])
+def test_a_csv_file_without_points_is_its_header(columns: Sequence[str]) -> None:
+    header = ",".join(["t,time,asset_id,symbol", *columns]) + "\r\n"
+    assert Page(columns, [], {"native;a": []}, {}).encoded("csv").decode() == header
+
+
+@pytest.mark.parametrize(
+    ("symbol", "field"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+A", "'+A"),
+        ("-A", "'-A"),
+        ("@A", "'@A"),
+        ("\tA", "'\tA"),
+        ("\rA", '"\'\rA"'),
+        ('=HYPERLINK("x","y")', '"\'=HYPERLINK(""x"",""y"")"'),
+        ("A=1", "A=1"),
+        ("A,B", '"A,B"'),
+        ('A"', '"A"""'),
+        ("Ä", "Ä"),
+    ],
+)
+def test_a_symbol_in_a_csv_file_is_never_run_by_a_spreadsheet(symbol: str, field: str) -> None:
+    page = Page(VALUE, BEGINS[:1], {"token;a": value(["1"])}, {"token;a": symbol})
+    assert page.encoded("csv").decode().splitlines(keepends=False)[0] == "t,time,asset_id,symbol,v"
+    assert page.encoded("csv").decode().endswith(f",token;a,{field},1\r\n")
+
+
+@pytest.mark.parametrize("zone", oracle.ZONES)
+def test_times_have_the_zones_offset(zone: str) -> None:
+    seconds = [BEGIN + 7 * HOUR * number for number in range(0, 2000, 3)] + [0, 1]
+    found = times(seconds, ZoneInfo(zone))
+    assert [int(datetime.fromisoformat(one).timestamp()) for one in found] == seconds
+    assert found == [datetime.fromtimestamp(second, ZoneInfo(zone)).isoformat() for second in seconds]
+
+
+def test_offsets_of_long_ago_are_rounded_to_minutes_and_the_instant_is_exact() -> None:
+    """Monrovia was 44 minutes and 30 seconds behind UTC."""
+    assert times([0, 45], ZoneInfo("Africa/Monrovia")) == ["1969-12-31T23:16:00-00:44", "1969-12-31T23:16:45-00:44"]
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "UTC", "America/New_York"])
+def test_the_last_second_that_can_be_asked_for_has_a_time(zone: str) -> None:
+    """In zones east of UTC it is in the year 10000, for which RFC 3339 has no room; it is told in UTC."""
+    (found,) = times([253_402_300_799], ZoneInfo(zone))
+    assert datetime.fromisoformat(found) == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
