@@ -15,11 +15,11 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.history import page as pages
-from analytics_service.sources.simulated.universe import LISTINGS
+from analytics_service.sources.simulated.universe import ASSETS
 from analytics_service.store.connection import Store
 from tests.integration.conftest import Simulated
 from tests.integration.pages import commit
-from tests.integration.test_http import HISTORIES, HISTORY, NOON, ONE_SERIES, at, client_of, expect_error
+from tests.integration.test_http import HISTORIES, HISTORY, LOANS, NOON, at, client_of, expect_error
 from tests.integration.test_rates import imported, rate_file
 
 CSV, ARROW, PARQUET = "text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"
@@ -28,7 +28,7 @@ CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "arrow": ARROW, "parquet": PA
 SUFFIXES = {"csv": "csv", "arrow": "arrows", "parquet": "parquet"}
 JSON = "application/json"
 PRICES = "/api/v1/assets/price-history"
-SYMBOLS = {one.asset.id: one.asset.symbol for one in LISTINGS}
+SYMBOLS = {one.id: one.symbol for one in ASSETS}
 Row = tuple[Any, ...]
 Client = falcon.testing.TestClient
 Result = falcon.testing.Result
@@ -138,7 +138,7 @@ def test_a_page_by_column_has_the_range_and_pagination_of_the_json(client: Clien
         "status": 200,
         "status_text": "OK",
     }
-    single = get(client, ONE_SERIES, f"{query}&format=columns").json["data"]
+    single = get(client, LOANS, f"{query}&format=columns").json["data"]
     assert [one.keys() for one in single["series"]] == [{"v"}]
 
 
@@ -154,7 +154,7 @@ def test_a_large_page_is_the_same_although_it_is_built_in_parts(
 
 
 @pytest.mark.parametrize("name", MEDIA)
-@pytest.mark.parametrize("path", [PRICES, ONE_SERIES])
+@pytest.mark.parametrize("path", [PRICES, LOANS])
 def test_accept_asks_for_the_same_as_the_parameter(client: Client, path: str, name: str) -> None:
     by_name = get(client, path, f"{HISTORY}&format={name}")
     by_type = get(client, path, Accept=MEDIA[name])
