@@ -1,6 +1,6 @@
 """A page of history: its buckets, its series and its points in a format."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import SEEK_END, BytesIO
@@ -64,10 +64,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets. `points` are in the query's format: a member of the answer's data, or the whole body."""
+    """A page of buckets.
+
+    `chunks` are its points in the query's format: a member of the answer's data, or the whole body. They can be read
+    once, and are only then made; the errors of HistoryReader.values are raised there.
+    """
 
     query: Query
-    points: bytes
+    chunks: Iterator[bytes]
 
     @property
     def interval_count(self) -> int:
@@ -79,6 +83,14 @@ class Page:
         """The offset of the next page, if there is one."""
         following = self.query.offset + self.query.limit
         return following if following < self.interval_count else None
+
+    def body(self) -> bytes:
+        """The whole body, of a format of files."""
+        # The file shares the memory of its first chunk until another one follows.
+        file = BytesIO(next(self.chunks))
+        file.seek(0, SEEK_END)
+        file.writelines(self.chunks)
+        return file.getvalue()
 
 
 def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
@@ -105,12 +117,7 @@ def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
 
 def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: bool) -> Page:
     points = Points(query.starts, parts, single, symbols=symbols, zone=query.zone)
-    chunks = query.format.encode(points)
-    # The file shares the memory of its first chunk until another one follows.
-    file = BytesIO(next(chunks))
-    file.seek(0, SEEK_END)
-    file.writelines(chunks)
-    return Page(query, file.getvalue())
+    return Page(query, query.format.encode(points))
 
 
 def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:
