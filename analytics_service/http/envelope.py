@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from io import BytesIO
+from itertools import chain
 
 import orjson
 
@@ -18,9 +20,11 @@ def success(data: object, count: int | None = None) -> bytes:
 
 
 def success_around(data: object, place: bytes, chunks: Iterable[bytes]) -> bytes:
-    """The body of a 200 in which chunks of JSON take the place of a text in `data`, where they are copied only once."""
+    """The body of a 200 in which chunks of JSON take the place of a text in `data`. They are copied once each."""
     head, _, tail = success(data).partition(place)
-    return b"".join([head, *chunks, tail])
+    file = BytesIO()
+    file.writelines(chain([head], chunks, [tail]))
+    return file.getvalue()
 
 
 def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:
