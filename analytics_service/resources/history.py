@@ -55,9 +55,9 @@ class HistoryPath(SnapshotPath):
         query: Query = given["page"]
         symbols = view.symbols if self._shows_symbols(query) else {}
         page = self.page(self._reader, query, view.head(*self.families), symbols)
-        return (
-            page.body() if query.format.suffix else success_around(self.shape.render(page, _SCOPE), POINTS, page.chunks)
-        )
+        if query.format.suffix:
+            return page.body()
+        return success_around(self.shape.render(page, _SCOPE), POINTS, page.chunks)
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Symbols are those of the definitions of assets."""
