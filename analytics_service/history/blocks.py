@@ -107,8 +107,12 @@ def _consecutive(hours: Sequence[int]) -> range | None:
 
 
 def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
-    """A block of values at the ends of hours as `read_values` returns them."""
-    return Block(ids, values.with_columns(pl.col("observed_at").cast(pl.UInt32)).rechunk())
+    """A block of values at the ends of hours as `read_values` returns them, or of candles."""
+    # Adding nothing copies the text, which then lies in the order of values. Pages read it twice as fast.
+    values = values.with_columns(pl.col(pl.String) + "")
+    if "observed_at" in values.columns:
+        values = values.with_columns(pl.col("observed_at").cast(pl.UInt32))
+    return Block(ids, values.rechunk())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A page of history: its buckets, its series and its points in a format."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import SEEK_END, BytesIO
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import Format, Parts, Points
+from analytics_service.history.formats.base import OHLC, VALUE, Format, Parts, Points
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
@@ -81,10 +81,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets. `points` are in the query's format: a member of the answer's data, or the whole body."""
+    """A page of buckets.
+
+    `chunks` are its points in the query's format: a member of the answer's data, or the whole body. They can be read
+    once, and are only then made; the errors of HistoryReader.values are raised there.
+    """
 
     query: Query
-    points: bytes
+    chunks: Iterator[bytes]
 
     @property
     def interval_count(self) -> int:
@@ -95,6 +99,14 @@ class Page:
     def next_offset(self) -> int | None:
         """The offset of the next page, if there is one."""
         return self.query.next_offset
+
+    def body(self) -> bytes:
+        """The whole body, of a format of files."""
+        # The file shares the memory of its first chunk until another one follows.
+        file = BytesIO(next(self.chunks))
+        file.seek(0, SEEK_END)
+        file.writelines(self.chunks)
+        return file.getvalue()
 
 
 def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
@@ -120,13 +132,9 @@ def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
 
 
 def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: bool) -> Page:
-    points = Points(query.starts, parts, single, symbols=symbols, zone=query.zone)
-    chunks = query.format.encode(points)
-    # The file shares the memory of its first chunk until another one follows.
-    file = BytesIO(next(chunks))
-    file.seek(0, SEEK_END)
-    file.writelines(chunks)
-    return Page(query, file.getvalue())
+    columns = OHLC if query.agg is Aggregate.OHLC else VALUE
+    points = Points(query.starts, parts, single, columns, symbols=symbols, zone=query.zone)
+    return Page(query, query.format.encode(points))
 
 
 def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:

@@ -308,7 +308,8 @@ class HistoryReader:
             return loaded
         buckets = Buckets(range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR), until)
         if slot.candles:
-            loaded = Block(state.ids, read_candles(self._store, self.history, state.series, buckets, whole=True)[0])
+            candles, _ = read_candles(self._store, self.history, state.series, buckets, whole=True)
+            loaded = make_block(state.ids, candles)
         else:
             values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)
             loaded = make_block(state.ids, values)

@@ -1,7 +1,9 @@
 """The envelope of every JSON response (rule 1.1): its bytes, and its schema."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from io import BytesIO
+from itertools import chain
 
 import orjson
 
@@ -12,9 +14,17 @@ _NULL: Schema = {"type": "null"}
 
 
 def success(data: object, count: int | None = None) -> bytes:
-    """The body of a 200. `data` may contain orjson.Fragment for parts that are JSON already; lists have a `count`."""
+    """The body of a 200. `data` may contain orjson.Fragment for what is JSON already; lists have a `count`."""
     counted = {} if count is None else {"count": count}
     return orjson.dumps(_envelope(data, None, 200, HTTPStatus.OK.phrase) | counted)
+
+
+def success_around(data: object, place: bytes, chunks: Iterable[bytes]) -> bytes:
+    """The body of a 200 in which chunks of JSON take the place of a text in `data`. They are copied once each."""
+    head, _, tail = success(data).partition(place)
+    file = BytesIO()
+    file.writelines(chain([head], chunks, [tail]))
+    return file.getvalue()
 
 
 def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:

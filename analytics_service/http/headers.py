@@ -2,7 +2,7 @@
 
 # Headers that pages of other origins may read.
 EXPOSED = (
-    *("Allow", "As-Of", "ETag", "Last-Modified", "Link", "Retry-After", "X-Request-ID"),
+    *("Allow", "As-Of", "Content-Disposition", "ETag", "Last-Modified", "Link", "Retry-After", "X-Request-ID"),
     *("RateLimit", "RateLimit-Policy"),
 )
 # Browsers take a response for nothing but what its type says, load nothing for it, and show it in no frame. A page that

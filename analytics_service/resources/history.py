@@ -18,11 +18,11 @@ from analytics_service.http import params
 from analytics_service.http.answer import Answer, Headers
 from analytics_service.http.answers import CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
-from analytics_service.http.envelope import success
+from analytics_service.http.envelope import success_around
 from analytics_service.http.links import replaced
 from analytics_service.http.times import Edge
 from analytics_service.market.assets import ids_of
-from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
+from analytics_service.present.series import MULTI_SERIES, POINTS, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import LATE, Shared, SnapshotPath
 from analytics_service.state.view import View
@@ -73,7 +73,9 @@ class HistoryPath(SnapshotPath):
         query: Query = given["page"]
         symbols = view.symbols if self._shows_symbols(query) else {}
         page = self.page(self._reader, query, view.head(*self.families), symbols)
-        return page.points if query.format.suffix else success(self.shape.render(page, _SCOPE))
+        if query.format.suffix:
+            return page.body()
+        return success_around(self.shape.render(page, _SCOPE), POINTS, page.chunks)
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Symbols are those of the definitions of assets."""

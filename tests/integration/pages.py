@@ -58,7 +58,7 @@ class Pages:
     client: falcon.testing.TestClient
     known: oracle.Oracle
     random: random.Random
-    aggregates: Sequence[str] = ("last", "first", "min", "max", "mean")
+    aggregates: Sequence[str] = ("last", "first", "min", "max", "mean", "ohlc")
 
     def check(self, first: int, last: int) -> None:
         """One page whose range lies about [first, last]."""

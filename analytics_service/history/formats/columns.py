@@ -7,7 +7,15 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import Format, Points
-from analytics_service.history.formats.pieces import always, in_turns, joined, marked, value_order, with_nulls
+from analytics_service.history.formats.pieces import (
+    always,
+    apart_from_empty,
+    in_turns,
+    joined,
+    marked,
+    value_order,
+    with_nulls,
+)
 from analytics_service.history.sample import layout
 
 _COUNT = "n"
@@ -16,14 +24,12 @@ _COUNT = "n"
 def encode(points: Points) -> Iterator[bytes]:
     """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; `[{"v": [...]}]` of a
     single series."""
-    before = "["
+    first = "["
     for ids, values in points.parts:
-        opened = [_opening(points, one) for one in ids]
-        yield _encoded(
-            {name: values[name] for name in points.columns}, len(points.begins), [before + opened[0], *opened[1:]]
-        )
-        before = ","
-    yield b"]" if before == "," else b"[]"
+        opened = [f"{',' if place else first}{_opening(points, one)}" for place, one in enumerate(ids)]
+        yield _encoded({name: values[name] for name in points.columns}, len(points.begins), opened)
+        first = ","
+    yield b"]" if first == "," else b"[]"
 
 
 COLUMNS = Format("columns", "application/json", encode)
@@ -38,15 +44,28 @@ def _opening(points: Points, asset_id: str) -> str:
 
 
 def _encoded(values: Mapping[str, pl.Series], count: int, opened: Sequence[str]) -> bytes:
-    """Some series, separated by commas, each with what it begins with."""
+    """Some series, each with what it begins with."""
     names = list(values)
     if not count:
         empty = ",".join([f'"{name}":[]' for name in names])
-        return ",".join([f"{one}{empty}}}" for one in opened]).encode()
+        return "".join([f"{one}{empty}}}" for one in opened]).encode()
+    if len(names) > 1 or not values[names[0]].has_nulls():
+        return _joined(values, count, opened)
+    (name,) = names
+    parted = apart_from_empty(values[name], opened, f'"{name}":[{",".join(["null"] * count)}]}}')
+    if parted is None:
+        return _joined(values, count, opened)
+    others, leading, rest = parted
+    return (_joined({name: others}, count, leading) if leading else b"") + rest.encode()
+
+
+def _joined(values: Mapping[str, pl.Series], count: int, opened: Sequence[str]) -> bytes:
+    """The same where the page has buckets."""
+    names = list(values)
     quotes = ["" if name == _COUNT else '"' for name in names]
     # What begins an array, and ends the one before.
     begins = [f'{one}"{names[0]}":[{quotes[0]}' for one in opened]
-    begins = [begins[0], *(f"{quotes[-1]}]}},{one}" for one in begins[1:])]
+    begins = [begins[0], *(f"{quotes[-1]}]}}{one}" for one in begins[1:])]
     for place, name in enumerate(names[1:], start=1):
         begins += [f'{quotes[place - 1]}],"{name}":[{quotes[place]}'] * len(opened)
     between = [f"{quote},{quote}" for quote in quotes]

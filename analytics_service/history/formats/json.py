@@ -7,7 +7,15 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
-from analytics_service.history.formats.pieces import always, in_turns, joined, marked, value_order, with_nulls
+from analytics_service.history.formats.pieces import (
+    always,
+    apart_from_empty,
+    in_turns,
+    joined,
+    marked,
+    value_order,
+    with_nulls,
+)
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
 
@@ -55,19 +63,12 @@ def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], cl
     opened = [f"{',' if place else ''}{one}" for place, one in enumerate(opened)]
     if not values.has_nulls():
         return _joined(values, begins, opened, closed)
-    kept = tuple(place for place, value in enumerate(values[-len(opened) :]) if value is not None)
-    others = values[_columns(kept, len(opened), len(begins))]
-    if others.has_nulls() or values.null_count() != len(values) - len(others):
-        return _joined_with_nulls(values, begins, opened, closed)
-    # All other series have no value at all on the page. Their text goes before that of the next series.
     nulls = ",".join([f'{{"t":{begin},"v":null}}' for begin in begins])
-    texts = [f"{one}{nulls}{closed}" for one in opened]
-    bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
-    before = ["".join(texts[last + 1 : place]) for last, place in bounds]
-    if not kept:
-        return before[0].encode()
-    leading = [text + opened[place] for text, place in zip(before, kept, strict=False)]
-    return _joined(others, begins, leading, closed) + before[-1].encode()
+    parted = apart_from_empty(values, opened, f"{nulls}{closed}")
+    if parted is None:
+        return _joined_with_nulls(values, begins, opened, closed)
+    others, leading, rest = parted
+    return (_joined(others, begins, leading, closed) if leading else b"") + rest.encode()
 
 
 def _joined(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
@@ -109,13 +110,6 @@ def _leads(begins: Sequence[int], opened: Sequence[str], closed: str) -> list[st
 @lru_cache(maxsize=10_000)
 def _opening(asset_id: str) -> str:
     return f'{{"asset":{orjson.dumps(asset_spec(asset_id)).decode()},"points":['
-
-
-@lru_cache(maxsize=64)
-def _columns(kept: tuple[int, ...], series: int, count: int) -> pl.Series:
-    """The places of some of `series` values in each of `count` buckets, bucket by bucket."""
-    bucket, place = layout(count, max(len(kept), 1))
-    return bucket[: count * len(kept)] * series + pl.Series(kept, dtype=pl.UInt32)[place[: count * len(kept)]]
 
 
 @lru_cache(maxsize=8)

@@ -33,6 +33,29 @@ def value_order(series: int, count: int) -> pl.Series:
     return bucket * series + place
 
 
+def apart_from_empty(values: pl.Series, opened: Sequence[str], empty: str) -> tuple[pl.Series, list[str], str] | None:
+    """The values of the series that have any, what begins each of them, and what follows them all.
+
+    `opened` begins a series, and `empty` is the rest of one that has no value at all: its text goes before that of the
+    next one. None if another series has null, too.
+    """
+    kept = tuple(place for place, value in enumerate(values[-len(opened) :]) if value is not None)
+    others = values[_of_some(kept, len(opened), len(values) // len(opened))]
+    if others.has_nulls() or values.null_count() != len(values) - len(others):
+        return None
+    texts = [one + empty for one in opened]
+    bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
+    before = ["".join(texts[last + 1 : place]) for last, place in bounds]
+    return others, [text + opened[place] for text, place in zip(before, kept, strict=False)], before[-1]
+
+
+@lru_cache(maxsize=64)
+def _of_some(kept: tuple[int, ...], series: int, count: int) -> pl.Series:
+    """The places of some of `series` values in each of `count` buckets, bucket by bucket."""
+    bucket, place = layout(count, max(len(kept), 1))
+    return bucket[: count * len(kept)] * series + pl.Series(kept, dtype=pl.UInt32)[place[: count * len(kept)]]
+
+
 def always(piece: int, count: int) -> pl.Series:
     """The order of one and the same piece."""
     return pl.repeat(piece, count, dtype=pl.UInt32, eager=True)
