@@ -7,20 +7,13 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
-from analytics_service.history.formats.pieces import (
-    always,
-    apart_from_empty,
-    in_turns,
-    joined,
-    marked,
-    value_order,
-    with_nulls,
-)
+from analytics_service.history.formats.pieces import apart_from_empty, in_turns, value_order
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
 
 # Made once: building an expression takes as long as joining the text of a small page.
 _JOINED = pl.col("piece").str.join("")
+_FOUR = pl.format('"{}","h":"{}","l":"{}","c":"{}","n":{}', *OHLC).fill_null('null,"h":null,"l":null,"c":null,"n":0')
 
 
 def encode(points: Points) -> Iterator[bytes]:
@@ -46,14 +39,10 @@ def _encoded_ohlc(values: pl.DataFrame, begins: Sequence[int], opened: Sequence[
     """Points of four values and a count, as `_encoded` has those of one."""
     if not begins:
         return ",".join([one + closed for one in opened]).encode()
-    first = f'{{"t":{begins[0]},"o":"'
-    between = ['","h":"', '","l":"', '","c":"', '","n":']
-    leads = [f'}},{{"t":{begin},"o":"' for begin in begins]
-    leads += [f"{f'}}{closed},' if place else ''}{one}{first}" for place, one in enumerate(opened)]
-    columns = [marked(values[name]) for name in OHLC[:-1]]
-    pieces = [*columns, values["n"].cast(pl.String), pl.Series([*between, *leads, f"}}{closed}"])]
-    text = joined(pieces, _ohlc_order(len(opened), len(begins)))
-    return with_nulls(text) if values["o"].has_nulls() else text
+    leads = [f'}},{{"t":{begin},"o":' for begin in begins]
+    leads += [f'{f"}}{closed}," if place else ""}{one}{{"t":{begins[0]},"o":' for place, one in enumerate(opened)]
+    pieces = pl.concat([values.select(_FOUR).to_series(), pl.Series(leads)], rechunk=True)
+    return _text(pieces[_order(len(opened), len(begins))]).encode() + f"}}{closed}".encode()
 
 
 def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
@@ -116,19 +105,6 @@ def _opening(asset_id: str) -> str:
 def _order(series: int, count: int) -> pl.Series:
     """Lead and value of all points in turns, as numbers of pieces: values come first, and leads after them."""
     return in_turns(_lead_of(series, count), value_order(series, count))
-
-
-@lru_cache(maxsize=4)
-def _ohlc_order(series: int, count: int) -> pl.Series:
-    """The same for points of several values: columns come first, then what is between values, leads, and the end."""
-    size, columns = series * count, len(OHLC)
-    values = [value_order(series, count) + column * size for column in range(columns)]
-    between = [always(columns * size + column, size) for column in range(columns - 1)]
-    # The leads follow one column of values there, and these pieces here.
-    lead = _lead_of(series, count) + ((columns - 1) * (size + 1))
-    turns = [one for pair in zip(values, between, strict=False) for one in pair]
-    end = columns * size + columns - 1 + count + series
-    return pl.concat([in_turns(lead, *turns, values[-1]), always(end, 1)])
 
 
 @lru_cache(maxsize=8)
