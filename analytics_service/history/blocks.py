@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import groupby
 
 import polars as pl
 
@@ -35,8 +35,6 @@ class Slot:
     phase: int = 0
     single: bool = False
     """Whether the block holds single observations instead of values at the ends of hours."""
-    candles: bool = False
-    """Whether the block holds candles of hours instead of values at their ends."""
 
     @property
     def begin(self) -> int:
@@ -259,43 +257,6 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
             runs.append(Run(Slot(hours, number, phase), [hour - number * hours for hour in numbers[:within]]))
             numbers = numbers[within:]
     return Lookup(runs, open_from)
-
-
-@dataclass(frozen=True, slots=True)
-class CandleLookup:
-    """Where memory has the candles of a page: hours of blocks, and for each of them the bucket that it lies in.
-
-    Where the page ends within an hour, that hour's observations from `open_from` on belong to the last bucket, too.
-    """
-
-    runs: list[Run]
-    buckets: list[int]
-    open_from: int | None
-
-
-def look_up_candles(begins: Sequence[int], until: int, hours: int) -> CandleLookup | None:
-    """Where blocks of `hours` hours hold the candles of the buckets between `begins` that begin before `until`.
-
-    None when a bucket does not consist of whole hours that begin with a quarter of an hour.
-    """
-    runs: list[Run] = []
-    buckets: list[int] = []
-    open_from = None
-    for bucket, (begin, end) in enumerate(pairwise(begins)):
-        if begin >= until:
-            break
-        if end > until:
-            open_from = until - (until - begin) % HOUR
-            end, open_from = open_from, open_from if open_from < until else None
-        if begin < 0 or begin % QUARTER or (end - begin) % HOUR:
-            return None
-        for number in range(begin // HOUR, end // HOUR):
-            slot = Slot(hours, number // hours, begin % HOUR, candles=True)
-            if not runs or runs[-1].slot != slot:
-                runs.append(Run(slot, []))
-            runs[-1].hours.append(number - slot.number * hours)
-            buckets.append(bucket)
-    return CandleLookup(runs, buckets, open_from)
 
 
 def closed(newest: int, phase: int) -> int:

@@ -27,16 +27,13 @@ DECIMAL = pl.Decimal(38, 18)
 _WIDE = pl.Int128()
 _UNIT = pl.lit(10**18, dtype=_WIDE)
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
-# A bucket's candle. `open`, `high` and `low` are decimal text, null without observations, whose number is `count`;
-# `greatest` and `least` are the same as `high` and `low`, as numbers. `units` and `rest` are the bucket's area from the
-# series' first observation on, and `seconds` its length from there.
+# A bucket's candle. `open`, `high` and `low` are decimal text, null without observations, whose number is `count`.
+# `units` and `rest` are the bucket's area from the series' first observation on, and `seconds` its length from there.
 CANDLE = pl.Schema(
     {
         "open": pl.String(),
         "high": pl.String(),
         "low": pl.String(),
-        "greatest": DECIMAL,
-        "least": DECIMAL,
         "count": pl.UInt32(),
         "units": _WIDE,
         "rest": _WIDE,
@@ -45,23 +42,24 @@ CANDLE = pl.Schema(
 )
 # The columns that add up. They are 0 without observations, where others are null.
 SUMS = ("count", "units", "rest", "seconds")
-# The numbers behind texts.
-_NUMBERS = {"high": "greatest", "low": "least"}
-# How columns of several candles become those of a wider one.
+# How columns of several candles become those of a wider one; those of text that is to be compared are numbers by then.
 _COMBINED = {
     "open": pl.col("open").drop_nulls().first(),
-    "greatest": pl.col("greatest").max(),
-    "least": pl.col("least").min(),
+    "high": pl.col("high").max(),
+    "low": pl.col("low").min(),
     **{name: pl.col(name).sum() for name in SUMS},
 }
-# The columns of a candle that each aggregate needs.
+_COMPARED = ("high", "low")
+# The columns of a candle that aggregates need: two sets, so that few different ones are kept in memory.
+_FOUR, _AREA = ("open", "high", "low", "count"), ("count", "units", "rest", "seconds")
 NEEDED: dict[Aggregate, tuple[str, ...]] = {
-    Aggregate.FIRST: ("open", "count"),
-    Aggregate.MIN: ("low", "least", "count"),
-    Aggregate.MAX: ("high", "greatest", "count"),
-    Aggregate.MEAN: ("count", "units", "rest", "seconds"),
-    Aggregate.OHLC: ("open", "high", "low", "greatest", "least", "count"),
+    Aggregate.FIRST: _FOUR,
+    Aggregate.MIN: _FOUR,
+    Aggregate.MAX: _FOUR,
+    Aggregate.OHLC: _FOUR,
+    Aggregate.MEAN: _AREA,
 }
+SETS = (_FOUR, _AREA)
 # What a candle is made of: as CANDLE, but the area is from the first to the last observation, at `first_at`.
 OBSERVED = pl.Schema(
     {**{name: CANDLE[name] for name in ("open", "high", "low", "count", "units", "rest")}, "first_at": pl.Int64()}
@@ -95,8 +93,6 @@ def make_candles(
         "open",
         "high",
         "low",
-        pl.col("high").cast(DECIMAL).alias("greatest"),
-        pl.col("low").cast(DECIMAL).alias("least"),
         "count",
         units=_held(pl.col("before") // _UNIT, pl.col("after") // _UNIT) + pl.col("units"),
         rest=_held(pl.col("before") % _UNIT, pl.col("after") % _UNIT) + pl.col("rest"),
@@ -115,10 +111,14 @@ def combined(candles: pl.DataFrame, series: int, buckets: Sequence[int], count: 
         return candles
     narrow, place = layout(len(buckets), series)
     keys = pl.Series("key", buckets, dtype=pl.Int64)[narrow] * series + place
-    rules = [_COMBINED[name] for name in candles.columns if name in _COMBINED]
-    wide = candles.with_columns(key=keys).group_by("key", maintain_order=True).agg(rules)
-    texts = {text: number for text, number in _NUMBERS.items() if number in wide.columns}
-    wide = wide.with_columns(**{text: _text(pl.col(number)) for text, number in texts.items()})
+    compared = [name for name in _COMPARED if name in candles.columns]
+    wide = (
+        candles.with_columns(pl.col(name).cast(DECIMAL) for name in compared)
+        .with_columns(key=keys)
+        .group_by("key", maintain_order=True)
+        .agg(_COMBINED[name] for name in candles.columns)
+        .with_columns(_text(pl.col(name)).alias(name) for name in compared)
+    )
     return scattered(wide.select(candles.columns), wide["key"], count * series)
 
 

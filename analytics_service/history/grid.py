@@ -1,6 +1,7 @@
 """The bucket grid: where the buckets of a range begin, page by page (rules 2.1 to 2.5, 2.11 and 2.17)."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -70,11 +71,11 @@ class Grid:
 
     def _seconds(self, units: range) -> list[int]:
         """The unix seconds at which units begin, as `_unit_of` counts them."""
-        if self.period in _EXACT:
-            return list(units)
-        if self.period in (Period.MONTH, Period.YEAR):
-            return midnights(self.zone, [first_day(month) for month in units])
-        return midnights(self.zone, units)
+        return list(units) if self.period in _EXACT else midnights(self.zone, self._days(units))
+
+    def _days(self, units: range) -> Sequence[int]:
+        """The ordinals of the days with which units of a day or more begin."""
+        return [first_day(month) for month in units] if self.period in (Period.MONTH, Period.YEAR) else units
 
     @cached_property
     def count(self) -> int:
@@ -91,6 +92,14 @@ class Grid:
         """Starts of the buckets [offset, offset + limit) that exist, and of the one after them; [] when none exist."""
         stop = min(offset + limit, self.count)
         return self.begins(offset, stop + 1) if offset < stop else []
+
+    def page_days(self, offset: int, limit: int) -> Sequence[int] | None:
+        """The ordinals of the local days with which the buckets of `page` begin; None for minutes and hours."""
+        if self.period in _EXACT:
+            return None
+        first, stop = offset, max(min(offset + limit, self.count) + 1, offset)
+        width = self._width
+        return self._days(range(self._origin + first * width, self._origin + stop * width, width))
 
     @property
     def _width(self) -> int:

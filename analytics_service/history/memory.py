@@ -10,17 +10,21 @@ from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.history.blocks import Block, Observations, Slot
+from analytics_service.history.candle_blocks import CandleSlot
 
 log = logging.getLogger(__name__)
 
 Blocks = Block | Observations
 
 
+AnySlot = Slot | CandleSlot
+
+
 class Key(NamedTuple):
     """Identity of a block: history, slot, and the number of the last rewrite that changed its content."""
 
     history: str
-    slot: Slot
+    slot: AnySlot
     rewrite: int
 
 

@@ -27,11 +27,11 @@ from analytics_service.history.blocks import (
     joined,
     last_observed,
     look_up,
-    look_up_candles,
     make_block,
     or_else,
 )
-from analytics_service.history.candles import NEEDED, Aggregate, combined, no_candles, points
+from analytics_service.history.candle_blocks import CandleRun, CandleSlot, look_up_candles, slot_of_hour
+from analytics_service.history.candles import NEEDED, SETS, Aggregate, combined, no_candles, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
 from analytics_service.history.memory import Key, Loader
@@ -115,17 +115,17 @@ class HistoryReader:
         """
         if agg is Aggregate.LAST:
             return self.values(state, ids, buckets).to_frame("v")
-        carried = Buckets(buckets.begins, buckets.until)
-        found = self._candles_in_memory(state, ids, carried, NEEDED[agg]) if self._memory.limit else None
+        carried = replace(buckets, carry=True)
+        found = self._candles_in_memory(state, ids, carried, agg) if self._memory.limit else None
         candles, last = found or self._read_candles(state, ids, carried)
         return points(agg, candles, last, carry=buckets.carry)
 
     def _candles_in_memory(
-        self, state: State, ids: Sequence[str], buckets: Buckets, columns: Sequence[str]
+        self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate
     ) -> tuple[pl.DataFrame, pl.Series] | None:
         """Candles of some series in each bucket, and the values at their ends, from memory; None, and a request for
         them, when blocks are not there."""
-        lookup = look_up_candles(buckets.begins, buckets.until, state.candle_hours)
+        lookup = look_up_candles(buckets, NEEDED[agg], len(state.series))
         last = self._from_memory(state, ids, buckets) if lookup is not None else None
         if lookup is None or last is None:
             return None
@@ -134,25 +134,29 @@ class HistoryReader:
             missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
             self._request([state.key(slot) for slot in missing], urgent=True)
             return None
-        hours = [
-            candles_of(block or NO_HOURS, ids, run.hours, columns)
-            for run, block in zip(lookup.runs, blocks, strict=True)
-        ]
+        columns = NEEDED[agg]
+        found = zip(lookup.runs, blocks, strict=True)
+        cells = [candles_of(block or NO_HOURS, ids, run.hours, columns) for run, block in found]
         places = [*lookup.buckets]
         if lookup.open_from is not None:
-            open_hour = self._open_candle(state, ids, lookup.open_from, buckets.until)
-            if open_hour is None:
+            rest = self._open_candle(state, ids, lookup.open_from, buckets, agg)
+            if rest is None:
                 return None
-            hours.append(open_hour.select(columns))
+            cells.append(rest.select(columns))
             places.append(bisect_left(buckets.begins, buckets.until) - 1)
-        candles = pl.concat([no_candles(columns, 0), *hours], rechunk=True)
+        candles = pl.concat([no_candles(columns, 0), *cells], rechunk=True)
         return combined(candles, len(ids), places, buckets.count), last
 
-    def _open_candle(self, state: State, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame | None:
-        """Candles of a part of an hour, from single observations; None when these are not in memory."""
-        before = self._from_memory(state, ids, Buckets([begin - HOUR, begin], until))
-        observed = self._observations(state, begin, until)
-        return None if before is None or observed is None else observed.candles(ids, before, begin, until)
+    def _open_candle(
+        self, state: State, ids: Sequence[str], begin: int, buckets: Buckets, agg: Aggregate
+    ) -> pl.DataFrame | None:
+        """Candles from a second on to the end of a page, within a day or an hour; None when memory lacks them."""
+        if buckets.days is not None:
+            found = self._candles_in_memory(state, ids, Buckets([begin, buckets.until], buckets.until), agg)
+            return None if found is None else found[0]
+        before = self._from_memory(state, ids, Buckets([begin - HOUR, begin], buckets.until))
+        observed = self._observations(state, begin, buckets.until)
+        return None if before is None or observed is None else observed.candles(ids, before, begin, buckets.until)
 
     def _read_candles(self, state: State, ids: Sequence[str], buckets: Buckets) -> tuple[pl.DataFrame, pl.Series]:
         """The same from the store."""
@@ -200,7 +204,7 @@ class HistoryReader:
         later = NOTHING_LATER if lookup.open_from is None else self._observations(state, lookup.open_from, until)
         return [self._block(state, run) for run in lookup.runs], later
 
-    def _block(self, state: State, run: Run) -> Block | None:
+    def _block(self, state: State, run: Run | CandleRun) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""
         if run.slot.end <= state.first:
             return NO_HOURS
@@ -279,15 +283,14 @@ class HistoryReader:
                 self._append_candles(state, tail, end, last["value"])
 
     def _append_candles(self, state: State, tail: Observations, end: int, before: pl.Series) -> None:
-        """Append the candles of an hour that was closed to the block that ends where it begins, if that is there."""
-        before_slot, slot = (
-            _slot_of_hour(state.candle_hours, hour, end % HOUR, candles=True) for hour in (end - HOUR, end)
-        )
-        block = self._memory.get(state.key(before_slot))
-        if isinstance(block, Block) and block.hours == (end - before_slot.begin) // HOUR - 1:
-            candles = tail.candles(state.ids, before, end - HOUR, end)
-            block = block.followed_by(state.ids, candles) if slot == before_slot else Block(state.ids, candles)
-            self._memory.put(state.key(slot), block)
+        """Append the candles of an hour that was closed to the blocks that end where it begins, if they are there."""
+        for columns in SETS:
+            earlier, slot = (slot_of_hour(hour, columns, len(state.series)) for hour in (end - HOUR, end))
+            block = self._memory.get(state.key(earlier))
+            if isinstance(block, Block) and block.hours == (end - earlier.begin) // HOUR - 1:
+                candles = tail.candles(state.ids, before, end - HOUR, end).select(columns)
+                block = block.followed_by(state.ids, candles) if slot == earlier else Block(state.ids, candles)
+                self._memory.put(state.key(slot), block)
 
     def _append_observations(self, old: State, state: State, tail: Observations) -> None:
         """Append the tail to the block of single observations that ends within it."""
@@ -302,19 +305,25 @@ class HistoryReader:
         until = state.newest + 1
         if key != state.key(slot) or slot.begin >= until:
             return None
+        if isinstance(slot, CandleSlot):
+            return self._load_candles(state, slot)
         if slot.single:
             loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
-            require_unchanged(self._store, state.head)
-            return loaded
-        buckets = Buckets(range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR), until)
-        if slot.candles:
-            candles, _ = read_candles(self._store, self.history, state.series, buckets, whole=True)
-            loaded = make_block(state.ids, candles)
         else:
+            buckets = Buckets(range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR), until)
             values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)
             loaded = make_block(state.ids, values)
         require_unchanged(self._store, state.head)
         return loaded
+
+    def _load_candles(self, state: State, slot: CandleSlot) -> Block | None:
+        bounds = slot.bounds(state.newest)
+        if len(bounds) < 2:
+            return None
+        buckets = Buckets(bounds, state.newest + 1)
+        candles, _ = read_candles(self._store, self.history, state.series, buckets, whole=True)
+        require_unchanged(self._store, state.head)
+        return make_block(state.ids, candles.select(slot.columns))
 
     def _read_observations(self, ids: Sequence[str], begin: int, end: int) -> Observations:
         return Observations.of(ids, begin, end, read_observations(self._store, self.history, ids, begin, end))
@@ -330,6 +339,6 @@ class HistoryReader:
         self._loader.request(keys, self._load, urgent=urgent)
 
 
-def _slot_of_hour(hours: int, end: int, phase: int, *, candles: bool = False) -> Slot:
+def _slot_of_hour(hours: int, end: int, phase: int) -> Slot:
     """The slot of the hour that ends at a unix second."""
-    return Slot(hours, ((end - phase) // HOUR - 1) // hours, phase, candles=candles)
+    return Slot(hours, ((end - phase) // HOUR - 1) // hours, phase)

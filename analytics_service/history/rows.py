@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -28,12 +29,15 @@ class SeriesInfo:
 class Buckets:
     """The buckets between `begins` (one more than buckets; unix s), as far as observations before `until` tell.
 
-    Without `carry`, a bucket without an observation of its own has no value.
+    Without `carry`, a bucket without an observation of its own has no value. If they begin with local days of a zone,
+    `days` are the ordinals of these.
     """
 
     begins: Sequence[int]
     until: int
     carry: bool = True
+    days: Sequence[int] | None = None
+    zone: ZoneInfo | None = None
 
     @property
     def count(self) -> int:

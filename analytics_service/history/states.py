@@ -8,7 +8,7 @@ from functools import cached_property
 
 from analytics_service.history.blocks import Observations, Slot, hours_of
 from analytics_service.history.grid import HOUR
-from analytics_service.history.memory import Key
+from analytics_service.history.memory import AnySlot, Key
 from analytics_service.history.rows import SeriesInfo
 from analytics_service.store.ledger import Head
 
@@ -54,17 +54,12 @@ class State:
         """Hours of a block."""
         return hours_of(len(self.series))
 
-    @property
-    def candle_hours(self) -> int:
-        """Hours of a block of candles: fewer, because each takes several times as much and is read from more rows."""
-        return max(self.hours // 4, 1)
-
-    def rewrite_of(self, slot: Slot) -> int:
+    def rewrite_of(self, slot: AnySlot) -> int:
         """The number of the last rewrite that may have changed what a slot's block holds."""
         after = bisect_left(self.rewrites, slot.end, key=lambda rewrite: rewrite[1])
         return self.rewrites[after - 1][0]
 
-    def key(self, slot: Slot) -> Key:
+    def key(self, slot: AnySlot) -> Key:
         """What identifies a slot's block in this state."""
         return Key(self.history, slot, self.rewrite_of(slot))
 
