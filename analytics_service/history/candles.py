@@ -28,12 +28,15 @@ _WIDE = pl.Int128()
 _UNIT = pl.lit(10**18, dtype=_WIDE)
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 # A bucket's candle. `open`, `high` and `low` are decimal text, null without observations, whose number is `count`.
-# `units` and `rest` are the bucket's area from the series' first observation on, and `seconds` its length from there.
+# `highest` and `lowest` are `high` and `low` as numbers. `units` and `rest` are its area from the series' first
+# observation on, and `seconds` its length from there.
 CANDLE = pl.Schema(
     {
         "open": pl.String(),
         "high": pl.String(),
         "low": pl.String(),
+        "highest": DECIMAL,
+        "lowest": DECIMAL,
         "count": pl.UInt32(),
         "units": _WIDE,
         "rest": _WIDE,
@@ -42,24 +45,37 @@ CANDLE = pl.Schema(
 )
 # The columns that add up. They are 0 without observations, where others are null.
 SUMS = ("count", "units", "rest", "seconds")
-# How columns of several candles become those of a wider one; those of text that is to be compared are numbers by then.
+# The numbers of which candles have the text, too.
+_NUMBERS = {"high": "highest", "low": "lowest"}
+# How columns of several candles become those of a wider one.
 _COMBINED = {
     "open": pl.col("open").drop_nulls().first(),
-    "high": pl.col("high").max(),
-    "low": pl.col("low").min(),
+    "highest": pl.col("highest").max(),
+    "lowest": pl.col("lowest").min(),
     **{name: pl.col(name).sum() for name in SUMS},
 }
-_COMPARED = ("high", "low")
-# The columns of a candle that aggregates need: two sets, so that few different ones are kept in memory.
-_FOUR, _AREA = ("open", "high", "low", "count"), ("count", "units", "rest", "seconds")
-NEEDED: dict[Aggregate, tuple[str, ...]] = {
-    Aggregate.FIRST: _FOUR,
-    Aggregate.MIN: _FOUR,
-    Aggregate.MAX: _FOUR,
-    Aggregate.OHLC: _FOUR,
-    Aggregate.MEAN: _AREA,
-}
+# The columns of candles that are kept in memory: two sets, because no aggregate needs both.
+_FOUR, _AREA = ("open", "high", "low", "highest", "lowest", "count"), ("count", "units", "rest", "seconds")
 SETS = (_FOUR, _AREA)
+
+
+def narrowed(columns: Sequence[str], *, is_shown: bool) -> list[str]:
+    """Columns without the numbers of texts, where candles are shown as they are; else without the texts of numbers."""
+    unneeded = _NUMBERS.values() if is_shown else _NUMBERS.keys()
+    return [name for name in columns if name not in unneeded]
+
+
+def numbered(candles: pl.DataFrame) -> pl.DataFrame:
+    """Candles with the numbers of their texts."""
+    lacking = {number: text for text, number in _NUMBERS.items() if text in candles.columns}
+    return candles.with_columns(pl.col(text).cast(DECIMAL).alias(number) for number, text in lacking.items())
+
+
+def needed(agg: Aggregate) -> tuple[str, ...]:
+    """The columns of candles that an aggregate needs."""
+    return _AREA if agg is Aggregate.MEAN else _FOUR
+
+
 # What a candle is made of: as CANDLE, but the area is from the first to the last observation, at `first_at`.
 OBSERVED = pl.Schema(
     {**{name: CANDLE[name] for name in ("open", "high", "low", "count", "units", "rest")}, "first_at": pl.Int64()}
@@ -93,6 +109,8 @@ def make_candles(
         "open",
         "high",
         "low",
+        pl.col("high").cast(DECIMAL).alias("highest"),
+        pl.col("low").cast(DECIMAL).alias("lowest"),
         "count",
         units=_held(pl.col("before") // _UNIT, pl.col("after") // _UNIT) + pl.col("units"),
         rest=_held(pl.col("before") % _UNIT, pl.col("after") % _UNIT) + pl.col("rest"),
@@ -105,21 +123,15 @@ def _held(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def combined(candles: pl.DataFrame, series: int, buckets: Sequence[int], count: int) -> pl.DataFrame:
-    """Candles of wider buckets, in the same columns: of `count` buckets of `series` each. `buckets` tells for each
-    narrow one, in order, in which wide one it lies."""
-    if list(buckets) == list(range(count)):
-        return candles
+    """Candles of wider buckets: of `count` buckets of `series` each. `buckets` tells for each narrow one, in order, in
+    which wide one it lies. Texts of numbers are made anew, so they need not be among the columns."""
     narrow, place = layout(len(buckets), series)
     keys = pl.Series("key", buckets, dtype=pl.Int64)[narrow] * series + place
-    compared = [name for name in _COMPARED if name in candles.columns]
-    wide = (
-        candles.with_columns(pl.col(name).cast(DECIMAL) for name in compared)
-        .with_columns(key=keys)
-        .group_by("key", maintain_order=True)
-        .agg(_COMBINED[name] for name in candles.columns)
-        .with_columns(_text(pl.col(name)).alias(name) for name in compared)
-    )
-    return scattered(wide.select(candles.columns), wide["key"], count * series)
+    rules = [rule for name, rule in _COMBINED.items() if name in candles.columns]
+    wide = candles.with_columns(key=keys).group_by("key", maintain_order=True).agg(rules)
+    texts = {text: number for text, number in _NUMBERS.items() if number in wide.columns}
+    wide = wide.with_columns(_text(pl.col(number)).alias(text) for text, number in texts.items())
+    return scattered(wide.drop("key"), wide["key"], count * series)
 
 
 def no_observations(size: int) -> pl.DataFrame:

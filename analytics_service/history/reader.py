@@ -30,8 +30,14 @@ from analytics_service.history.blocks import (
     make_block,
     or_else,
 )
-from analytics_service.history.candle_blocks import CandleRun, CandleSlot, look_up_candles, slot_of_hour
-from analytics_service.history.candles import NEEDED, SETS, Aggregate, combined, no_candles, points
+from analytics_service.history.candle_blocks import (
+    CandleLookup,
+    CandleRun,
+    CandleSlot,
+    look_up_candles,
+    slot_of_hour,
+)
+from analytics_service.history.candles import SETS, Aggregate, combined, narrowed, needed, no_candles, numbered, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
 from analytics_service.history.memory import Key, Loader
@@ -125,18 +131,15 @@ class HistoryReader:
     ) -> tuple[pl.DataFrame, pl.Series] | None:
         """Candles of some series in each bucket, and the values at their ends, from memory; None, and a request for
         them, when blocks are not there."""
-        lookup = look_up_candles(buckets, NEEDED[agg], len(state.series))
+        lookup = look_up_candles(buckets, needed(agg), len(state.series))
         last = self._from_memory(state, ids, buckets) if lookup is not None else None
-        if lookup is None or last is None:
+        blocks = self._blocks(state, lookup, agg) if lookup is not None and last is not None else None
+        if lookup is None or last is None or blocks is None:
             return None
-        blocks = [self._block(state, run) for run in lookup.runs]
-        if None in blocks:
-            missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
-            self._request([state.key(slot) for slot in missing], urgent=True)
-            return None
-        columns = NEEDED[agg]
+        is_shown = lookup.open_from is None and lookup.buckets == [*range(buckets.count)]
+        columns = narrowed(needed(agg), is_shown=is_shown)
         found = zip(lookup.runs, blocks, strict=True)
-        cells = [candles_of(block or NO_HOURS, ids, run.hours, columns) for run, block in found]
+        cells = [candles_of(block, ids, run.hours, columns) for run, block in found]
         places = [*lookup.buckets]
         if lookup.open_from is not None:
             rest = self._open_candle(state, ids, lookup.open_from, buckets, agg)
@@ -145,7 +148,34 @@ class HistoryReader:
             cells.append(rest.select(columns))
             places.append(bisect_left(buckets.begins, buckets.until) - 1)
         candles = pl.concat([no_candles(columns, 0), *cells], rechunk=True)
-        return combined(candles, len(ids), places, buckets.count), last
+        return (candles if is_shown else combined(candles, len(ids), places, buckets.count)), last
+
+    def _blocks(self, state: State, lookup: CandleLookup, agg: Aggregate) -> list[Block] | None:
+        """The blocks of a lookup's runs; None, and a request for them, when one is not there.
+
+        Blocks of days are made from those of hours where each day is a bucket, so that pages of many zones need no
+        more than these.
+        """
+        blocks, missing = [], []
+        for run in lookup.runs:
+            block = self._block(state, run)
+            if block is None and run.slot.zone is not None and len(lookup.buckets) == len({*lookup.buckets}):
+                block = self._days_from_hours(state, run.slot, agg)
+            blocks += [block] if block is not None else []
+            missing += [run.slot] if block is None else []
+        if missing and (missing[0].zone is None or len(lookup.buckets) > len({*lookup.buckets})):
+            self._request([state.key(slot) for slot in missing], urgent=True)
+        return None if missing else blocks
+
+    def _days_from_hours(self, state: State, slot: CandleSlot, agg: Aggregate) -> Block | None:
+        """A block of days, kept from now on; None, and a request for them, when blocks of hours are not there."""
+        bounds = slot.bounds(state.newest)
+        found = self._candles_in_memory(state, state.ids, Buckets(bounds, bounds[-1]), agg) if bounds[1:] else None
+        if found is None:
+            return None
+        block = make_block(state.ids, found[0].select(slot.columns))
+        self._memory.put(state.key(slot), block)
+        return block
 
     def _open_candle(
         self, state: State, ids: Sequence[str], begin: int, buckets: Buckets, agg: Aggregate
@@ -153,7 +183,7 @@ class HistoryReader:
         """Candles from a second on to the end of a page, within a day or an hour; None when memory lacks them."""
         if buckets.days is not None:
             found = self._candles_in_memory(state, ids, Buckets([begin, buckets.until], buckets.until), agg)
-            return None if found is None else found[0]
+            return None if found is None else numbered(found[0])
         before = self._from_memory(state, ids, Buckets([begin - HOUR, begin], buckets.until))
         observed = self._observations(state, begin, buckets.until)
         return None if before is None or observed is None else observed.candles(ids, before, begin, buckets.until)

@@ -60,6 +60,10 @@ def run(bench: Bench) -> Iterator[Figure]:
                 for period in _SPANS:
                     path = _page(bench, period, span, "middle", 1)
                     yield from _grown(ours, theirs, f"{period}, ending at any second", path, _BAR)
+                for agg in ("first", "min", "max", "mean", "ohlc"):
+                    for period in ("h", "d"):
+                        path = _page(bench, period, span, "middle", _HOUR)
+                        yield from _grown(ours, theirs, f"{period}, {agg}", _aggregated(path, agg), _BAR)
                 yield from _offsets(ours, bench, span)
             yield _memory(large, "so far")
             _ask_largest(large, bench, span)
@@ -104,6 +108,10 @@ def _page(bench: Bench, period: str, span: int, place: str, end_step: int) -> _P
         return _history(period, chance.choice(zone_names()), begin, end, 0)
 
     return path
+
+
+def _aggregated(path: _Path, agg: str) -> _Path:
+    return lambda number: f"{path(number)}&agg={agg}"
 
 
 def _history(period: str, zone: str, start: int, end: int, offset: int, limit: int = BUCKETS) -> str:

@@ -76,11 +76,17 @@ class Page:
         fill = _FILL.format(zone=self.zone, unit=_UNIT[self.period], **bounds) if filled else ""
         return _SQL.format(bucket=_BUCKET[self.period].format(zone=self.zone), fill=fill, **bounds)
 
-    def ask(self, victoria: VictoriaMetrics) -> bytes:
+    def ask(self, victoria: VictoriaMetrics, query: str = "price") -> bytes:
         """VictoriaMetrics' answer for the last second of each bucket; where clocks change, days are 24 hours to it."""
         step = _SECONDS[self.period]
         last = int(self.end.timestamp()) - self.ahead
-        return victoria.page(last - (BUCKETS - 1) * step, last, step)
+        return victoria.page(last - (BUCKETS - 1) * step, last, step, query)
+
+    def ask_four(self, victoria: VictoriaMetrics) -> None:
+        """Its answers for the first, greatest, least and last price in each bucket."""
+        step = _SECONDS[self.period]
+        for name in ("first", "max", "min", "last"):
+            self.ask(victoria, f"{name}_over_time(price[{step}s])")
 
 
 def draw(seed: str, period: str, to: End = End.LAST_SECOND) -> Callable[[int], Page]:
@@ -119,6 +125,7 @@ def run(bench: Bench) -> Iterator[Figure]:
             for period in ("h", "d"):
                 for to in End:
                     yield from _against_victoria(draw(f"{bench.seed} {to}", period, to), ask, victoria, to)
+                yield from _four_against_victoria(draw(f"{bench.seed} ohlc", period), ask, victoria)
 
 
 def _against_victoria(
@@ -133,6 +140,16 @@ def _against_victoria(
     yield Figure(f"{label}: median", medians["mine"] * 1000, "ms")
     yield Figure(f"{label}: VictoriaMetrics' median", medians["theirs"] * 1000, "ms")
     yield Figure(f"{label}: to VictoriaMetrics'", medians["mine"] / medians["theirs"], "x", at_most=0.75)
+
+
+def _four_against_victoria(
+    page: Callable[[int], Page], ask: Callable[..., bytes], victoria: VictoriaMetrics
+) -> Iterator[Figure]:
+    label = f"200 {page(0).period} of ohlc"
+    calls = {"mine": lambda n: ask(f"{page(n).path}&agg=ohlc"), "theirs": lambda n: page(n).ask_four(victoria)}
+    medians = in_turns(calls, _ROUNDS, warm_up=40)
+    yield Figure(f"{label}: median", medians["mine"] * 1000, "ms")
+    yield Figure(f"{label}: to VictoriaMetrics' four queries", medians["mine"] / medians["theirs"], "x", at_most=0.6)
 
 
 def _points_alike(page: Page, ask: Callable[..., bytes], victoria: VictoriaMetrics) -> float:

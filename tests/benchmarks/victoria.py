@@ -50,9 +50,9 @@ class VictoriaMetrics:
         self._ask("/internal/force_flush")
         return int(self._metric("vm_rows", "storage/"))
 
-    def page(self, start: int, end: int, step: int) -> bytes:
-        """The answer to a range query for the last price at `start`, `start + step`, … `end`, unix seconds."""
-        bounds = {"query": "price", "start": start, "end": end, "step": step}
+    def page(self, start: int, end: int, step: int, query: str = "price") -> bytes:
+        """The answer to a range query at `start`, `start + step`, … `end`, unix seconds; by default for last prices."""
+        bounds = {"query": query, "start": start, "end": end, "step": step}
         return self._ask(f"/api/v1/query_range?{urlencode(bounds)}")
 
     def merge(self) -> None:
