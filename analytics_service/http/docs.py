@@ -37,7 +37,8 @@ nav ul { list-style: none; margin: 0; padding: 0; }
 nav li { padding: .1rem 0; overflow-wrap: anywhere; }
 main { padding: 1.5rem 2.5rem 6rem; max-width: 64rem; }
 h1 { font-size: 1.7rem; margin: 0 0 1rem; }
-h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); text-transform: capitalize; }
+h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
+h2::first-letter { text-transform: uppercase; }
 h3 { margin: 2.2rem 0 .4rem; font-size: 1.05rem; overflow-wrap: anywhere; }
 h3 b { color: var(--get); margin-right: .4rem; }
 h4 { margin: 1rem 0 .3rem; font-size: .82rem; color: var(--soft); }
@@ -46,7 +47,7 @@ a { color: var(--link); text-decoration: none; }
 a:hover, a:focus { text-decoration: underline; }
 code, pre { font: .92em/1.5 ui-monospace, monospace; }
 pre { background: var(--block); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem;
-  overflow-x: auto; }
+  white-space: pre-wrap; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .93rem; }
 th { text-align: left; font-weight: 600; font-size: .82rem; color: var(--soft); }
