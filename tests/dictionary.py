@@ -22,6 +22,13 @@ server keeps, and `examples/` are questions to start from:
 A run's rows count once the run is listed in `snapshot`, which is written last. Tables keep a corrected row beside the
 old one until ClickHouse merges them: read with `FINAL`, or take `argMax(column, version)`. Prices and rates are exact
 decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard unit), and all times are UTC.
+
+Histories have a table of raw observations and one of cells beside it: `price` and `price_cell`, `tvl` and `tvl_cell`. A
+cell sums up 15 minutes, a UTC day or a UTC month (`width`), so candles and means of years are read from a few rows.
+Periods that have not ended may have a cell too, of a part of their observations: leave it out, as the examples do.
+`tvl`, `net_tvl`, `deposit_value`, `collateral_value`, `debt_value` and `utilization` are at the prices in
+`market_price`, which were taken with each snapshot of markets; those in `price` may be of other instants.
+
 Tables with `_staging_` in their names belong to a run that is still writing; leave them alone.
 
 ## Data dictionary

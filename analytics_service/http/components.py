@@ -8,8 +8,8 @@ _COMPONENT = "#/components/schemas/"
 
 
 def published(document: Mapping[str, Any]) -> Schema:
-    """The document with all objects and enumerations as components that are referred to. ValueError if two different
-    ones get the same name."""
+    """The document with all objects and enumerations as components that are referred to; texts of the same fields are
+    one component. ValueError if two different ones get the same name."""
     components = document["components"]
     schemas = _Schemas(_enumerations(document["paths"]))
     for name, schema in components["schemas"].items():
@@ -21,7 +21,7 @@ def published(document: Mapping[str, Any]) -> Schema:
         "components": {
             **components,
             "responses": {name: _failed(one, failure) for name, one in components["responses"].items()},
-            "schemas": dict(sorted(schemas.found.items())),
+            "schemas": dict(sorted(_with_shared_texts(schemas.found).items())),
         },
     }
 
@@ -68,11 +68,49 @@ class _Schemas:
             return {**schema, "items": self._named(name, schema["items"])}
         if len(schema.get("enum", ())) == 1:
             # Generators make a class of each enumeration, even of a single word.
-            return {**{key: one for key, one in schema.items() if key != "enum"}, "const": schema["enum"][0]}
+            return {**_without(schema, "enum"), "const": schema["enum"][0]}
         if shared := self._enumerations.get(tuple(schema.get("enum", ()))):
             described = {key: one for key, one in schema.items() if key == "description"}
             return {**described, "allOf": [{"$ref": _COMPONENT + shared}]}
         return schema
+
+
+def _with_shared_texts(found: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The components, with one for all texts of the same fields, called after these: PrincipalSharesText."""
+    named: dict[tuple[str, ...], list[str]] = {}
+    for name, schema in found.items():
+        if name.endswith("Text"):
+            named.setdefault(tuple(schema["properties"]), []).append(name)
+    shared = {
+        name: "".join(map(_camel, fields)) + "Text"
+        for fields, names in named.items()
+        if len(names) > 1
+        for name in names
+    }
+    # Where a text is null is said by the field that refers to it.
+    kept = {
+        shared.get(name, name): _without(schema, "description") if name in shared else _renamed(schema, shared)
+        for name, schema in found.items()
+    }
+    if len(kept) != len(found) - len(shared) + len({*shared.values()}):
+        raise ValueError("a shared text has the name of another object; rename that one")
+    return kept
+
+
+def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
+    """The schema with references to the new names of components."""
+    if isinstance(schema, list):
+        return [_renamed(one, names) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        old = schema["$ref"].removeprefix(_COMPONENT)
+        return {"$ref": _COMPONENT + names.get(old, old)}
+    return {key: _renamed(one, names) for key, one in schema.items()}
+
+
+def _without(schema: Schema, *keys: str) -> Schema:
+    return {key: one for key, one in schema.items() if key not in keys}
 
 
 def _enumerations(paths: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
@@ -102,7 +140,7 @@ def _parameter(parameter: Schema, schemas: _Schemas) -> Schema:
     schema = parameter["schema"]
     if "enum" not in schema:
         return parameter
-    own = {name: one for name, one in schema.items() if name != "default"}
+    own = _without(schema, "default")
     reference = schemas.add(_camel(parameter["name"]), own)
     default = {"default": schema["default"]} if "default" in schema else {}
     return {**parameter, "schema": {"allOf": [reference], **default} if default else reference}

@@ -6,11 +6,17 @@ from html import escape
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from analytics_service.http import docs_tables
+
 Schema = Mapping[str, Any]
 # Values of a path's parameters in its example request, by name.
 Examples = Callable[[str], Mapping[str, object]]
 
 _SIMULATED = "This service has simulated data: it is made up, and was not observed on any protocol."
+_TABLES = (
+    "Every history is also there as CSV, Arrow and Parquet. CSV is read as binary floats unless a program is told "
+    "otherwise; in Arrow and Parquet values stay exact."
+)
 
 _STYLE = """\
 :root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --soft: #5b6675; --line: #e1e6ed;
@@ -31,7 +37,8 @@ nav ul { list-style: none; margin: 0; padding: 0; }
 nav li { padding: .1rem 0; overflow-wrap: anywhere; }
 main { padding: 1.5rem 2.5rem 6rem; max-width: 64rem; }
 h1 { font-size: 1.7rem; margin: 0 0 1rem; }
-h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); text-transform: capitalize; }
+h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line); }
+h2::first-letter { text-transform: uppercase; }
 h3 { margin: 2.2rem 0 .4rem; font-size: 1.05rem; overflow-wrap: anywhere; }
 h3 b { color: var(--get); margin-right: .4rem; }
 h4 { margin: 1rem 0 .3rem; font-size: .82rem; color: var(--soft); }
@@ -40,7 +47,7 @@ a { color: var(--link); text-decoration: none; }
 a:hover, a:focus { text-decoration: underline; }
 code, pre { font: .92em/1.5 ui-monospace, monospace; }
 pre { background: var(--block); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem;
-  overflow-x: auto; }
+  white-space: pre-wrap; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .93rem; }
 th { text-align: left; font-weight: 600; font-size: .82rem; color: var(--soft); }
@@ -64,12 +71,14 @@ def page(document: Schema, base: str, examples: Examples) -> str:
     info = document["info"]
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
     tagged = {tag["name"]: _of_tag(document, tag["name"]) for tag in document["tags"]}
+    tables = _tables(document["paths"], base, examples)
     parts = [
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(info['title'])}</title>",
         '<meta name=viewport content="width=device-width, initial-scale=1">',
-        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas)}<main>",
+        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas, tables)}<main>",
         f"<h1>{escape(info['title'])}</h1>{_prose(info['description'])}",
         '<p>For programs, see <a href="api/v1/openapi.json">openapi.json</a>.</p>',
+        tables,
     ]
     for tag, operations in tagged.items():
         parts.append(f"<h2>{escape(tag)}</h2>")
@@ -89,8 +98,20 @@ def _of_tag(document: Schema, tag: str) -> list[tuple[str, Schema]]:
     return [(path, item["get"]) for path, item in document["paths"].items() if tag in item["get"]["tags"]]
 
 
-def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterable[str]) -> str:
-    lists = [
+def _tables(paths: Mapping[str, Schema], base: str, examples: Examples) -> str:
+    """How a history gets into other tools; nothing if the document has not that history."""
+    if docs_tables.PATH not in paths:
+        return ""
+    operation = paths[docs_tables.PATH]["get"]
+    example = _example(docs_tables.PATH, operation["parameters"], examples(docs_tables.PATH))
+    tools = docs_tables.tools(base, example, asks_for_keys="security" in operation)
+    steps = "".join(f"{_prose(tool.text)}<pre>{escape(tool.lines)}</pre>" for tool in tools)
+    return f"<section><h2 id=tables>Histories as tables</h2>{_prose(_TABLES)}{steps}</section>"
+
+
+def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterable[str], tables: str) -> str:
+    lists = [_links("tools", [("tables", "Histories as tables")])] if tables else []
+    lists += [
         _links(tag, [(one["operationId"], path.removeprefix("/api/v1")) for path, one in operations])
         for tag, operations in tagged.items()
     ]

@@ -268,14 +268,15 @@ RANGE = (
     Param(
         "fill",
         one_of("previous", "none"),
-        "none leaves buckets without an observation null.",
+        "previous repeats the value before a bucket without an observation; none leaves it null.",
         default="previous",
         schema={"type": "string", "enum": ["previous", "none"]},
     ),
     Param(
         "agg",
         aggregate,
-        "what a point tells of its bucket: a value, or open, high, low, close and count (ohlc).",
+        "what a point tells of its bucket: the last, first, least (min) or greatest (max) observation; the mean, "
+        "weighted by the time that each value holds; or open, high, low, close and the number of observations (ohlc).",
         default=Aggregate.LAST,
         schema={"type": "string", "enum": [*Aggregate]},
     ),
@@ -302,7 +303,7 @@ RANGE = (
 FORMAT = Param(
     "format",
     page_format,
-    "format of the page, whatever Accept says; without it that of Accept, json by default.",
+    "format of the page; without it the one that Accept prefers, json by default.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 MOMENT = (

@@ -1,4 +1,4 @@
-"""Times as callers write them: unix seconds, dates, wall times, and times relative to now."""
+"""Times as callers write them: unix seconds, dates, wall times, and times relative to now (rule 2.16)."""
 
 import re
 from abc import ABC, abstractmethod
@@ -27,8 +27,8 @@ _DAYS = {"d": 1, "w": 7}
 _MONTHS = {"m": 1, "y": 12}
 _LIMITS = f"must be from 0 to {MAX_SECOND}"
 ALLOWED = (
-    "must be unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, or now, "
-    "also less some min, h, d, w, m or y, such as now-7d"
+    "must be unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, now, or "
+    "a time before now such as now-7d (units min, h, d, w, m, y)"
 )
 # The same for the schemas of parameters.
 SCHEMA: dict[str, object] = {

@@ -19,7 +19,7 @@ VALUE_POINT = Shape(
         Field(
             "v",
             _VALUE,
-            "Last observation at or before the bucket's end; null if there is none.",
+            "What agg says; by default the last observation before the bucket's end. Null if there is none.",
             optional=True,
         ),
     ),

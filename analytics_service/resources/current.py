@@ -66,7 +66,7 @@ class StatePath(SnapshotPath):
         now = self._shared.schedule.now()
         at = given["at"].second(given["tz"] or self._shared.zone, now, Edge.AT)
         if at > now:
-            raise ParameterInvalid("at", f"{shown(instant(at))} is in the future; it is {shown(instant(now))}")
+            raise ParameterInvalid("at", f"{shown(instant(at))} is in the future; it is now {shown(instant(now))}")
         return Moment(at, late=now < at + LATE)
 
 

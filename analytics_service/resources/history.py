@@ -86,7 +86,8 @@ class HistoryPath(SnapshotPath):
         query: Query = given["page"]
         if not query.format.suffix:
             return ()
-        name = f"{self._name}-{query.start}-{query.end}.{query.format.suffix}"
+        parts = (self._name, query.start, query.end, *([query.offset] if query.offset else []))
+        name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
         return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
 
     def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:

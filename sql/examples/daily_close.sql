@@ -4,4 +4,5 @@ FROM price_cell AS c FINAL
 INNER JOIN asset AS a ON a.id = c.asset_id
 WHERE c.width = 'day'
   AND c.cell >= toStartOfDay(now('UTC')) - INTERVAL 30 DAY
+  AND c.cell < toStartOfDay(now('UTC'))
 ORDER BY symbol, day;

@@ -135,7 +135,7 @@ def test_the_future_is_refused(recorded: Recorded) -> None:
     for at in (NOON + 91, "2025-03-01", "2025-03-01T12:01:31Z", "2025-03-01T12:01:31"):
         message = expect_error(ask(client, "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
         assert message.startswith("Query parameter at: 2025-03-01T"), message
-        assert "is in the future; it is 2025-03-01T12:01:30Z" in message
+        assert "is in the future; it is now 2025-03-01T12:01:30Z" in message
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,16 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import falcon.testing
 import pytest
 
 from analytics_service.sources.simulated import RICH_ADDRESS
 from tests.integration.conftest import Simulated
+from tests.integration.servers import listening
 from tests.integration.test_http import ENVELOPED, ROUTES, client_of
 
 # Where .ci/run has installed openapi-typescript and TypeScript.
@@ -106,20 +105,11 @@ def test_a_typescript_client_passes_tsc(folder: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-class Quiet(WSGIRequestHandler):
-    """Logs nothing."""
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 @pytest.fixture(scope="module")
 def url(service: falcon.testing.TestClient) -> Iterator[str]:
     """The service's address on loopback."""
-    with make_server("127.0.0.1", 0, service.app, handler_class=Quiet) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with listening(service.app) as address:
+        yield address
 
 
 QUERY = {"start": Simulated.noon - 86_400, "end": Simulated.noon, "period": "h", "limit": 7}

@@ -1,18 +1,26 @@
 """Every example request on /docs is one to the service that shows it, and finds something."""
 
+import csv
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from html import unescape
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import falcon.testing
 import pytest
+import urllib3
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.http.api_keys import add_key
 from analytics_service.store.connection import Store
 from tests.doubles import FreshHeads, WatchedStore
 from tests.integration.conftest import Simulated
+from tests.integration.servers import listening
 
 HOST = "data.example:8443"
 
@@ -72,3 +80,49 @@ def test_a_host_that_is_no_host_is_not_repeated(simulated: Simulated, host: str)
     page = client.simulate_get("/docs", headers={"Host": host}).text
     assert host not in page
     assert "curl 'http://HOST/api/v1/assets" in page
+
+
+def tool_lines(address: str) -> list[str]:
+    """What the page shows for Polars, pandas, Grafana and spreadsheets."""
+    page = urllib3.request("GET", f"{address}/docs").data.decode()
+    section = re.search(r"<h2 id=tables>(.*?)</section>", page, re.DOTALL)
+    assert section
+    return [unescape(lines) for lines in re.findall(r"<pre>(.*?)</pre>", section[1], re.DOTALL)]
+
+
+def read_by(lines: str) -> Any:
+    """The table that lines of Python read."""
+    names: dict[str, Any] = {}
+    exec(lines, names)  # noqa: S102 - our own page
+    return names["prices"]
+
+
+def test_the_lines_for_other_tools_read_a_history_of_this_service(simulated: Simulated) -> None:
+    pytest.importorskip("pandas")
+    with listening(client_of(simulated.settings, simulated.store).app) as address:
+        of_polars, of_pandas, of_grafana, of_sheets = tool_lines(address)
+        by_polars, by_pandas = read_by(of_polars), read_by(of_pandas)
+        end = simulated.noon
+        chart = of_grafana.replace("${__from:date:seconds}", str(end - 86_400))
+        chart = chart.replace("${__to:date:seconds}", str(end))
+        (sheet,) = re.fullmatch(r'=IMPORTDATA\("(.*)"\)', of_sheets).groups()  # type: ignore[union-attr]
+        rows = {
+            url: list(csv.DictReader(urllib3.request("GET", url).data.decode().splitlines())) for url in (chart, sheet)
+        }
+    assert [*by_polars.columns] == ["t", "time", "asset_id", "symbol", "v"]
+    assert by_polars["symbol"].to_list() == by_pandas["symbol"].to_list() == [row["symbol"] for row in rows[sheet]]
+    assert isinstance(by_pandas["v"].dropna().iloc[0], Decimal)
+    for found in rows.values():
+        assert len({row["v"] for row in found}) > 10
+    assert max(len(Decimal(row["v"]).as_tuple().digits) for row in rows[sheet] if row["v"]) == 6
+    assert {"time", "symbol", "v"} <= rows[chart][0].keys()
+
+
+def test_where_keys_are_asked_for_the_lines_of_python_send_one(simulated: Simulated, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    file = tmp_path / "keys.txt"
+    key = add_key(file, "researcher")
+    settings = replace(simulated.settings, api_keys_file=file)
+    with listening(client_of(settings, simulated.store).app) as address:
+        of_polars, of_pandas, *_ = (lines.replace("KEY", key) for lines in tool_lines(address))
+        assert read_by(of_polars)["symbol"].to_list() == read_by(of_pandas)["symbol"].to_list()

@@ -167,6 +167,12 @@ def test_accept_asks_for_the_same_as_the_parameter(client: Client, path: str, na
     assert by_type.headers["content-disposition"] == f'attachment; filename="{file}"'
 
 
+def test_files_of_different_pages_have_different_names(client: Client) -> None:
+    second = get(client, query=f"{HISTORY}&format=csv&limit=2&offset=2")
+    file = f"assets-price-history-{NOON - 86_400}-{NOON}-2.csv"
+    assert second.headers["content-disposition"] == f'attachment; filename="{file}"'
+
+
 @pytest.mark.parametrize("name", ["json", "columns"])
 def test_json_is_no_file(client: Client, name: str) -> None:
     answer = get(client, query=f"{HISTORY}&format={name}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,17 @@ def test_the_example_of_daily_closes_answers_the_candle_of_each_day(store: Store
     commit(store, {"token;a": [(yesterday + 3_600, Decimal(7)), (yesterday + 86_399, Decimal(3))]})
     four = (Decimal(1), Decimal(7), Decimal(1), Decimal(3))
     assert run(example("daily_close")) == [("a", (midnight - timedelta(days=1)).date(), *four)]
+
+
+def test_the_example_of_monthly_means_weighs_each_price_by_its_time(store: Store, run: Run) -> None:
+    """1 for a day and 4 for two days: (1 + 2 * 4) / 3. A single observation is its own mean."""
+    days = [int(datetime(2026, 1, day, tzinfo=UTC).timestamp()) for day in (1, 2, 4)]
+    next_month = int(datetime(2026, 2, 1, tzinfo=UTC).timestamp())
+    commit(store, {"token;a": [*zip(days, map(Decimal, (1, 4, 9)), strict=True), (next_month, Decimal(9))]})
+    assert run(example("monthly_mean_price")) == [
+        ("a", date(2026, 1, 1), Decimal(3), 3),
+        ("a", date(2026, 2, 1), Decimal(9), 1),
+    ]
 
 
 def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store, run: Run) -> None:

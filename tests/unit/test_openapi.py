@@ -361,6 +361,28 @@ def test_a_field_with_the_words_of_a_parameter_has_its_enumeration() -> None:
     assert schemas["Shape"] == {"type": "string", "enum": ["newer", "older"]}
 
 
+def test_texts_of_the_same_fields_are_one_component() -> None:
+    fields = (Field("sum", AMOUNT, "What is there."), Field("rate", RATIO, "What it pays."))
+
+    class Lent(Markets):
+        """What is lent."""
+
+        shape = Shape("Lent", "What is lent.", fields)
+
+    class Owed(Markets):
+        """What is owed."""
+
+        shape = Shape("Owed", "What is owed.", fields)
+
+    schemas: Any = published(document([("/api/v1/lent", Lent()), ("/api/v1/owed", Owed())]))["components"]["schemas"]
+    assert "LentText" not in schemas
+    assert "OwedText" not in schemas
+    assert [*schemas["SumRateText"]["properties"]] == ["sum", "rate"]
+    for name in ("LentExtra", "OwedExtra"):
+        text = schemas[name]["properties"]["text"]
+        assert text["anyOf"] == [{"$ref": "#/components/schemas/SumRateText"}, {"type": "null"}]
+
+
 def test_two_different_objects_of_one_name_are_refused() -> None:
     other = Shape("MarketText", "Something else.", (Field("name", STRING, "Its name."),))
 

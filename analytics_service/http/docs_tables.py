@@ -1,0 +1,54 @@
+"""How a history gets into the tools that people use: lines to copy, with a range that has data."""
+
+from dataclasses import dataclass
+
+# The history that the lines are about.
+PATH = "/api/v1/assets/price-history"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What to write or set in a tool; `text` introduces `lines`."""
+
+    text: str
+    lines: str
+
+
+def tools(base: str, example: str, *, asks_for_keys: bool) -> list[Tool]:
+    """The lines for a service at a scheme and host, `example` being the path and query of a page of the history."""
+    url = f"{base}{example}"
+    following = f"{base}{PATH}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&period=auto&format=csv"
+    found = [
+        Tool("In Polars:", f'import polars as pl\nprices = pl.read_csv("{url}&format=csv")'),
+        Tool("In pandas, with `pyarrow`:", f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet")'),
+        Tool(
+            "In Grafana with the Infinity data source, type CSV; `time` is a Timestamp, `symbol` a String and `v` a "
+            'Number, of which the transformation "Prepare time series" makes a line for each symbol:',
+            following,
+        ),
+        Tool(
+            "In Google Sheets, for a service that the internet reaches; Excel (Data, From Web) and LibreOffice (Sheet, "
+            "External Links) take the address alone:",
+            f'=IMPORTDATA("{url}&digits=6&format=csv")',
+        ),
+    ]
+    if asks_for_keys:
+        found[:2] = _with_key(url)
+    return found
+
+
+def _with_key(url: str) -> list[Tool]:
+    """The lines of Python with an API key."""
+    return [
+        Tool(
+            "In Polars:",
+            "import polars as pl\nfrom urllib.request import Request, urlopen\n"
+            f'page = Request("{url}&format=csv", headers={{"Authorization": "Bearer KEY"}})\n'
+            "prices = pl.read_csv(urlopen(page).read())",
+        ),
+        Tool(
+            "In pandas, with `pyarrow`:",
+            f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet", '
+            'storage_options={"Authorization": "Bearer KEY"})',
+        ),
+    ]
