@@ -36,6 +36,8 @@ DECIMALS = (
     "GCD, ZSTD(6)",
     "GCD, ZSTD(9)",
 )
+# GCD is refused for 256 bits.
+WIDE_DECIMALS = ("NONE", "LZ4", "ZSTD(1)", "ZSTD(3)", "ZSTD(9)")
 _KEYS = """
 SELECT partition_key, sorting_key
 FROM system.tables

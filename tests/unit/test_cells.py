@@ -155,6 +155,15 @@ def test_months_with_many_rows_are_statements_of_their_own() -> None:
     ]
 
 
+def test_many_months_are_several_statements() -> None:
+    """Twelve years, of which each has a partition for each month. An insert may write to a hundred."""
+    store = FilledStore(months(*range(144)), months(*range(144)))
+    found = spans(store, *QUIET, STAGED)
+    assert [found[0][0], found[-1][1]] == ["2025-01-01 00:00", "2037-01-01 00:00"]
+    assert [end for _, end in found[:-1]] == [begin for begin, _ in found[1:]]
+    assert all(span.until - span.since < 98 * 28 * 86_400 for span in store.spans)
+
+
 def test_what_a_rewrite_touches_and_what_it_closes_are_both_computed() -> None:
     """It corrects a day of March, and closes the last quarters of an hour on 5 December."""
     store = FilledStore(months(*range(12)), months(2, 11))
