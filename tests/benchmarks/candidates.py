@@ -22,7 +22,7 @@ WHOLE_NUMBERS = (
     "Delta, T64, ZSTD(1)",
     "Delta, T64, ZSTD(9)",
 )
-# T64, Delta, DoubleDelta, Gorilla and FPC are refused for 128 bits. GCD divides a block by what all its values share:
+# T64, Delta, DoubleDelta, Gorilla and FPC are refused for 128 bits and more. GCD divides a block by what all its values share:
 # the zeros at the end of prices that have fewer than 18 decimals.
 DECIMALS = (
     "NONE",
@@ -36,8 +36,6 @@ DECIMALS = (
     "GCD, ZSTD(6)",
     "GCD, ZSTD(9)",
 )
-# GCD is refused for 256 bits.
-WIDE_DECIMALS = ("NONE", "LZ4", "ZSTD(1)", "ZSTD(3)", "ZSTD(9)")
 _KEYS = """
 SELECT partition_key, sorting_key
 FROM system.tables

@@ -11,7 +11,7 @@ from analytics_service.store.cells import write_all_cells
 from analytics_service.store.connection import Store
 from analytics_service.store.progress import NO_REPORT
 from tests.benchmarks.bench import Bench
-from tests.benchmarks.candidates import DECIMALS, WHOLE_NUMBERS, WIDE_DECIMALS, measure
+from tests.benchmarks.candidates import DECIMALS, WHOLE_NUMBERS, measure
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.minutes import HOURLY, IMPORT, JOBS, NOISE, WALK, insert_prices
 from tests.benchmarks.victoria import disk_usage, victoria_metrics
@@ -22,17 +22,17 @@ _BEGIN, _DAYS, _ASSETS = 1_640_995_200, 90, 20
 # Prices of every minute: how they move, who wrote them, and the bound of their cells. Repeated prices of one version
 # take hardly any room by themselves; no bound can be kept against that.
 _KINDS = {
-    "two decimals, by jobs": (WALK, JOBS, 0.25),
-    "two decimals, imported": (WALK, IMPORT, 0.25),
-    "18 decimals at random, by jobs": (NOISE, JOBS, 0.25),
-    "changing once an hour, by jobs": (HOURLY, JOBS, 0.25),
+    "two decimals, by jobs": (WALK, JOBS, 0.3),
+    "two decimals, imported": (WALK, IMPORT, 0.6),
+    "18 decimals at random, by jobs": (NOISE, JOBS, 0.35),
+    "changing once an hour, by jobs": (HOURLY, JOBS, 0.3),
     "changing once an hour, imported": (HOURLY, IMPORT, None),
 }
 _CODECS = {
     "price": {"price": DECIMALS, "observed_at": WHOLE_NUMBERS},
     "price_cell": {
         **dict.fromkeys(["open", "high", "low", "close"], DECIMALS),
-        "area": WIDE_DECIMALS,
+        "area": DECIMALS,
         **dict.fromkeys(["cell", "first_at", "last_at", "count", "rank"], WHOLE_NUMBERS),
     },
 }
