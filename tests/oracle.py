@@ -1,8 +1,9 @@
 """An independent, slow implementation of the rules of history: walks the calendar and the observations one by one."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -123,6 +124,33 @@ def _step(day: date, period: str, steps: int) -> date:
 def instant(second: int) -> datetime:
     """A unix second as an aware instant."""
     return datetime.fromtimestamp(second, UTC)
+
+
+def cells(rows: Mapping[tuple[str, int], Decimal]) -> set[tuple[object, ...]]:
+    """What the observations in each cell that has ended come to, found by walking all of them in order of time: width,
+    asset, begin, instants of the first and the last one, count, open, high, low, close, and area as text."""
+    inside: dict[tuple[str, str, datetime, datetime], list[tuple[int, Decimal]]] = {}
+    for (asset, second), price in sorted(rows.items(), key=lambda item: item[0][1]):
+        at = instant(second)
+        quarter, day = instant(second - second % 900), at.replace(hour=0, minute=0, second=0)
+        month = day.replace(day=1)
+        for width, begin, end in (
+            ("quarter", quarter, quarter + timedelta(minutes=15)),
+            ("day", day, day + timedelta(days=1)),
+            ("month", month, month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)),
+        ):
+            inside.setdefault((width, asset, begin, end), []).append((second, price))
+    closed = instant(max(second for _, second in rows) + 1)
+    return {_cell(*key[:3], seen) for key, seen in inside.items() if key[3] <= closed}
+
+
+def _cell(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal]]) -> tuple[object, ...]:
+    prices = [price for _, price in seen]
+    with localcontext(prec=80):
+        area = sum((price * (after - at) for (at, price), (after, _) in pairwise(seen)), Decimal(0))
+    first, last = (instant(seen[place][0]) for place in (0, -1))
+    candle = (prices[0], max(prices), min(prices), prices[-1])
+    return (width, asset, begin, first, last, len(seen), *candle, text(area))
 
 
 class Oracle:

@@ -221,10 +221,8 @@ def _mean(candles: pl.DataFrame) -> pl.Series:
         left=pl.col("parts") % pl.col("seconds") * two - pl.col("seconds"),
     )
     up = (pl.col("left") > 0) | ((pl.col("left") == 0) & (pl.col("fraction") % two == 1))
-    rows = rows.select("whole", fraction=pl.col("fraction") + up.cast(_WIDE))
-    whole = (pl.col("whole") + pl.col("fraction") // _UNIT).cast(DECIMAL)
-    fraction = (pl.col("fraction") % _UNIT).cast(pl.Decimal(38, 0)) * _SMALLEST
-    return rows.select(_text((whole + fraction).cast(DECIMAL))).to_series()
+    mean = pl.col("whole") * _UNIT + pl.col("fraction") + up.cast(_WIDE)
+    return rows.select(_text(mean.cast(pl.Decimal(38, 0)) * _SMALLEST)).to_series()
 
 
 def _text(number: pl.Expr) -> pl.Expr:

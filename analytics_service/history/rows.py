@@ -137,7 +137,8 @@ def read_densities(store: Store, history: History) -> dict[str, int]:
 
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
     """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one
-    are left out. The cost does not grow with the history, but for one row a month."""
+    are left out. The second may not be after the family's newest observation, because cells that it has not closed are
+    taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month."""
     rows = _read_last_before(store, history, ids, at + 1).sort("series")
     columns = rows.select("series", "value", "observed_at").iter_rows()
     return {ids[series]: (Decimal(value), datetime.fromtimestamp(second, UTC)) for series, value, second in columns}

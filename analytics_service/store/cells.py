@@ -13,8 +13,10 @@ from analytics_service.store.connection import Store
 from analytics_service.store.progress import Reporter
 
 QUARTER, DAY = 900, 86_400
-# Rows that one statement computes cells from, so that none takes long.
+# Rows that one statement computes cells from, so that none takes long, and seconds from the first of its months to the
+# last: an insert may write to 100 partitions at most, and each month has one.
 _ROWS_AT_ONCE = 4_000_000
+_SECONDS_AT_ONCE = 5 * 366 * DAY
 _TOUCHED = """(cell_width, asset_id, begins_at) IN (
 SELECT arrayJoin(['quarter', 'day', 'month']) AS touched_width, asset_id, multiIf(
 touched_width = 'quarter', toStartOfFifteenMinutes(observed_at),
@@ -138,7 +140,8 @@ def _touched_months(store: Store, staged: str) -> list[int]:
 
 
 def _spans(store: Store, table: str, months: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """The ranges in which months and a closing span lie, each with a bounded number of rows unless a month has more."""
+    """The ranges in which months and a closing span lie, each with a bounded number of months, and of rows unless a
+    month has more."""
     begins = {month: month for month in months}
     if closing is not None:
         month = month_of(closing.since)
@@ -156,6 +159,7 @@ def _spans(store: Store, table: str, months: Sequence[int], closing: Span | None
     first, total = begins[ordered[0]], 0
     for month, following in pairwise([*ordered, 0]):
         total += rows.get(month, 0)
-        if not following or total + rows.get(following, 0) > _ROWS_AT_ONCE or following != next_month(month):
+        is_full = total + rows.get(following, 0) > _ROWS_AT_ONCE or following - first > _SECONDS_AT_ONCE
+        if is_full or following != next_month(month):
             yield Span(first, next_month(month))
             first, total = begins.get(following, 0), 0

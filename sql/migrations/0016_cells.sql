@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS price_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS lend_rate_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS borrow_rate_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -74,7 +74,7 @@ CREATE TABLE IF NOT EXISTS loans_originated_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)

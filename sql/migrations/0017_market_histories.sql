@@ -38,7 +38,7 @@ CREATE TABLE IF NOT EXISTS tvl_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS net_tvl_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -102,7 +102,7 @@ CREATE TABLE IF NOT EXISTS deposit_value_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -134,7 +134,7 @@ CREATE TABLE IF NOT EXISTS collateral_value_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -166,7 +166,7 @@ CREATE TABLE IF NOT EXISTS debt_value_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)
@@ -198,7 +198,7 @@ CREATE TABLE IF NOT EXISTS utilization_cell
     high Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The greatest value observed in the cell',
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The least value observed in the cell',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value at the last observation in the cell',
-    area Decimal(76, 18) CODEC(ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds that it held, from first_at to last_at; divided by these seconds, the time-weighted mean between both',
     rank UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Sum of the versions of the observations in the cell; of several rows for one cell the greatest rank holds'
 )
 ENGINE = ReplacingMergeTree(rank)

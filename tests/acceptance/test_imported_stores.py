@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.conftest import Service, stop
-from tests.processes import children, command_line
+from tests.processes import children, command_line, until
 
 
 @pytest.fixture
@@ -69,5 +69,6 @@ def test_up_goes_on_with_the_source_of_its_store(own: Service) -> None:
     own.source = None
     process = own.up()
     assert "Snapshots come from recent:7, which is simulated." in own.printed.read_text("utf-8")
-    assert any("jobs run" in command_line(pid) for pid in children(process.pid))
+    # The scheduler may be the last to begin.
+    until(lambda: any("jobs run" in command_line(pid) for pid in children(process.pid)))
     assert stop(process) == 0

@@ -22,8 +22,8 @@ WHOLE_NUMBERS = (
     "Delta, T64, ZSTD(1)",
     "Delta, T64, ZSTD(9)",
 )
-# T64, Delta, DoubleDelta, Gorilla and FPC are refused for 128 bits. GCD divides a block by what all its values share:
-# the zeros at the end of prices that have fewer than 18 decimals.
+# T64, Delta, DoubleDelta, Gorilla and FPC are refused for 128 bits and more. GCD divides a block by what all its values
+# share: the zeros at the end of prices that have fewer than 18 decimals.
 DECIMALS = (
     "NONE",
     "LZ4",

@@ -115,7 +115,7 @@ def _import(store: Store, settings: Settings, prices: Path, assets: Path, unit: 
 
 def _timed(store: Store, act: Callable[[], object]) -> float:
     """Seconds that filling the empty tables takes."""
-    for table in ("price", "price_rollup", "asset", "snapshot", "snapshot_head"):
+    for table in ("price", "price_cell", "asset", "snapshot", "snapshot_head"):
         store.execute(f"TRUNCATE TABLE {table} SYNC")
     begin = time.perf_counter()
     act()

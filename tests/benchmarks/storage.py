@@ -1,11 +1,15 @@
-"""Bytes of stored prices: compared with VictoriaMetrics, of the rollup compared with the raw table, and by codec."""
+"""Bytes of stored prices: compared with VictoriaMetrics, of cells compared with the raw table, and by codec."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
 from analytics_service.embedded.folder import DataFolder
+from analytics_service.store.cells import write_all_cells
+from analytics_service.store.connection import Store
+from analytics_service.store.progress import NO_REPORT
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.candidates import DECIMALS, WHOLE_NUMBERS, measure
 from tests.benchmarks.harness import Figure
@@ -15,18 +19,22 @@ from tests.clickhouse import client
 
 # A quarter of 2022, which begins and ends with whole cells.
 _BEGIN, _DAYS, _ASSETS = 1_640_995_200, 90, 20
-# Prices of every minute: how they move, who wrote them, and the rollup's bound. Repeated prices of one version take
-# hardly any room by themselves; no bound can be kept against that.
+# Prices of every minute: how they move, who wrote them, and the bound of their cells. Repeated prices of one version
+# take hardly any room by themselves; no bound can be kept against that.
 _KINDS = {
-    "two decimals, by jobs": (WALK, JOBS, 0.25),
-    "two decimals, imported": (WALK, IMPORT, 0.25),
-    "18 decimals at random, by jobs": (NOISE, JOBS, 0.25),
-    "changing once an hour, by jobs": (HOURLY, JOBS, 0.25),
+    "two decimals, by jobs": (WALK, JOBS, 0.3),
+    "two decimals, imported": (WALK, IMPORT, 0.6),
+    "18 decimals at random, by jobs": (NOISE, JOBS, 0.35),
+    "changing once an hour, by jobs": (HOURLY, JOBS, 0.3),
     "changing once an hour, imported": (HOURLY, IMPORT, None),
 }
 _CODECS = {
     "price": {"price": DECIMALS, "observed_at": WHOLE_NUMBERS},
-    "price_rollup": {"price": DECIMALS, "cell": WHOLE_NUMBERS, "rank": WHOLE_NUMBERS},
+    "price_cell": {
+        **dict.fromkeys(["open", "high", "low", "close"], DECIMALS),
+        "area": DECIMALS,
+        **dict.fromkeys(["cell", "first_at", "last_at", "count", "rank"], WHOLE_NUMBERS),
+    },
 }
 _BYTES = """
 SELECT sum(rows), sum(data_compressed_bytes), sum(bytes_on_disk)
@@ -45,7 +53,9 @@ def run(bench: Bench) -> Iterator[Figure]:
     for name, (price, version, bar) in _KINDS.items():
         with bench.database("minutes") as settings, client(settings) as made:
             insert_prices(made, _ASSETS, _BEGIN, 60, _DAYS * 1_440, price, version)
-            yield from _rollup_share(made, f"minutes, {name}", bar)
+            with closing(Store(settings)) as store:
+                write_all_cells(store, NO_REPORT)
+            yield from _share_of_cells(made, f"minutes, {name}", bar)
             if version == JOBS and price == WALK:
                 yield from measure(made, "price", "version", WHOLE_NUMBERS, "minutes, by jobs")
     with bench.real_prices() as settings, client(settings) as real:
@@ -73,11 +83,11 @@ def _against_victoria(settings: Settings, real: Client) -> Iterator[Figure]:
     yield Figure("real prices, raw table: data alone to VictoriaMetrics'", data / their_data, "x")
 
 
-def _rollup_share(made: Client, label: str, bar: float | None) -> Iterator[Figure]:
+def _share_of_cells(made: Client, label: str, bar: float | None) -> Iterator[Figure]:
     rows, _, disk = _merged(made, "price")
-    _, _, rollup = _merged(made, "price_rollup")
+    _, _, cells = _merged(made, "price_cell")
     yield Figure(f"{label}: bytes_on_disk", disk / rows, "bytes/row")
-    yield Figure(f"{label}: rollup's to raw table's", rollup / disk, "x", at_most=bar)
+    yield Figure(f"{label}: cells' to raw table's", cells / disk, "x", at_most=bar)
 
 
 def _merged(asked: Client, table: str) -> tuple[int, int, int]:

@@ -330,24 +330,24 @@ def test_amounts_beyond_128_bits_can_be_summed_in_sql(store: Store, client: Clie
 
 
 def test_a_simulated_snapshot_that_is_written_twice_leaves_all_tables_equal(store: Store, client: Client) -> None:
-    """Every job twice, then once more as if its ledger row did not exist.
+    """Every job twice, then once more as if its ledger row did not exist, at a second that closes cells.
 
     Besides announcements only versions may differ, and with them the counts of runs, and of rows that were written, and
     the oldest of these rows.
     """
-    source = SimulatedSource("1")
+    source, at = SimulatedSource("1"), NOON - timedelta(seconds=1)
     for job in JOBS.values():
-        assert run_once(job, source, store, NOON) is Outcome.DONE
+        assert run_once(job, source, store, at) is Outcome.DONE
     versions = ["version", "rank", "rows", "first_observed_at", "runs"]
     announcements: dict[str, list[list[object]]] = {"publication": [], "append_run": []}
     once, but_versions = contents(client), contents(client, versions)
     assert [name for name, rows in once.items() if not rows] == ["job_run", "publication"]
     for job in JOBS.values():
-        assert run_once(job, source, store, NOON) is Outcome.ALREADY_DONE
+        assert run_once(job, source, store, at) is Outcome.ALREADY_DONE
     assert contents(client) == once
     assert all(finished for *_, finished in once["append_run"])
     for job in JOBS.values():
-        snapshots = job.collect(Batch(job.family, source, store, [NOON]))
+        snapshots = job.collect(Batch(job.family, source, store, [at]))
         commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version())
     assert contents(client, versions) | announcements == but_versions | announcements
 

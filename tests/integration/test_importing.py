@@ -5,9 +5,8 @@ import gzip
 import os
 import random
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -188,31 +187,6 @@ def test_the_later_line_wins_and_the_later_file_over_the_earlier(
     assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(2)}
 
 
-def cells(rows: Observations) -> set[tuple[object, ...]]:
-    """What the observations in each cell that has ended come to, found by walking all of them in order of time."""
-    inside: dict[tuple[str, str, datetime, datetime], list[tuple[int, Decimal]]] = {}
-    for (asset, second), price in sorted(rows.items(), key=lambda item: item[0][1]):
-        at = datetime.fromtimestamp(second, UTC)
-        quarter, day = datetime.fromtimestamp(second - second % 900, UTC), at.replace(hour=0, minute=0, second=0)
-        month = day.replace(day=1)
-        for width, begin, end in (
-            ("quarter", quarter, quarter + timedelta(minutes=15)),
-            ("day", day, day + timedelta(days=1)),
-            ("month", month, month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)),
-        ):
-            inside.setdefault((width, asset, begin, end), []).append((second, price))
-    closed = datetime.fromtimestamp(max(second for _, second in rows) + 1, UTC)
-    return {_cell(*key[:3], seen) for key, seen in inside.items() if key[3] <= closed}
-
-
-def _cell(width: str, asset: str, begin: datetime, seen: list[tuple[int, Decimal]]) -> tuple[object, ...]:
-    prices = [price for _, price in seen]
-    area = sum((price * (after - at) for (at, price), (after, _) in pairwise(seen)), Decimal(0))
-    first, last = (datetime.fromtimestamp(seen[place][0], UTC) for place in (0, -1))
-    candle = (prices[0], max(prices), min(prices), prices[-1])
-    return (width, asset, begin, first, last, len(seen), *candle, oracle.text(area))
-
-
 def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, tmp_path: Path) -> None:
     rows = many(5_000, 5, seed=1)
     path = prices_file(tmp_path, rows)
@@ -236,7 +210,7 @@ def test_cells_sum_up_the_prices_after_repeats_and_corrections(
         run(store, prices_file(tmp_path, batch))
     expected = outcome(*imports)
     assert observations(settings) == expected
-    assert set(query(settings, CONTENTS["cells"])) == cells(expected)
+    assert set(query(settings, CONTENTS["cells"])) == oracle.cells(expected)
 
 
 @pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")

@@ -135,7 +135,7 @@ def test_an_asset_that_can_be_borrowed_has_a_history_before_its_first_loan(store
 def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> None:
     run(HandMade(events_=EVENTS), store, 0)
     run(HandMade(events_=EVENTS), store, 2)
-    found = read_latest(store, LOANS, [TOTAL, "token;b"], SECOND + 3600)
+    found = read_latest(store, LOANS, [TOTAL, "token;b"], SECOND + 2 * 60)
     assert found == {TOTAL: (TOTALS[2], NOON + 2 * MINUTE), "token;b": (Decimal(100), NOON + 2 * MINUTE)}
 
 
