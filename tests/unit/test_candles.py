@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from analytics_service.history.candles import (
     CANDLE,
-    NEEDED,
     Aggregate,
     combined,
     make_candles,
+    narrowed,
+    needed,
     no_observations,
     observed_once,
     points,
@@ -76,7 +77,9 @@ def made(series: Sequence[Seen], grid: Sequence[int], until: int) -> tuple[pl.Da
 
 def shown(agg: Aggregate, candles: pl.DataFrame, last: Sequence[str | None], *, carry: bool) -> list[dict[str, object]]:
     """The points as answers have them, from no more columns than the aggregate needs."""
-    found = points(agg, candles.select(NEEDED[agg]), pl.Series(last, dtype=pl.String), carry=carry)
+    found = points(
+        agg, candles.select(narrowed(needed(agg), is_shown=True)), pl.Series(last, dtype=pl.String), carry=carry
+    )
     return list(found.iter_rows(named=True))
 
 
@@ -116,8 +119,8 @@ def test_candles_of_narrow_buckets_come_to_those_of_wide_ones(
     size = len(series)
     ends = [value for stop in wide[1:] for value in last[(stop - 1) * size : stop * size]]
     for agg in AGGREGATES:
-        columns = narrow.select(NEEDED[agg])
-        assert combined(columns, size, buckets, len(wide) - 1).schema == columns.schema
+        found = combined(narrow.select(narrowed(needed(agg), is_shown=False)), size, buckets, len(wide) - 1)
+        assert {name: found.schema[name] for name in needed(agg)} == {name: CANDLE[name] for name in needed(agg)}
     compare(series, combined(narrow, size, buckets, len(wide) - 1), ends, [grid[place] for place in wide], end)
 
 
