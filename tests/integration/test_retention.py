@@ -18,11 +18,15 @@ from analytics_service.errors import ObservationsDropped
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.instants import instant
+from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import new_version, read_heads
+from analytics_service.store.loans import read_loans
 from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.retention import kept_from, prune
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
 from tests import oracle
 from tests.doubles import FreshHeads
 from tests.integration.pages import Observations, Pages, commit
@@ -218,3 +222,21 @@ def test_months_that_are_kept_can_be_corrected(
         pages.compare(JANUARY, APRIL - 1, "d", 1, "UTC", 200, 0, True, None, grid, agg)
     kept.drop()
     assert instant(kept_from(kept.store, "price")) == instant(MARCH)
+
+
+def test_loans_stay_right_where_the_sums_of_a_snapshot_are_gone(store: Store) -> None:
+    """The sums of a month are dropped: a backfill right after it goes on from stored events, with the same totals."""
+    source, step = SimulatedSource("1"), timedelta(minutes=5)
+    loans = JOBS["loans"]
+    times = [instant(MARCH) - step, instant(MARCH) + 2 * step, instant(APRIL)]
+    for at in times:
+        run_once(loans, source, store, at)
+    before = read_loans(store, MARCH + 600)
+    prune(store, 30, NOW)
+    prune(store, 30, NOW + HOUR)
+    assert kept_from(store, "loans_originated") == MARCH
+    backfill(loans, source, store, [instant(MARCH) + step])
+    assert read_loans(store, MARCH + 600) == before
+    assert before.total >= read_loans(store, MARCH + 300).total > 0
+    with pytest.raises(ObservationsDropped, match="loans: single observations before 2025-03-01"):
+        backfill(loans, source, store, [instant(MARCH) - 2 * step])
