@@ -63,6 +63,10 @@ class SourceError(AnalyticsError):
     """A source failed to provide a snapshot."""
 
 
+class ObservationsDropped(AnalyticsError):
+    """A run would write where raw rows are not kept. Nothing has been written; the message says what to do."""
+
+
 class SnapshotRefused(AnalyticsError):
     """A snapshot of an instant can never be taken; the message says why."""
 

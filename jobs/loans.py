@@ -20,6 +20,7 @@ from analytics_service.sources.base import Source
 from analytics_service.store.columns import quantize_ratio
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, has_account_events, numbered
 from analytics_service.store.loans import (
+    LOANS_ORIGINATED,
     Loans,
     Originated,
     is_lending,
@@ -28,6 +29,7 @@ from analytics_service.store.loans import (
     read_loans,
     read_originated,
 )
+from analytics_service.store.retention import kept_from
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -40,6 +42,9 @@ def collect(batch: Batch) -> list[Snapshot]:
     ends = [unix_second(at) for at in instants]
     # Read in this order, so that a snapshot which another scheduler completes in between does not count twice.
     previous = batch.completed_before() or 0
+    if previous < kept_from(store, LOANS_ORIGINATED):
+        # Its sums are not kept, but all events are (rule 8.14).
+        previous = 0
     head = batch.head()
     known = head.at if head else 0
     begins = [previous, *ends[:-1]]

@@ -24,6 +24,7 @@ from analytics_service.market.instants import EPOCH, floored, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record, scheduler_name
+from analytics_service.store.retention import prune
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import Recovery
 from jobs.registry import JOBS, Job
@@ -33,6 +34,8 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks for rewrites that were interrupted.
 _RECOVERY_SECONDS = 1.0
+# Seconds between looks for raw rows that are old enough to go.
+_PRUNING_SECONDS = 3600.0
 # Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
 Measure = Callable[[str, str, float | None], None]
 
@@ -57,7 +60,9 @@ def run(
     """
     scheduler = build(settings, source, store, stop, datetime.now(UTC), jobs=jobs, measure=measure)
     recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
+    pruning = threading.Thread(target=prune_until, args=(settings.raw_days, store, stop), name="pruning", daemon=True)
     recovery.start()
+    pruning.start()
     scheduler.start()
     say(store, [JobRun(job.family, scheduler_name(), job.every(settings), _next_run(scheduler, job)) for job in jobs])
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
@@ -67,6 +72,7 @@ def run(
         stop.set()
         scheduler.shutdown(wait=True)
         recovery.join()
+        pruning.join()
         say(store, [JobRun(job.family, scheduler_name(), job.every(settings), next_at=None) for job in jobs])
     log.info("The scheduler has stopped.")
 
@@ -79,6 +85,26 @@ def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_
     recovery = Recovery(store)
     while not stop.wait(every):
         recovery.look()
+
+
+def prune_until(
+    days: int | None,
+    store: Store,
+    stop: threading.Event,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    every: float = _PRUNING_SECONDS,
+) -> None:
+    """Give up raw rows that are older than some days, now and every so many seconds until `stop` is set (rule 8.14).
+
+    None keeps them. An error is logged, and the next look is another attempt.
+    """
+    while days is not None:
+        try:
+            prune(store, days, clock())
+        except AnalyticsError as error:
+            log.warning("Old observations cannot be dropped now: %s", error)
+        if stop.wait(every):
+            return
 
 
 def _next_run(scheduler: BackgroundScheduler, job: Job) -> int:

@@ -24,13 +24,14 @@ from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailab
 from analytics_service.market.instants import unix_second
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.announcements import APPEND, REWRITE
-from analytics_service.store.cells import ENDS_AT, cell_table
+from analytics_service.store.cells import ENDS_AT, cell_table, rows_by_month
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.ledger import LEDGER, Head, Ledger, read_ledger, require_unchanged
 from analytics_service.store.migrations import shipped
 from analytics_service.store.progress import Reporter
+from analytics_service.store.retention import PRUNED
 from analytics_service.store.rewrite import settle
 from analytics_service.store.schema import missing, schema_of, what_is_missing
 
@@ -68,10 +69,13 @@ def _settled(store: Store) -> Ledger:
 def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, reporter: Reporter) -> Manifest:
     tables = _rows_of(store, ledger.heads)
     sizes = {row["name"]: row["bytes"] for row in store.frame("tables").iter_rows(named=True)}
+    months = _months(store)
     reporter.stage("Backup", sum(sizes[table] for table in tables))
     contents = {table: _save(store, table, only, archive, reporter) for table, only in tables.items()}
     for head in ledger.heads.values():
         require_unchanged(store, head)
+    if not months <= _months(store):
+        raise Superseded("Old observations were dropped while they were read.")
     manifest = Manifest(
         format=FORMAT,
         taken_at=unix_second(now.replace(microsecond=0)),
@@ -85,6 +89,11 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
     )
     archive.finish(manifest)
     return manifest
+
+
+def _months(store: Store) -> set[tuple[str, int]]:
+    """The months of which there are rows in the tables that lose old ones (rule 8.14)."""
+    return {(table, month) for table in PRUNED for month in rows_by_month(store, table)}
 
 
 def _save(store: Store, table: str, only: str, archive: ArchiveWriter, reporter: Reporter) -> TableContent:

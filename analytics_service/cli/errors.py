@@ -8,12 +8,13 @@ from analytics_service.errors import (
     AnalyticsError,
     BackupRefused,
     ImportRefused,
+    ObservationsDropped,
     SettingError,
     SnapshotRefused,
     SourceRefused,
 )
 
-_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, BackupRefused)
+_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, ObservationsDropped, BackupRefused)
 
 
 class Commands(click.Group):

@@ -50,6 +50,17 @@ class Plan:
         return [cells, *edges, *(tail if self.raw_from < self.until else [])]
 
     @property
+    def oldest_raw(self) -> int | None:
+        """The start of the first quarter hour of which single observations are read; None when there is none."""
+        tail = [self.raw_from] if self.raw_from < self.until else []
+        return min([*self.edge_quarters, *tail], default=None)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether all buckets begin with quarters of an hour."""
+        return all(bound % QUARTER == 0 for bound in self.bounds)
+
+    @property
     def thinned(self) -> bool:
         """Whether the store should keep only the last row of each bucket."""
         return self.until - self.bounds[0] > _NARROW * len(self.bounds)
@@ -101,12 +112,17 @@ class CandlePlan:
     edge_days: list[int]
     bounds: list[int]
 
+    def parts(self, kept_from: int) -> list[str]:
+        """The queries whose rows together are those of the page, if single observations are kept from a second on."""
+        cells = ["candle_days" if self.by_days else "candle_quarters"] if self.since < self.raw_from else []
+        ends = ["candle_ends"] if self.raw_from < min(kept_from, self.until) else []
+        tail = ["candle_tail"] if max(self.raw_from, kept_from) < self.until else []
+        return [*cells, *ends, *tail]
+
     @property
-    def parts(self) -> list[str]:
-        """The queries whose rows together are those of the page."""
-        cells = "candle_days" if self.by_days else "candle_quarters"
-        covered = [cells] if self.since < self.raw_from else []
-        return [*covered, "candle_tail"] if self.raw_from < self.until else covered
+    def is_aligned(self) -> bool:
+        """Whether all buckets begin with quarters of an hour."""
+        return all(bound % QUARTER == 0 for bound in self.bounds)
 
 
 def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:

@@ -54,6 +54,7 @@ from analytics_service.history.sample import no_values
 from analytics_service.history.states import State, rows_per_hour
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
+from analytics_service.store.retention import kept_from
 
 # Closed hours are appended to blocks one by one; after a longer pause blocks are read again.
 _MOST_APPENDED = 48
@@ -330,7 +331,8 @@ class HistoryReader:
             self._memory.put(state.key(slot), block.followed_by(tail).between(block.begin, min(tail.end, slot.end)))
 
     def _load(self, key: Key) -> Block | Observations | None:
-        """Read a block of the newest state; None when nobody needs it any more."""
+        """Read a block of the newest state; None when nobody needs it any more, or for single observations that are not
+        all kept (rule 8.14)."""
         state, slot = self._states[0], key.slot
         until = state.newest + 1
         if key != state.key(slot) or slot.begin >= until:
@@ -339,6 +341,8 @@ class HistoryReader:
             return self._load_candles(state, slot)
         if slot.single:
             loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
+            if slot.begin < kept_from(self._store, self.history.table):
+                return None
         else:
             buckets = Buckets(range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR), until)
             values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)

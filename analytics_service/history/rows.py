@@ -8,12 +8,15 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from analytics_service.errors import ParameterInvalid
 from analytics_service.history.candles import make_candles, no_observations, scattered
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import MINUTE
-from analytics_service.history.plan import QUARTER, Plan, look_back, plan_candles, plan_page
+from analytics_service.history.plan import QUARTER, CandlePlan, Plan, floor, look_back, plan_candles, plan_page
 from analytics_service.history.sample import limits, nothing, sample
+from analytics_service.market.instants import instant, shown
 from analytics_service.store.connection import Store
+from analytics_service.store.retention import kept_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,9 @@ def read_values(
 ) -> pl.DataFrame:
     """Columns value (decimal text or null) and observed_at (unix s) of all series in each bucket, bucket by bucket.
 
-    `whole` says that the series are all there are, `thinned` that the buckets are many. Cost: one query, and a second
-    one when a series carries a value over a long gap into the first bucket.
+    `whole` says that the series are all there are, `thinned` that the buckets are many. Cost: one query, a small one
+    where single observations are read, and another when a series carries a value over a long gap into the first bucket.
+    ParameterInvalid when an observation is needed that is not kept (rule 8.14).
     """
     begins, until = buckets.begins, buckets.until
     oldest, ends = limits(begins, until, carry=buckets.carry)
@@ -71,6 +75,9 @@ def read_values(
         return nothing(len(ends) * len(series))
     plan = plan_page(begins, until)
     rows = _read_rows(store, history, list(series), plan, whole=whole, thinned=thinned)
+    if plan.oldest_raw is not None:
+        kept = _Kept(history, list(series), plan.oldest_raw, plan.raw_from, ends, kept_from(store, history.table))
+        rows = _completed(store, rows, kept, "end" if plan.is_aligned else "period")
     values = sample(rows, len(series), oldest, ends)
     missing = _begun_before(series, values["value"][: len(series)], plan.since) if buckets.carry else []
     if not missing:
@@ -84,7 +91,8 @@ def read_candles(
 ) -> tuple[pl.DataFrame, pl.Series]:
     """The candles of all series in each bucket, bucket by bucket, and the values that hold at the buckets' ends.
 
-    The values are decimal text, or null. Cost: two queries, that for the values and one whose rows are cells.
+    The values are decimal text, or null. Cost: two queries, that for the values and one whose rows are cells. Errors
+    are those of `read_values`.
     """
     begins, until, count = buckets.begins, buckets.until, len(series)
     ends = [min(end, until) for end in begins[1:]]
@@ -98,20 +106,9 @@ def read_candles(
     values = read_values(store, history, series, Buckets([begins[0] - step, *begins], until), whole=whole)
     last = values[count:]
     plan = plan_candles(begins, until)
-    if plan.parts:
-        rows = store.frame(
-            "candle_rows",
-            plan.parts,
-            **history.identifiers,
-            ids=list(series),
-            all=int(whole),
-            since=plan.since,
-            until=plan.until,
-            days_to=plan.days_to,
-            raw_from=plan.raw_from,
-            edge_days=plan.edge_days if plan.by_days else [],
-            bounds=plan.bounds,
-        ).filter(pl.col("series") < count)
+    if plan.parts(kept_from=0):
+        rows = _read_candle_rows(store, history, list(series), plan, whole=whole)
+        rows = rows.filter(pl.col("series") < count)
         place = {max(begin, 0): bucket for bucket, begin in enumerate(begins[:-1])}
         bucket = rows["bucket"].replace_strict(place, return_dtype=pl.Int64)
         observed = scattered(
@@ -138,9 +135,14 @@ def read_densities(store: Store, history: History) -> dict[str, int]:
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
     """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one
     are left out. The second may not be after the family's newest observation, because cells that it has not closed are
-    taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month."""
-    rows = _read_last_before(store, history, ids, at + 1).sort("series")
-    columns = rows.select("series", "value", "observed_at").iter_rows()
+    taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month.
+    ParameterInvalid, of `at`, when an observation is needed that is not kept (rule 8.14)."""
+    rows = _read_last_before(store, history, ids, at + 1)
+    quarter = floor(at + 1, QUARTER)
+    if quarter <= at:
+        kept = _Kept(history, ids, quarter, quarter, [at + 1], kept_from(store, history.table))
+        rows = _completed(store, rows, kept, "at")
+    columns = rows.sort("series", "observed_at").select("series", "value", "observed_at").iter_rows()
     return {ids[series]: (Decimal(value), datetime.fromtimestamp(second, UTC)) for series, value, second in columns}
 
 
@@ -171,6 +173,92 @@ def _read_rows(
         bounds=plan.bounds if thinned else [],
         until=plan.until,
     )
+
+
+def _read_candle_rows(
+    store: Store, history: History, ids: Sequence[str], plan: CandlePlan, *, whole: bool
+) -> pl.DataFrame:
+    """What the observations of each bucket and series come to, as far as there are any."""
+    known = 0
+    while True:
+        tail_from, ends = max(plan.raw_from, min(known, plan.until)), [plan.until]
+        rows = store.frame(
+            "candle_rows",
+            plan.parts(known),
+            **history.identifiers,
+            ids=ids,
+            all=int(whole),
+            since=plan.since,
+            until=plan.until,
+            days_to=plan.days_to,
+            raw_from=plan.raw_from,
+            tail_from=tail_from,
+            kept_from=known,
+            edge_days=plan.edge_days if plan.by_days else [],
+            cuts=sorted({0, *plan.bounds, *ends}) if known else [],
+            bounds=plan.bounds,
+        )
+        kept = kept_from(store, history.table) if plan.raw_from < plan.until else known
+        if kept <= known:
+            return rows
+        known = kept
+        oldest = floor(plan.raw_from, QUARTER)
+        _require_known(
+            store,
+            _Kept(history, ids, oldest, oldest, ends, kept),
+            "end" if plan.is_aligned else "period",
+            cuts=plan.bounds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is needed of a history whose raw rows are kept from `since` on: for each of the `ends` (ascending), the last
+    observation before it in quarter hours from `oldest` on. Of those from `raw_from` on no cell was read yet."""
+
+    history: History
+    ids: Sequence[str]
+    oldest: int
+    raw_from: int
+    ends: Sequence[int]
+    since: int
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Parameters of the queries."""
+        return {
+            **self.history.identifiers,
+            "ids": list(self.ids),
+            "oldest": self.oldest,
+            "raw_from": self.raw_from,
+            "kept_from": self.since,
+            "until": self.ends[-1],
+            "ends": sorted({0, *self.ends}),
+        }
+
+
+def _completed(store: Store, rows: pl.DataFrame, kept: _Kept, parameter: str) -> pl.DataFrame:
+    """Rows with the observations that cells tell of where raw rows are not kept. It does no harm if rows have them."""
+    if kept.oldest >= kept.since:
+        return rows
+    _require_known(store, kept, parameter)
+    found = store.frame("page_rows", ["history_ends"], **kept.parameters)
+    return pl.concat([rows, found.cast(rows.schema)])
+
+
+def _require_known(store: Store, kept: _Kept, parameter: str, cuts: Sequence[int] = ()) -> None:
+    """ParameterInvalid when a quarter hour whose raw rows are not kept is cut where its cell does not tell enough."""
+    if kept.oldest >= kept.since:
+        return
+    if store.frame("history_hidden", (), **kept.parameters, cuts=sorted({0, *cuts}))["hidden"][0]:
+        remedy = {
+            "end": "end with the last second of a quarter of an hour",
+            "at": "ask for the last second of a quarter of an hour",
+            "period": "ask for buckets that begin and end with quarters of an hour",
+        }[parameter]
+        raise ParameterInvalid(
+            parameter, f"single observations before {shown(instant(kept.since))} are not kept any more; {remedy}"
+        )
 
 
 def _begun_before(series: Mapping[str, SeriesInfo], firsts: pl.Series, since: int) -> list[int]:

@@ -30,6 +30,7 @@ from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED
 from analytics_service.store.progress import Reporter
+from analytics_service.store.retention import require_kept
 
 _SHOWN = 5
 _SHOWN_LENGTH = 60
@@ -75,9 +76,10 @@ def import_files(
     """Import files; of several rows for one asset and second the later one wins, over all files in their order.
 
     `at` is the present instant: observations more than a day later are refused. `wait` pauses between attempts while
-    ClickHouse is away. Before anything is written, SourceRefused when the store holds simulated data (rule 8.7), and
-    ImportRefused when a file or (without `skip_invalid`) a row is bad. StoreUnavailable when ClickHouse stays away; the
-    same import may then be repeated.
+    ClickHouse is away. Before anything is written, SourceRefused when the store holds simulated data (rule 8.7),
+    ImportRefused when a file or (without `skip_invalid`) a row is bad, and ObservationsDropped when a row lies where
+    raw rows are not kept (rule 8.14). StoreUnavailable when ClickHouse stays away; the same import may then be
+    repeated.
     """
     found = _read(store, request, at, reporter, keep_rejected=True)
     content = Content(request.family, found.rows, found.new, ", ".join(path.name for path in request.files))
@@ -122,6 +124,9 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
     files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
     rows = merged(request.family, files)
+    if store is not None and len(rows):
+        for target in request.family.targets:
+            require_kept(store, target.table, int(rows["observed_at"].min()))  # type: ignore[arg-type]
     new = [asset for asset in listed if asset.id not in registered]
     return _Found(sum(file.read for file in files), sum(file.rejected for file in files), rejected_files, rows, new)
 

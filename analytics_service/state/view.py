@@ -12,8 +12,8 @@ from typing import TypeVar
 from cachetools import LRUCache
 
 from analytics_service.errors import EntityNotFound, StoreUnavailable, Superseded
-from analytics_service.history.catalogue import PRICES
-from analytics_service.history.rows import read_latest
+from analytics_service.history.catalogue import LOANS, PRICES
+from analytics_service.history.rows import read_latest, read_series
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import EventPage, PageQuery
@@ -26,15 +26,17 @@ from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, Known
 from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import SHOWN_WITH, read_assets
+from analytics_service.store.cells import month_of, next_month
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import Head, PastHead, require_unchanged
-from analytics_service.store.loans import Loans, read_loans
+from analytics_service.store.loans import Loans, loans_of, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.positions import read_activity, read_example_address
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
+from analytics_service.store.retention import kept_from
 from analytics_service.store.swaps import read_contract, read_example_contract
 
 State = tuple[Head, ...]
@@ -145,7 +147,16 @@ class View:
     @Part
     def loans(self) -> Loans:
         """Sums of all loans so far."""
-        return self._read("loans", lambda head: read_loans(self._store, head.at))
+        return self._read("loans", self._loans)
+
+    def _loans(self, head: Head) -> Loans:
+        loans = read_loans(self._store, head.at)
+        if head.at >= kept_from(self._store, LOANS.table):
+            return loans
+        # Every series is in the month cells of those that the history has by the end of its month (rule 8.14).
+        ids = list(read_series(self._store, LOANS, next_month(month_of(head.at)) - 1))
+        latest = read_latest(self._store, LOANS, ids, head.at)
+        return loans_of(self._store, head.at, {asset_id: usd for asset_id, (usd, _) in latest.items()})
 
     @Part
     def activity(self) -> Activity:

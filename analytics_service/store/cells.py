@@ -120,6 +120,24 @@ def next_month(month: int) -> int:
     return month_of(month + 31 * DAY)
 
 
+def cells_agree(store: Store, table: str, span: Span) -> bool:
+    """Whether the cells of all widths that begin in a span of whole months sum up the raw rows in it, and no others."""
+    names = {"table": table, "cells": cell_table(table)}
+    return store.frame("cells_amiss", (), **names, since=span.since, until=span.until).is_empty()
+
+
+def fill_month(store: Store, table: str, span: Span) -> None:
+    """Compute all cells of a month that is closed."""
+    names = _names(table, _celled(store)[table])
+    store.run("fill_cells", {"chosen": "true"}, **names, since=span.since, until=span.until)
+
+
+def rows_by_month(store: Store, table: str) -> dict[int, int]:
+    """Rows of a table in each UTC month, by its start (unix s), in order; repeated rows count."""
+    rows = store.frame("history_density", table=table).sort("month").iter_rows()
+    return {int(datetime(int(name[:4]), int(name[4:]), 1, tzinfo=UTC).timestamp()): count for name, count in rows}
+
+
 def _celled(store: Store) -> Mapping[str, str]:
     """The column of values of each table that has cells."""
     return dict(store.frame("celled_tables").iter_rows())
@@ -129,14 +147,8 @@ def _names(table: str, value: str) -> dict[str, object]:
     return {"table": table, "cells": cell_table(table), "value": value}
 
 
-def _densities(store: Store, table: str) -> dict[int, int]:
-    """Rows of a table in each UTC month, by its start (unix s), in order; repeated rows count."""
-    rows = store.frame("history_density", table=table).sort("month").iter_rows()
-    return {int(datetime(int(name[:4]), int(name[4:]), 1, tzinfo=UTC).timestamp()): count for name, count in rows}
-
-
 def _touched_months(store: Store, staged: str) -> list[int]:
-    return list(_densities(store, staged))
+    return list(rows_by_month(store, staged))
 
 
 def _spans(store: Store, table: str, months: Sequence[int], closing: Span | None) -> Iterator[Span]:
@@ -154,7 +166,7 @@ def _spans(store: Store, table: str, months: Sequence[int], closing: Span | None
         ((month, since),) = begins.items()
         yield Span(since, next_month(month))
         return
-    rows = _densities(store, table)
+    rows = rows_by_month(store, table)
     ordered = sorted(begins)
     first, total = begins[ordered[0]], 0
     for month, following in pairwise([*ordered, 0]):

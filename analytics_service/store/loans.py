@@ -40,7 +40,8 @@ _KINDS = {
     Action.LIQUIDATE: "liquidation",
 }
 _ACTIONS = {kind: action for action, kind in _KINDS.items()}
-_LOANS = SnapshotTable("loans_originated", {"asset_id": TEXT, "usd": RATIO}, ("asset_id",))
+LOANS_ORIGINATED = "loans_originated"
+_LOANS = SnapshotTable(LOANS_ORIGINATED, {"asset_id": TEXT, "usd": RATIO}, ("asset_id",))
 _FLASH = SnapshotTable("flash_loan_volume", {"usd": RATIO})
 
 
@@ -83,7 +84,12 @@ def loan_frames(loans: Loans) -> dict[str, pl.DataFrame]:
 
 def read_loans(store: Store, at: int) -> Loans:
     """The cumulative loans of a snapshot (unix second of a head of family loans); assets in the order of ids."""
-    by_asset = {row["asset_id"]: row["usd"] for row in _LOANS.read(store, at)}
+    return loans_of(store, at, {row["asset_id"]: row["usd"] for row in _LOANS.read(store, at)})
+
+
+def loans_of(store: Store, at: int, sums: Mapping[str, Decimal]) -> Loans:
+    """The loans of a snapshot whose sums by asset, in the order of ids, and in total are known already."""
+    by_asset = dict(sums)
     flash = [row["usd"] for row in _FLASH.read(store, at)]
     return Loans(by_asset.pop(TOTAL, Decimal(0)), by_asset, *flash)
 

@@ -28,6 +28,7 @@ from analytics_service.store.announcements import (
 )
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Head, Ledger, Run, completed, ledger_frame, read_heads, read_ledger
+from analytics_service.store.retention import require_staged_kept
 from analytics_service.store.staging import Staging, drop_abandoned
 
 log = logging.getLogger(__name__)
@@ -69,12 +70,14 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
 def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = once) -> None:
     """Make everything that is staged visible at once, as completed runs of one origin.
 
-    SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
-    StoreUnavailable when ClickHouse stays away, or when an earlier run of the family cannot be completed. What was
-    announced is then rolled forward by others, or by the next run.
+    SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7), and
+    ObservationsDropped when raw rows beside theirs are not kept (rule 8.14). StoreUnavailable when ClickHouse stays
+    away, or when an earlier run of the family cannot be completed. What was announced is then rolled forward by others,
+    or by the next run.
     """
     retry(lambda: claim(store, runs[0].origin))
     retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
+    retry(lambda: require_staged_kept(store, staged.family, staged.suffix))
     if appends(retry(lambda: read_heads(store)).get(staged.family), runs):
         _append(store, staged, retry)
     else:

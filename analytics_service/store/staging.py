@@ -26,7 +26,7 @@ class Staging:
         self.family = family
         self.version = version
         self._store = store
-        self._suffix = f"_staging_{version}"
+        self.suffix = f"_staging_{version}"
         self._owner = uuid.uuid4().hex
 
     def claim(self) -> bool:
@@ -41,11 +41,11 @@ class Staging:
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows of a table into its staging table."""
-        self._store.insert(table + self._suffix, rows)
+        self._store.insert(table + self.suffix, rows)
 
     def runs(self) -> list[Run]:
         """The rows of the ledger; none where they have been dropped."""
-        ledger = LEDGER + self._suffix
+        ledger = LEDGER + self.suffix
         if ledger not in self._staged()["name"]:
             return []
         return runs_of(self._store.frame("staged_runs", table=ledger))
@@ -58,22 +58,22 @@ class Staging:
         """
         staged = self._staged()
         names = [name for name, engine in staged.select("name", "engine").iter_rows() if engine != _VIEW]
-        if LEDGER + self._suffix not in names:
+        if LEDGER + self.suffix not in names:
             return
         for name in names:
-            table = name.removesuffix(self._suffix)
+            table = name.removesuffix(self.suffix)
             if table == ASSETS and self.family != SHOWN_WITH:
                 self._add_assets()
             elif table != LEDGER:
                 self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {name}")
-        tables = [name.removesuffix(self._suffix) for name in names]
+        tables = [name.removesuffix(self.suffix) for name in names]
         self._write_cells(tables, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
-        self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self._suffix} FINAL")
+        self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
 
     def drop(self) -> None:
         """Remove all of them: the ledger's first, and views before the tables that they read."""
         names = self._staged()["name"].to_list()
-        ledger = LEDGER + self._suffix
+        ledger = LEDGER + self.suffix
         for name in sorted(names, key=lambda name: name != ledger):
             self._store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
 
@@ -83,24 +83,24 @@ class Staging:
         return self.family in ledger.open or ledger.heads.get(self.family) != head
 
     def _write_cells(self, tables: Sequence[str], head: Head | None, *, is_rewrite: bool) -> None:
-        runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self._suffix))
+        runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head is not None else first - 1
-        write_cells(self._store, tables, Change(before, max(newest, before), self._suffix if is_rewrite else ""))
+        write_cells(self._store, tables, Change(before, max(newest, before), self.suffix if is_rewrite else ""))
 
     def _add_assets(self) -> None:
         """Add definitions under a version that is newer than any version of prices that a reader has seen, so that they
         change no answer that was given. Definitions that were written since the run began stay as they are."""
         self._store.execute(
-            f"INSERT INTO {ASSETS} SELECT * REPLACE ({new_version()} AS version) FROM {ASSETS}{self._suffix} "
+            f"INSERT INTO {ASSETS} SELECT * REPLACE ({new_version()} AS version) FROM {ASSETS}{self.suffix} "
             f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
 
     def _staged(self) -> pl.DataFrame:
-        return self._store.frame("staged_tables", suffix=self._suffix)
+        return self._store.frame("staged_tables", suffix=self.suffix)
 
     def _like(self, table: str, more: str = "") -> None:
-        self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self._suffix} AS {table}{more}")
+        self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self.suffix} AS {table}{more}")
 
 
 def drop_abandoned(store: Store, hours: int = _ABANDONED_HOURS) -> None:

@@ -11,5 +11,5 @@ SELECT
     toDecimal256(0, 18) AS area
 FROM {table:Identifier} FINAL
 WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})
-  AND observed_at >= toDateTime({raw_from:UInt32}, 'UTC')
+  AND observed_at >= toDateTime({tail_from:UInt32}, 'UTC')
   AND observed_at < toDateTime({until:UInt32}, 'UTC')
