@@ -163,6 +163,8 @@ class LedgerStore(Store):
             return pl.DataFrame(rows, schema=["name", "engine", "comment"], orient="row")
         if query == "store_claim":
             return pl.DataFrame({"side": ["not simulated"]})
+        if query == "raw_dropped":
+            return pl.DataFrame(schema={"noted": pl.UInt32, "settled": pl.UInt32})
         if query == "celled_tables":
             return pl.DataFrame({"table": ["price"], "value": ["price"]})
         if query == "history_density":

@@ -464,6 +464,11 @@ def test_a_server_that_does_not_come_back_is_restarted_until_it_does(tmp_path: P
         until(lambda: answers(Settings(data_dir=tmp_path / "data")))
 
 
+def threads_of(pid: int) -> list[Path]:
+    """The files that tell the state of each thread of a process (proc(5))."""
+    return [thread / "stat" for thread in Path(f"/proc/{pid}/task").iterdir()]
+
+
 def test_a_ping_is_answered_by_a_server_and_not_by_a_stopped_one(own: Settings) -> None:
     with clickhouse(own, "pytest"):
         ports, pid = configured(own.data_dir), server_pid(own.data_dir)
@@ -471,6 +476,8 @@ def test_a_ping_is_answered_by_a_server_and_not_by_a_stopped_one(own: Settings) 
         with closing(Ping(ports.http)) as ping:
             until(ping.answered)
         os.kill(pid, signal.SIGSTOP)
+        # It takes a moment until all of its threads have stopped.
+        until(lambda: all(one.read_text().rpartition(")")[2].split()[0] == "T" for one in threads_of(pid)))
         with closing(Ping(ports.http)) as ping:
             assert [ping.answered() for _ in range(100)] == [None] * 100
             os.kill(pid, signal.SIGCONT)
