@@ -1,23 +1,27 @@
 """/api/v1/openapi.json and /docs: the API, described for programs and for people."""
 
 import re
+import threading
 
 import falcon
 import orjson
+from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.answer import Answer, Validators, send, tag_of
-from analytics_service.http.coding import negotiate
+from analytics_service.http.coding import Coding, negotiate
 from analytics_service.http.components import published
 from analytics_service.http.docs import marked_simulated, page
 from analytics_service.http.openapi import Object
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
 from analytics_service.resources.examples import values
-from analytics_service.state.heads import Heads
+from analytics_service.state.heads import Heads, Known
 from analytics_service.state.view import View, Views
 
 # What a host may be called in the examples; anything else might not be what a shell takes it for.
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
+# Pages that are kept, one for each host and coding.
+_HOSTS = 16
 
 
 class OpenApi(Fixed):
@@ -39,13 +43,31 @@ class Docs(Resource):
         self._document = document
         self._views = views
         self._heads = heads
+        # Clients may call the host what they like, so few are kept.
+        self._kept: LRUCache[tuple[str, Coding], tuple[Known | None, Answer | None]] = LRUCache(_HOSTS)
+        self._lock = threading.Lock()
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the page."""
+        """Send the page, which is rendered once for each state and host."""
         self.given(req, path)
-        body = self._page(req.prefix if _HOST.fullmatch(req.netloc) else "http://HOST").encode()
+        base = req.prefix if _HOST.fullmatch(req.netloc) else "http://HOST"
         coding = negotiate(req.get_header("Accept-Encoding"))
-        send(req, resp, Answer(Validators(tag_of(body)), coding, body, self._headers), DESCRIPTIVE)
+        known = self._known()
+        with self._lock:
+            rendered_for, answer = self._kept.get((base, coding), (None, None))
+        if answer is None or rendered_for is not known:
+            body = self._page(base).encode()
+            answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
+            with self._lock:
+                self._kept[base, coding] = known, answer
+        send(req, resp, answer, DESCRIPTIVE)
+
+    def _known(self) -> Known | None:
+        """What the page shows data of; None while the store is away."""
+        try:
+            return self._heads.known()
+        except AnalyticsError:
+            return None
 
     def _page(self, base: str) -> str:
         def of(view: View) -> str:
