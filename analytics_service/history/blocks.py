@@ -14,9 +14,9 @@ import polars as pl
 
 from analytics_service.history.candles import SUMS, make_candles, no_candles, observed_once
 from analytics_service.history.grid import HOUR
-from analytics_service.history.plan import QUARTER
 from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import layout, no_values, nothing
+from analytics_service.store.cells import QUARTER
 
 # Where hours may begin: zones are whole quarters of an hour off.
 PHASES = range(0, HOUR, QUARTER)
@@ -47,9 +47,9 @@ class Slot:
         return self.begin + self.hours * HOUR
 
 
-def hours_of(series: int) -> int:
-    """Hours of a block of so many series."""
-    return max(_HOURS * _SERIES // max(series, _SERIES), 1)
+def hours_of(series: int, most: int = _HOURS) -> int:
+    """Hours, or other cells of which there are so many at most, of a block of so many series."""
+    return max(most * _SERIES // max(series, _SERIES), 1)
 
 
 @dataclass(frozen=True)

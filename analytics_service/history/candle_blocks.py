@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
+from analytics_service.history.blocks import hours_of
 from analytics_service.history.calendar import DAY, EPOCH_ORDINAL, midnights
 from analytics_service.history.grid import HOUR
-from analytics_service.history.plan import QUARTER
 from analytics_service.history.rows import Buckets
+from analytics_service.store.cells import QUARTER
 
 # Hours and days of a block: one is read in a fraction of a second.
 _HOURS = 512
 _DAYS = 64
-# Blocks of more series than this have fewer, so that they are no larger.
-_SERIES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +77,14 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
 
     None when a bucket does not consist of whole hours that begin with a quarter of an hour, or of local days.
     """
-    shrink = max(series / _SERIES, 1)
     if buckets.days is not None and buckets.zone is not None:
-        return _of_days(buckets, buckets.days, buckets.zone, columns, max(int(_DAYS / shrink), 1))
-    return _of_hours(buckets, columns, max(int(_HOURS / shrink), 1))
+        return _of_days(buckets, buckets.days, buckets.zone, columns, hours_of(series, _DAYS))
+    return _of_hours(buckets, columns, hours_of(series, _HOURS))
 
 
 def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> CandleSlot:
     """The slot of the hour that ends at a unix second."""
-    hours = max(int(_HOURS / max(series / _SERIES, 1)), 1)
+    hours = hours_of(series, _HOURS)
     return CandleSlot(hours, ((end - end % HOUR) // HOUR - 1) // hours, columns, end % HOUR)
 
 

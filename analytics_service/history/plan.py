@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
-from analytics_service.history.calendar import DAY
+from analytics_service.store.cells import DAY, QUARTER, month_of
 
-QUARTER = 900
 # Rows from a little before the page, and from the start of a UTC day, nearly always hold the values that its first
 # buckets carry forward.
 _QUARTERS_SLACK = DAY
@@ -145,10 +143,9 @@ def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:
 
 def look_back(before: int) -> dict[str, int]:
     """Parameters of the look-back before an instant: starts of the month, day and quarter hour that hold it."""
-    first = datetime.fromtimestamp(before, UTC).replace(day=1, hour=0, minute=0, second=0)
     return {
         "before": before,
-        "month": int(first.timestamp()),
+        "month": month_of(before),
         "day": floor(before, DAY),
         "quarter": floor(before, QUARTER),
     }
