@@ -216,11 +216,11 @@ class Scenario:
         self._write(lambda: import_files(self.writer, Request(families.RATES, [file]), instant(self.now), Progress()))
 
     def _tick(self, job: Job) -> None:
-        at = instant(self.now)
-        version = self._version()
-        run_once(job, SOURCE, self.writer, at)
+        # A run may be interrupted by one of a later second.
+        second, version = self.now, self._version()
+        run_once(job, SOURCE, self.writer, instant(second))
         if job.name == "prices":
-            self._remember(simulated(self.now), version)
+            self._remember(simulated(second), version)
 
     def _backfill(self, job: Job, start: int, end: int, every: int) -> None:
         instants = multiples(instant(start), instant(end), timedelta(seconds=every))
@@ -333,7 +333,10 @@ class Scenario:
         else:
             if staged and self.random.random() < 0.5:
                 self.now += MINUTE
+                # Where the run that is interrupted is to crash, this one is not.
+                crashes, self.writer.crashes = self.writer.crashes, False
                 self._tick(JOBS["prices"])
+                self.writer.crashes = crashes
                 self._written()
                 self._look_before()
             self.look(2)
