@@ -26,17 +26,31 @@ from analytics_service.http.request_ids import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
 from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
-from analytics_service.resources import analytics, assets, docs, events, health, markets, metrics, ptoken, swaps, users
+from analytics_service.resources import (
+    analytics,
+    assets,
+    docs,
+    events,
+    health,
+    markets,
+    metrics,
+    page,
+    ptoken,
+    swaps,
+    users,
+)
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.sources.registry import NONE
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
+from analytics_service.web import files
 from jobs.registry import JOBS
 
 _MIB = 2**20
 Routes = list[tuple[str, Resource]]
+_FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", page.Files())]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
@@ -100,6 +114,7 @@ def create_app(
         routes += _history(shared, reader, ZoneInfo(settings.tz))
     described = document(routes, asks_for_keys=settings.api_keys_file is not None, rate=settings.rate_limit)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, shared.views, heads))]
+    routes += [("/", page.Page("index", keys=str(settings.api_keys_file is not None).lower())), *_FILES]
 
     guard = _guard(settings, counts)
     measuring = Measuring(instruments, logs=settings.access_log)

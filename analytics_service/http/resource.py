@@ -86,6 +86,8 @@ class Live(Resource):
 class Fixed(Resource):
     """A path without parameters whose answer never changes while the process runs."""
 
+    cache_control = DESCRIPTIVE
+
     def __init__(self, body: bytes, headers: Headers = ()) -> None:
         validators = Validators(tag_of(body))
         self._answer = cache(lambda coding: Answer(validators, coding, body, headers))
@@ -93,4 +95,4 @@ class Fixed(Resource):
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the body."""
         self.given(req, path)
-        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), DESCRIPTIVE)
+        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), self.cache_control)

@@ -1,0 +1,68 @@
+// Requests to the API of this service.
+
+const PATIENCE = 15_000;
+const KEY = "api-key";
+
+/** What the API answered instead of data, or that it did not answer. */
+export class ApiError extends Error {
+  constructor(kind, message) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** The address of a path below /api/v1 with a query; parameters that are null are left out. */
+export function address(path, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const text = new URLSearchParams(given).toString();
+  return `${location.origin}/api/v1${path}${text ? `?${text}` : ""}`;
+}
+
+/** The `data` of a path, with its `url`, the `bytes` of the body, and how many milliseconds it took (`ms`). */
+export async function get(path, query = {}, signal = null) {
+  const url = address(path, query);
+  const begun = performance.now();
+  const { response, body } = await fetched(url, signal);
+  const envelope = parsed(body);
+  if (!response.ok || !envelope) {
+    const { kind = "internal", message = `The service answered ${response.status}.` } = envelope?.error ?? {};
+    throw new ApiError(kind, message);
+  }
+  return { data: envelope.data, url, bytes: body.length, ms: performance.now() - begun };
+}
+
+async function fetched(url, signal) {
+  const signals = [AbortSignal.timeout(PATIENCE), ...(signal ? [signal] : [])];
+  const headers = apiKey() ? { Authorization: `Bearer ${apiKey()}` } : {};
+  try {
+    const response = await fetch(url, { headers, signal: AbortSignal.any(signals) });
+    return { response, body: await response.text() };
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    if (error.name === "TimeoutError") throw new ApiError("hangs", "The service has not answered within 15 seconds.");
+    throw new ApiError("down", "The service cannot be reached. It may be stopped, or the network is down.");
+  }
+}
+
+function parsed(body) {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+/** The key that the viewer gave, which this tab forgets when it is closed. */
+export function apiKey() {
+  return sessionStorage.getItem(KEY);
+}
+
+/** Uses a key from now on. */
+export function useKey(key) {
+  sessionStorage.setItem(KEY, key);
+}
+
+/** Whether the service asks for keys. */
+export function asksForKeys() {
+  return document.documentElement.dataset.keys === "true";
+}

@@ -1,0 +1,43 @@
+// Elements without a framework.
+
+/** An element with properties and children. Handlers are `onclick` and the like; null children are left out. */
+export function h(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** A message in the place of what is missing; `bad` where something failed. */
+export function notice(text, bad = false) {
+  return h("p", { class: bad ? "notice bad" : "notice", role: bad ? "alert" : "status" }, text);
+}
+
+/** A table from columns `{title, cell, number}` and rows. `cell` makes the contents of a row's cell. */
+export function table(caption, columns, rows) {
+  const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));
+  const cell = (column, row) => h("td", { class: column.number ? "number" : null }, column.cell(row) ?? "–");
+  const body = rows.map((row) => h("tr", {}, columns.map((column) => cell(column, row))));
+  const all = [h("caption", { class: "hidden" }, caption), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, body)];
+  // What scrolls must be reachable by keyboard.
+  return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, all));
+}
+
+/** Copies text, and says so on the button. */
+export function copyButton(label, text) {
+  const button = h("button", { type: "button", onclick: copy }, label);
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Copying is not allowed here";
+    }
+    setTimeout(() => (button.textContent = label), 1500);
+  }
+  return button;
+}

@@ -1,0 +1,56 @@
+// Numbers and times for people. What must be exact is shown as the API wrote it.
+
+const large = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
+const plain = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+
+/** A decimal string as USD, compact from ten thousand on: `$1.23M`, `$4.105`. */
+export function usd(value) {
+  if (value === null || value === undefined) return "–";
+  const number = Number(value);
+  const sign = number < 0 ? "−" : "";
+  return `${sign}$${(Math.abs(number) >= 10_000 ? large : plain).format(Math.abs(number))}`;
+}
+
+/** A fraction as a percentage: `12.34%`. */
+export function percent(fraction) {
+  return fraction === null || fraction === undefined ? "–" : `${(100 * Number(fraction)).toFixed(2)}%`;
+}
+
+/** A change as a signed percentage, and the class that colours it. */
+export function change(before, after) {
+  if (before === null || after === null || before === undefined || after === undefined || !Number(before)) {
+    return { text: "–", class: "soft" };
+  }
+  const part = Number(after) / Number(before) - 1;
+  const text = `${part < 0 ? "−" : "+"}${Math.abs(100 * part).toFixed(2)}%`;
+  return { text, class: part < 0 ? "bad" : "good" };
+}
+
+/** How long ago something was, from seconds: `42 s`, `3 min`, `5 h`, `2 d`. */
+export function age(seconds) {
+  if (seconds < 90) return `${Math.max(Math.round(seconds), 0)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`;
+}
+
+/** Bytes: `840 B`, `12.4 kB`. */
+export function bytes(count) {
+  if (count < 1000) return `${count} B`;
+  return count < 1_000_000 ? `${(count / 1000).toFixed(1)} kB` : `${(count / 1_000_000).toFixed(1)} MB`;
+}
+
+/** An instant (unix seconds) on the clocks of a zone: `2026-11-22 14:05`. */
+export function time(second, zone) {
+  return wall(second, zone).slice(0, 16);
+}
+
+/** An instant on the clocks of a zone, with seconds. */
+export function wall(second, zone) {
+  // Swedish dates are written as ISO 8601 has them.
+  return new Date(1000 * second).toLocaleString("sv-SE", { timeZone: zone });
+}
+
+/** An identifier that is too long for a table: its first and last characters. */
+export function short(id) {
+  return id.length > 20 ? `${id.slice(0, 10)}…${id.slice(-6)}` : id;
+}
