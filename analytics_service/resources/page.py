@@ -1,6 +1,8 @@
 """The pages for people, and the files that they load."""
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import falcon
 
@@ -34,6 +36,10 @@ class Page(Fixed):
     def __init__(self, name: str, **facts: str) -> None:
         headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", _POLICY))
         super().__init__(files.page(name, **facts), headers)
+
+    def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
+        """Nothing: the query is for the script of the page."""
+        return {}
 
 
 class Files(Resource):

@@ -18,7 +18,8 @@ export function address(path, query = {}) {
   return `${location.origin}/api/v1${path}${text ? `?${text}` : ""}`;
 }
 
-/** The `data` of a path, with its `url`, the `bytes` of the body, and how many milliseconds it took (`ms`). */
+/** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), and the instant
+ * of the newest snapshot in it (`asOf`, unix seconds; null without one). */
 export async function get(path, query = {}, signal = null) {
   const url = address(path, query);
   const begun = performance.now();
@@ -28,7 +29,9 @@ export async function get(path, query = {}, signal = null) {
     const { kind = "internal", message = `The service answered ${response.status}.` } = envelope?.error ?? {};
     throw new ApiError(kind, message);
   }
-  return { data: envelope.data, url, bytes: body.length, ms: performance.now() - begun };
+  const instants = [...(response.headers.get("As-Of") ?? "").matchAll(/=@(\d+)/g)].map(([, second]) => Number(second));
+  const asOf = instants.length ? Math.max(...instants) : null;
+  return { data: envelope.data, url, bytes: body.length, ms: performance.now() - begun, asOf };
 }
 
 async function fetched(url, signal) {

@@ -1,1 +1,61 @@
-// Starts the page.
+// The page: a header, and one of the views below it.
+import { address } from "./address.js";
+import { ApiError, apiKey, asksForKeys, useKey } from "./api.js";
+import { asset } from "./asset.js";
+import { clear } from "./charts.js";
+import { h, notice } from "./dom.js";
+import { header } from "./header.js";
+import { markets } from "./markets.js";
+import { overview } from "./overview.js";
+import { current, onChange } from "./route.js";
+
+// Each view fills an element for a route, and stops when the signal says so.
+const VIEWS = { overview, markets, asset, address };
+const main = document.getElementById("main");
+const update = header(document.getElementById("header"), () => show());
+let running = new AbortController();
+
+async function show(changes = {}) {
+  running.abort();
+  running = new AbortController();
+  const { signal } = running;
+  const route = current();
+  update();
+  clear();
+  document.title = `${title(route)} · Lending market data`;
+  if (asksForKeys() && !apiKey()) return askForKey();
+  const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
+  main.replaceChildren(place);
+  if (changes.view) main.focus();
+  try {
+    await VIEWS[route.view](place, route, signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    if (error.kind === "unauthorized") askForKey(error.message);
+    else failed(error);
+  }
+}
+
+function title({ view }) {
+  return view[0].toUpperCase() + view.slice(1);
+}
+
+function failed(error) {
+  main.replaceChildren(h("h1", {}, title(current())), notice(error.message, true),
+    h("p", {}, h("button", { type: "button", onclick: () => show() }, "Try again")));
+  if (!(error instanceof ApiError)) throw error;
+}
+
+/** The form for an API key, where the service asks for one. */
+function askForKey(why = "This service answers only those who have an API key.") {
+  const key = h("input", { name: "key", type: "password", required: true, autocomplete: "off" });
+  const form = h("form", { onsubmit: (event) => (event.preventDefault(), useKey(key.value.trim()), show()) },
+    h("label", {}, "API key", key), h("button", {}, "Use it"));
+  main.replaceChildren(h("h1", {}, "API key"), notice(why), form,
+    h("p", { class: "soft" }, "It stays in this tab, and is sent to this service only."));
+  key.focus();
+}
+
+onChange(show);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show());
+show();

@@ -1,0 +1,166 @@
+// What an address has, now or at an earlier moment.
+import { get } from "./api.js";
+import { line } from "./charts.js";
+import { h, notice, table } from "./dom.js";
+import { figure } from "./figure.js";
+import { percent, short, time, wall } from "./format.js";
+import { go } from "./route.js";
+import { families } from "./status.js";
+import { transactions } from "./transactions.js";
+
+/** The view of an address, with the form to look for one. */
+export async function address(place, route, signal) {
+  const result = h("div");
+  place.replaceChildren(h("h1", {}, "Address"), form(route), result);
+  if (!route.address) {
+    result.replaceChildren(notice("Enter an address to see its health, collateral, debt, lending, staking and transactions."));
+    return;
+  }
+  if (!(await families()).has("positions")) return result.replaceChildren(notice("There is no snapshot of positions."));
+  result.replaceChildren(h("p", { class: "soft" }, "Loading…"));
+  const path = `/users/${encodeURIComponent(route.address)}`;
+  const at = { at: route.at, tz: route.at ? route.tz : null };
+  const given = { with_text: true, with_value: true, ...at };
+  const answer = await get(`${path}/user`, given, signal);
+  const { markets, ptoken, wallets } = answer.data;
+  const asOf = answer.asOf ? h("p", { class: "soft" }, `As of ${time(answer.asOf, route.tz)}.`) : null;
+  const unlocks = ptoken.unlocks.arrangements.length
+    ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
+        () => unlocksChart(ptoken.unlocks, route))
+    : null;
+  const sections = [
+    health(markets.borrow.accounts), ...markets.borrow.accounts.map(account), lending(markets.lend),
+    staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), transactions(path, at, route, signal),
+  ].filter((section) => section !== null);
+  result.replaceChildren(asOf ?? "", ...sections);
+  await unlocks?.done;
+}
+
+function form({ address: shown = "", at = "" }) {
+  const field = h("input", { name: "address", value: shown, required: true, size: "46", spellcheck: "false",
+    autocomplete: "off", pattern: "\\s*([a-z]+1[a-z0-9]+|0x[0-9a-fA-F]{40})\\s*", title: "bech32, or 0x and 40 hex digits" });
+  const moment = h("input", { type: "datetime-local", name: "at", value: at, step: "1" });
+  const submit = (event) => {
+    event.preventDefault();
+    go({ address: field.value.trim(), at: moment.value || null });
+  };
+  return h("form", { class: "tools", role: "search", onsubmit: submit }, h("label", {}, "Address", field),
+    h("label", {}, "as of", moment), h("button", {}, "Show"),
+    h("button", { type: "button", onclick: () => go({ at: null }) }, "Now"));
+}
+
+function panel(title, ...children) {
+  return h("section", { class: "panel" }, h("h2", {}, title), children);
+}
+
+function symbol(row) {
+  return row.asset_info.metadata.symbol || short(row.asset_info.asset.id);
+}
+
+// Columns that many tables have: the asset, an amount of the row, and its value.
+function amounts(field, of = (row) => row) {
+  return [
+    { title: "Asset", cell: symbol },
+    { title: "Amount", number: true, cell: (row) => of(row).extra.text[field] },
+    { title: "Value", number: true, cell: (row) => of(row).extra.value?.extra.text[field] },
+  ];
+}
+
+function health(accounts) {
+  if (!accounts.length) return panel("Health", notice("The address has no borrow account."));
+  const columns = [
+    { title: "Account", cell: ({ index }) => index },
+    { title: "Health", number: true, cell: ({ health: { result } }) => (result === "Infinity" ? "no debt" : Number(result).toFixed(3)) },
+    { title: "Base", number: true, cell: ({ health: { base } }) => (base === "Infinity" ? "–" : Number(base).toFixed(3)) },
+    { title: "Boost from staking", number: true, cell: ({ health: { boost } }) => Number(boost).toFixed(3) },
+    { title: "Debt APR", number: true, cell: ({ debts_net_rate: rate }) => percent(rate.apr) },
+  ];
+  return panel("Health", h("p", { class: "soft" }, "Below 1, an account may be liquidated."),
+    table("Health of the borrow accounts", columns, accounts));
+}
+
+function account({ index, collaterals, debts }) {
+  const part = (name, rows, more = []) =>
+    rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : notice(`No ${name.toLowerCase()}.`);
+  const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
+  return panel(`Account ${index}`, h("div", { class: "pair" },
+    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals)),
+    h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate]))));
+}
+
+function lending({ asset_pools: pools, net_rate: rate }) {
+  if (!pools.length) return panel("Lending", notice("The address lends nothing."));
+  const columns = [
+    ...amounts("total", (row) => row.receipt_amounts),
+    { title: "Worth", number: true, cell: (row) => row.origin_equivalent.extra.text.total },
+    { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) },
+  ];
+  return panel("Lending", h("p", { class: "soft" }, `Net APR ${percent(rate.apr)}`), table("Lending", columns, pools));
+}
+
+function staking({ pools, unbonding, extra }) {
+  const columns = [
+    { title: "Pool", cell: (pool) => pool.common.extra.text.duration },
+    { title: "Staked", number: true, cell: (pool) => pool.extra.text.amount_sum },
+    { title: "Value", number: true, cell: (pool) => pool.extra.value?.extra.text.amount_sum },
+  ];
+  const leaving = [
+    { title: "Unlocks at", cell: (one) => one.extra.text.unlock_at },
+    { title: "Amount", number: true, cell: (one) => one.extra.text.amount },
+    { title: "Value", number: true, cell: (one) => one.extra.value?.extra.text.amount },
+  ];
+  const staked = pools.filter((pool) => pool.contents.length);
+  if (!staked.length && !unbonding.contents.length) return panel("Staking", notice("The address stakes nothing."));
+  return panel("Staking", h("p", {}, `${extra.text.bonding_sum} staked, ${extra.text.claimable_rewards} to claim.`),
+    staked.length ? table("Stakes by pool", columns, staked) : null,
+    unbonding.contents.length ? [h("h3", {}, "Unstaking"), table("Unstaking", leaving, unbonding.contents)] : null);
+}
+
+function wallet({ balances, extra }) {
+  if (!balances.length) return panel("Wallet", notice("The wallet is empty."));
+  const known = ({ values }) => values.kind !== "unknown";
+  const columns = [
+    { title: "Asset", cell: (row) => (known(row) ? row.values.asset_info.metadata.symbol : short(row.asset.id)) },
+    { title: "Amount", number: true, cell: ({ values }) => values.extra?.text?.amount ?? values.amount },
+    { title: "Value", number: true, cell: ({ values }) => values.extra?.value?.extra.text.amount },
+  ];
+  return panel("Wallet", h("p", { class: "soft" }, `${extra.text.total_value} in all known assets`),
+    table("Wallet", columns, balances));
+}
+
+// Instants that the chart of unlocks shows between the first and the last one.
+const STEPS = 120;
+
+/** What all arrangements together have unlocked by each of some instants, if none is reclaimed or expires. */
+function unlocksChart({ arrangements, totals }, { tz }) {
+  const plans = arrangements.map(({ begins_at: begins, schedule, amounts: { amount } }) => {
+    const begin = Date.parse(begins) / 1000;
+    return { begin, end: schedule.ends_at ? Date.parse(schedule.ends_at) / 1000 : begin, amount: BigInt(amount) };
+  });
+  const [first, last] = [Math.min(...plans.map(({ begin }) => begin)), Math.max(...plans.map(({ end }) => end))];
+  const step = Math.max(Math.ceil((last - first) / STEPS), 1);
+  const t = Array.from({ length: STEPS + 2 }, (_, place) => first + place * step);
+  const x = t.map((second) => wall(second, tz));
+  const all = plans.reduce((sum, { amount }) => sum + amount, 0n);
+  const parts = t.map((second) => Number((plans.reduce((sum, plan) => sum + unlocked(plan, second), 0n) * 10_000n) / all) / 10_000);
+  // What is still to come is dotted.
+  const now = Date.now() / 1000;
+  const isPast = t.map((second) => Number(second <= now));
+  const columns = [{ title: "At", cell: (place) => x[place] },
+    { title: "Unlocked", number: true, cell: (place) => percent(parts[place]) }];
+  return {
+    x,
+    traces: line("Unlocked", x, parts, "--series-4", isPast),
+    place: isPast.lastIndexOf(1),
+    xaxis: { type: "date", range: [x[0], x.at(-1)] },
+    yaxis: { tickformat: ".0%", range: [0, 1.05] },
+    zoomable: false,
+    read: (place) => `${x[place].slice(0, 10)} · ${percent(parts[place])} of ${totals.extra.text.amount} unlocked`,
+    table: { columns, rows: x.map((_, place) => place) },
+  };
+}
+
+function unlocked({ begin, end, amount }, second) {
+  if (second < begin) return 0n;
+  return second >= end ? amount : (amount * BigInt(second - begin)) / BigInt(end - begin);
+}

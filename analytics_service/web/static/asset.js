@@ -1,0 +1,130 @@
+// One asset: its price, its rates, how much of it is used and borrowed.
+import { get } from "./api.js";
+import { candles, colorOf, line } from "./charts.js";
+import { h, notice } from "./dom.js";
+import { figure } from "./figure.js";
+import { percent, usd } from "./format.js";
+import { bounds, follow, go, link } from "./route.js";
+import { aligned, has, history, numbers, shared } from "./series.js";
+import { overTime } from "./specs.js";
+import { families } from "./status.js";
+
+// The histories of an asset, each with its family.
+const LEND = "/markets/lend/rate-history";
+const PATHS = [
+  ["/assets/price-history", "prices"],
+  [LEND, "rates"],
+  ["/markets/borrow/rate-history", "rates"],
+  ["/markets/history/utilization", "markets"],
+  ["/analytics/market/history/loans-originated/by-asset", "loans"],
+];
+const PERCENT = { yaxis: { tickformat: ".2%" } };
+
+/** The view of the asset that the route names. */
+export async function asset(place, route, signal) {
+  const id = route.asset;
+  const all = (await get("/assets", {}, signal)).data;
+  const found = all.find((one) => one.asset.id === id);
+  const back = h("p", {}, h("a", { href: link({ view: "markets" }), onclick: follow }, "All markets"));
+  if (!found) return place.replaceChildren(h("h1", {}, "Asset"), notice(`There is no asset ${id}.`, true), back);
+  const { name, symbol } = found.metadata;
+  const of = (path, more = {}) => history(path, route, { asset_ids: id, agg: "ohlc", ...more }, signal);
+  const there = await families();
+  const [prices, lend, borrow, usage, originated] = await Promise.all(
+    PATHS.map(async ([path, family]) => (there.has(family) && (await has(path, id, signal)) ? path : null)));
+  const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
+  const charts = [
+    prices && figure("Price", () => of(prices), (answer) => price(answer, route), priceTools(route)),
+    (lent ?? owed) && figure("Lend and borrow APR", () => Promise.all([lent, owed].filter(Boolean).map((load) => load())), apr),
+    use && figure("Utilization", use, used),
+    use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
+    originated && figure("Loans a day", () => loans(originated, id, route, signal), daily),
+  ].filter(Boolean);
+  const [first, ...others] = charts.map((chart) => chart.panel);
+  place.replaceChildren(h("h1", {}, `${symbol} `, h("span", { class: "soft" }, name)),
+    h("p", { class: "soft" }, h("code", {}, id)), first ?? notice("The asset has no price and no market."),
+    h("div", { class: "pair" }, others), back);
+  await Promise.all(charts.map((chart) => chart.done));
+}
+
+/** Line or candles, plain or logarithmic: both are in the address. */
+function priceTools({ candles: asCandles, log }) {
+  const choice = (name, isOn, changes) =>
+    h("button", { type: "button", "aria-pressed": isOn, onclick: () => go(changes) }, name);
+  return h("div", { class: "tools" },
+    h("fieldset", {}, h("legend", { class: "hidden" }, "Price as"),
+      choice("Line", !asCandles, { candles: null }), choice("Candles", Boolean(asCandles), { candles: "1" })),
+    choice("Log axis", Boolean(log), { log: log ? null : "1" }));
+}
+
+function price(answer, route) {
+  const [series] = answer.series;
+  const traces = route.candles
+    ? candles("Price", answer.x, series)
+    : line("Price", answer.x, numbers(series.c), "--series-1", series.n);
+  const columns = { open: "o", high: "h", low: "l", close: "c" };
+  const readings = Object.entries(columns).map(([name, key]) => ({ name, values: series[key], format: usd }));
+  const seen = { name: "observations", values: series.n, format: (count) => count || "none, carried", counts: true };
+  return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: { tickprefix: "$" } });
+}
+
+/** The rates of an asset that has one of them or both. */
+function apr(...answers) {
+  const [first] = answers;
+  const isLend = ({ path }) => path === LEND;
+  const [lend, borrow] = [answers.find(isLend), answers.find((answer) => !isLend(answer))];
+  const column = (answer, key) => (answer ? aligned(first, answer, key) : null);
+  const [lent, owed] = [column(lend, "c"), column(borrow, "c")];
+  const traces = [
+    ...(lent ? line("Lend", first.x, numbers(lent), "--series-3", column(lend, "n")) : []),
+    ...(owed ? line("Borrow", first.x, numbers(owed), "--series-2", column(borrow, "n")) : []),
+  ];
+  const readings = [["lend", lent], ["borrow", owed]];
+  if (lent && owed) {
+    const spread = owed.map((value, place) =>
+      value === null || lent[place] === null ? null : Number(value) - Number(lent[place]));
+    traces.push(...line("Spread", first.x, spread, "--series-8"));
+    readings.push(["spread", spread]);
+  }
+  const there = readings.filter(([, values]) => values);
+  return overTime(first, traces, there.map(([name, values]) => ({ name, values, format: percent })), PERCENT);
+}
+
+function used(answer) {
+  const [series] = answer.series;
+  const traces = line("Utilization", answer.x, numbers(series.c), "--series-4", series.n);
+  return overTime(answer, traces, [{ name: "utilization", values: series.c, format: percent }], PERCENT);
+}
+
+/** The rates at each utilization: the curve that the protocol's interest model draws. */
+function curve(lend, borrow, utilization) {
+  const at = numbers(utilization.series[0].c);
+  if (!at.some((value) => value !== null)) return null;
+  const [lent, owed] = [lend, borrow].map((answer) => numbers(aligned(utilization, answer, "c")));
+  const dots = (name, y, color) => ({ x: at, y, name, type: "scatter", mode: "markers", hoverinfo: "skip",
+    marker: { color: colorOf(color), size: 5, opacity: 0.7 } });
+  const columns = [["Utilization", at], ["Lend APR", lent], ["Borrow APR", owed]].map(([title, values]) =>
+    ({ title, number: true, cell: (place) => percent(values[place]) }));
+  return {
+    traces: [dots("Lend", lent, "--series-3"), dots("Borrow", owed, "--series-2")],
+    xaxis: { tickformat: ".1%", title: { text: "Utilization" } },
+    table: { columns, rows: at.map((_, place) => place) },
+    ...PERCENT,
+  };
+}
+
+/** Days of the range and the one before it, whose sum the first day's is compared with. */
+function loans(path, id, route, signal) {
+  const days = { ...bounds(route, 1), period: "d", points: null, limit: 1000, asset_ids: id };
+  return history(path, route, days, signal);
+}
+
+function daily(answer) {
+  const [{ v: sums }] = answer.series;
+  const values = sums.slice(1).map((sum, place) => (sum === null ? null : Number(sum) - Number(sums[place] ?? 0)));
+  const days = { ...answer, t: answer.t.slice(1), x: answer.x.slice(1) };
+  const widths = days.t.map((second, place) => 1000 * ((days.t[place + 1] ?? second + 86_400) - second) * 0.9);
+  const marker = { color: colorOf("--series-1") };
+  const bars = { x: days.x, y: values, width: widths, offset: 0, name: "Loans", type: "bar", hoverinfo: "skip", marker };
+  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { tickprefix: "$" } });
+}

@@ -1,0 +1,87 @@
+// A chart in its panel, with where its numbers are from.
+import { address, apiKey, ApiError, asksForKeys } from "./api.js";
+import { draw } from "./charts.js";
+import { copyButton, h, notice, table } from "./dom.js";
+import { bytes, time } from "./format.js";
+import { current, go, rangeUpTo } from "./route.js";
+
+/** A panel that loads histories and draws them. `load` answers what `history` of series.js does, one or several;
+ * `spec` makes of them what `draw` of charts.js takes, or null if they have no values. */
+export function figure(title, load, spec, tools = null) {
+  const id = `chart-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
+  const box = h("div", { class: "chart", id, tabindex: "0", role: "application", "aria-label": `${title}: chart`,
+    "aria-roledescription": "chart", "aria-describedby": "chart-help" }, h("p", { class: "soft" }, "Loading…"));
+  const readout = h("p", { class: "readout number", "aria-live": "polite" });
+  const below = h("div", { class: "source" });
+  const panel = h("section", { class: "panel", "aria-labelledby": `${id}-title` },
+    h("h2", { id: `${id}-title` }, title), tools, box, readout, below);
+  async function fill() {
+    try {
+      const answers = [await load()].flat();
+      const drawn = spec(...answers);
+      below.replaceChildren(...answers.map(source), ...(drawn ? [rows(title, drawn)] : []));
+      if (drawn) await draw(box, readout, drawn);
+      else box.replaceChildren(...empty(answers[0]));
+    } catch (error) {
+      if (error.name !== "AbortError") failed(error);
+    }
+  }
+  function failed(error) {
+    const again = h("button", { type: "button", onclick: fill }, "Try again");
+    box.replaceChildren(notice(error.message, true), h("p", {}, again));
+    if (!(error instanceof ApiError)) throw error;
+  }
+  return { panel, done: fill() };
+}
+
+/** What is shown instead of a chart without values: where the newest ones are. */
+function empty({ asOf, t }) {
+  if (asOf === null || t.length === 0) return [notice("There is no data yet.")];
+  if (asOf >= t[0]) return [notice("There is no data in this range.")];
+  const route = current();
+  const show = () => go(rangeUpTo(asOf, route));
+  const text = `There is no data in this range. The newest is of ${time(asOf, route.tz)}.`;
+  return [notice(text), h("p", {}, h("button", { type: "button", onclick: show }, "Show the newest data"))];
+}
+
+/** Where the numbers of a chart are from: the address, as code, as files, and what it cost. */
+function source({ url, path, given, bytes: size, ms, isHistory = true }) {
+  const file = (format) => address(path, { ...given, format });
+  const header = asksForKeys() ? `"Authorization": "Bearer YOUR_KEY"` : null;
+  const options = header ? `, storage_options={${header}}` : "";
+  const curl = `curl ${header ? '-H "Authorization: Bearer YOUR_KEY" ' : ""}"${url}"`;
+  const pandas = `import pandas as pd\n\ndf = pd.read_parquet("${file("parquet")}"${options})`;
+  const polars = header
+    ? `import io\nimport urllib.request\n\nimport polars as pl\n\nrequest = urllib.request.Request("${file("parquet")}", headers={${header}})\ndf = pl.read_parquet(io.BytesIO(urllib.request.urlopen(request).read()))`
+    : `import polars as pl\n\ndf = pl.read_parquet("${file("parquet")}")`;
+  // Only histories come as files.
+  const files = [copyButton("Copy as pandas", pandas), copyButton("Copy as Polars", polars),
+    fileLink("CSV", file("csv")), fileLink("Parquet", file("parquet"))];
+  return h("div", {}, h("p", {}, h("code", {}, url), ` · ${bytes(size)} · ${ms.toFixed(0)} ms`),
+    h("div", { class: "tools" }, copyButton("Copy as curl", curl), isHistory ? files : null));
+}
+
+/** A link to a file. Browsers send no key with links, so with keys the file is fetched first. */
+function fileLink(name, url) {
+  const link = h("a", { href: url, download: "" }, name);
+  if (apiKey()) link.addEventListener("click", save);
+  async function save(event) {
+    event.preventDefault();
+    const response = await fetch(url, { headers: { Authorization: `Bearer ${apiKey()}` } });
+    const named = /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "");
+    const made = URL.createObjectURL(await response.blob());
+    h("a", { href: made, download: named?.[1] ?? name }).click();
+    URL.revokeObjectURL(made);
+  }
+  return link;
+}
+
+/** The numbers of a chart as a table, made when it is opened: for those who cannot see the chart. */
+function rows(title, spec) {
+  if (!spec.table) return null;
+  const details = h("details", {}, h("summary", {}, "Numbers"));
+  details.addEventListener("toggle", () => {
+    if (details.open && !details.querySelector("table")) details.append(table(title, spec.table.columns, spec.table.rows));
+  });
+  return details;
+}

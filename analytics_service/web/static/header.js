@@ -1,0 +1,96 @@
+// The header: what the data is, and what applies to every chart.
+import { ApiError } from "./api.js";
+import { h } from "./dom.js";
+import { age } from "./format.js";
+import { current, follow, go, link, RANGES } from "./route.js";
+import { status } from "./status.js";
+
+const VIEWS = { overview: "Overview", markets: "Markets", address: "Address" };
+const REFRESH = 15_000;
+
+/** Fills the header, and answers a function that brings it up to date with the address. */
+export function header(element, reload) {
+  const chips = h("ul", { class: "chips", "aria-label": "Newest snapshots" });
+  const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },
+    "SIMULATED");
+  const links = Object.entries(VIEWS).map(([view, name]) => [view, h("a", { href: link({ view }), onclick: follow }, name)]);
+  const nav = h("nav", { "aria-label": "Views" }, h("ul", {}, links.map(([, anchor]) => h("li", {}, anchor))));
+  const ranges = Object.keys(RANGES).map((range) => [range, h("button", { type: "button",
+    onclick: () => go({ range, start: null, end: null }) }, range.replace(/(\d+)(\D)/, "$1 $2"))]);
+  const custom = customRange();
+  const zone = zonePicker();
+  const theme = h("button", { type: "button", onclick: () => go({ theme: isDark() ? "light" : "dark" }) });
+  const refresh = h("button", { type: "button", onclick: reload }, "Refresh");
+  element.replaceChildren(
+    h("div", {}, h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), simulated, nav, chips),
+    h("div", {}, h("fieldset", {}, h("legend", { class: "hidden" }, "Range"), ranges.map(([, button]) => button)),
+      custom.details, h("label", {}, "Zone", zone), theme, refresh));
+  watch(chips, simulated);
+  return function update() {
+    const route = current();
+    document.documentElement.dataset.theme = route.theme ?? "";
+    theme.textContent = isDark() ? "Light" : "Dark";
+    theme.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    for (const [view, anchor] of links) {
+      anchor.href = link({ view });
+      if (view === route.view) anchor.setAttribute("aria-current", "page");
+      else if (view === "markets" && route.view === "asset") anchor.setAttribute("aria-current", "true");
+      else anchor.removeAttribute("aria-current");
+    }
+    for (const [range, button] of ranges) button.setAttribute("aria-pressed", !route.custom && range === route.range);
+    custom.update(route);
+    if (![...zone.options].some((option) => option.value === route.tz)) zone.append(h("option", {}, route.tz));
+    zone.value = route.tz;
+  };
+}
+
+function isDark() {
+  return (current().theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+}
+
+function zonePicker() {
+  const zones = [...new Set([current().tz, "UTC", ...Intl.supportedValuesOf("timeZone")])];
+  return h("select", { onchange: (event) => go({ tz: event.target.value }) },
+    zones.map((zone) => h("option", { value: zone }, zone.replaceAll("_", " "))));
+}
+
+/** The form of a range of one's own, on the clocks of the zone. */
+function customRange() {
+  const field = (name) => h("input", { type: "datetime-local", name, required: true, step: "1" });
+  const [start, end, fault] = [field("start"), field("end"), h("span", { class: "bad", role: "alert" })];
+  const form = h("form", { onsubmit: submit }, h("label", {}, "From", start), h("label", {}, "to", end),
+    h("button", {}, "Show"), fault);
+  const summary = h("summary", {}, "Custom");
+  const details = h("details", {}, summary, form);
+  function submit(event) {
+    event.preventDefault();
+    fault.textContent = start.value > end.value ? "The range ends before it begins." : "";
+    if (!fault.textContent) go({ range: null, start: start.value, end: end.value });
+  }
+  function update(route) {
+    summary.textContent = route.custom ? `${route.start} to ${route.end}`.replaceAll("T", " ") : "Custom";
+    if (route.custom) [start.value, end.value] = [route.start, route.end];
+  }
+  return { details, update };
+}
+
+/** Asks how old the data is, again and again. */
+async function watch(chips, simulated) {
+  try {
+    const data = await status();
+    simulated.hidden = !data.simulated;
+    chips.replaceChildren(...data.snapshots.map(chip));
+    if (!data.store.reachable) chips.prepend(h("li", { class: "chip late" }, "store cannot be reached"));
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    chips.replaceChildren(h("li", { class: "chip late" }, error.kind === "unauthorized" ? "needs a key" : "no answer"));
+  } finally {
+    setTimeout(watch, REFRESH, chips, simulated);
+  }
+}
+
+function chip({ family, newest, age_seconds: seconds, fresh }) {
+  const text = newest === null ? "none yet" : age(seconds);
+  const state = h("span", { class: "hidden" }, fresh ? ", fresh" : ", late");
+  return h("li", { class: fresh ? "chip" : "chip late", title: newest ?? "" }, `${family} ${text}`, state);
+}

@@ -1,0 +1,189 @@
+// Every asset in one table: price, market, rates.
+import { get } from "./api.js";
+import { h, notice } from "./dom.js";
+import { change, percent, short, usd } from "./format.js";
+import { current, follow, link, note } from "./route.js";
+import { numbers } from "./series.js";
+import { spark } from "./spark.js";
+import { families, status } from "./status.js";
+
+const DAY = 86_400;
+const NOTHING = "There are no prices and no markets yet. Where jobs run, the first snapshot may be on its way.";
+
+// A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
+// has (by default the same as `sort`).
+const COLUMNS = [
+  { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: assetLink, file: (row) => row.symbol },
+  number("Price", (row) => row.price, (row) => row.priceText),
+  { ...number("24 h", (row) => part(row.before, row.price)), cell: dayChange },
+  { title: "7 days", cell: (row) => spark(row.week, `${row.symbol}, 7 days`) },
+  number("Deposits", (row) => row.deposits, (row) => usd(row.deposits)),
+  number("Debt", (row) => row.debt, (row) => usd(row.debt)),
+  { ...number("Utilization", (row) => part(row.deposits, row.debt, 0)), cell: utilization },
+  number("Lend APR", (row) => row.lendApr, (row) => percent(row.lendApr)),
+  number("Borrow APR", (row) => row.borrowApr, (row) => percent(row.borrowApr)),
+  number("LTV", (row) => row.ltv, (row) => percent(row.ltv)),
+  number("Collateral cap", (row) => row.collateralCap, (row) => usd(row.collateralCap)),
+  number("Borrow cap", (row) => row.borrowCap, (row) => usd(row.borrowCap)),
+];
+
+/** The view of all markets. */
+export async function markets(place, route, signal) {
+  const rows = await load(route, signal);
+  if (!rows.length) return place.replaceChildren(h("h1", {}, "Markets"), notice(NOTHING));
+  const count = h("p", { class: "soft", "aria-live": "polite" });
+  const body = h("tbody");
+  const heads = COLUMNS.map((column, number) => head(column, number, rows, () => fill()));
+  const search = h("input", { type: "search", value: route.q ?? "", autocomplete: "off",
+    oninput: (event) => (note({ q: event.target.value || null }), fill()) });
+  function fill() {
+    const { q = "", sort, down } = { ...order(rows), ...current() };
+    const found = rows.filter(({ symbol, id }) => `${symbol} ${id}`.toLowerCase().includes(q.trim().toLowerCase()));
+    const sorted = found.sort(by(COLUMNS[sort] ?? COLUMNS[0], down === "true"));
+    body.replaceChildren(...sorted.map((row) => h("tr", {}, COLUMNS.map((column) => cell(column, row)))));
+    heads.forEach((one, number) => mark(one, String(number) === sort, down === "true"));
+    count.textContent = `${sorted.length} of ${rows.length} assets`;
+  }
+  fill();
+  place.replaceChildren(h("h1", {}, "Markets"), h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count),
+    h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Markets" },
+      h("table", {}, h("caption", { class: "hidden" }, "Markets by asset"), h("thead", {}, h("tr", {}, heads)), body)));
+}
+
+/** A row for each asset with a price or a market. */
+async function load({ tz }, signal) {
+  const there = await families();
+  const [prices, merged] = await Promise.all([
+    there.has("prices") ? get("/assets/prices", { with_text: true }, signal) : { data: [] },
+    there.has("markets") ? get("/markets/merged", { with_value: true }, signal) : { data: [] },
+  ]);
+  const rows = new Map();
+  const row = ({ asset: { id }, metadata: { symbol } }) => {
+    if (!rows.has(id)) rows.set(id, { id, symbol, week: [] });
+    return rows.get(id);
+  };
+  for (const one of prices.data) Object.assign(row(one), { price: one.price.price, priceText: one.price.extra.text.price });
+  for (const one of merged.data) Object.assign(row(one.asset_info), market(one));
+  if (!merged.data.length && there.has("rates")) await addRates(rows, signal);
+  if (prices.data.length) {
+    const [before, week] = await Promise.all(past(prices.data, tz, signal));
+    for (const one of before) if (rows.has(one.asset)) [rows.get(one.asset).before] = one.v;
+    for (const one of week) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
+  }
+  return [...rows.values()];
+}
+
+/** The newest rates, of a service that has their history and no markets. */
+async function addRates(rows, signal) {
+  const { snapshots } = await status();
+  const newest = Date.parse(snapshots.find(({ family }) => family === "rates").newest) / 1000;
+  const query = { start: newest, end: newest, period: "h", format: "columns" };
+  for (const [kind, name] of [["lend", "lendApr"], ["borrow", "borrowApr"]]) {
+    const { data } = await get(`/markets/${kind}/rate-history`, query, signal);
+    for (const { asset, symbol, v } of data.series) {
+      if (!rows.has(asset)) rows.set(asset, { id: asset, symbol: symbol ?? "", week: [] });
+      [rows.get(asset)[name]] = v;
+    }
+  }
+}
+
+/** The prices of a day before the newest ones, and those of a week. */
+function past(prices, tz, signal) {
+  const newest = Math.max(...prices.map(({ price }) => Date.parse(price.last_updated_at) / 1000));
+  const before = { start: newest - DAY, end: newest - DAY, period: "h" };
+  const week = { start: newest - 7 * DAY, end: newest, period: "auto", points: 60, tz, digits: 6 };
+  return [before, week].map(async (query) => {
+    const { data } = await get("/assets/price-history", { ...query, format: "columns" }, signal);
+    return data.series;
+  });
+}
+
+function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
+  return {
+    deposits: lend?.state.extra.value?.principal,
+    lendApr: lend?.rate.apr,
+    debt: debt?.state.extra.value?.balance,
+    borrowApr: debt?.rate.apr,
+    borrowCap: debt?.config.extra.value?.borrow_cap,
+    ltv: collateral?.config.allowable_ltv,
+    collateralCap: collateral?.config.extra.value?.collateral_cap,
+  };
+}
+
+function number(title, sort, show = null) {
+  return { title, number: true, sort, cell: (row) => (isMissing(sort(row)) ? "–" : show(row)) };
+}
+
+/** A value divided by another, less one or so; undefined where either is missing. */
+function part(whole, value, less = 1) {
+  return isMissing(whole) || isMissing(value) || !Number(whole) ? undefined : Number(value) / Number(whole) - less;
+}
+
+function isMissing(value) {
+  return value === null || value === undefined;
+}
+
+function assetLink(row) {
+  return h("a", { href: link({ view: "asset", asset: row.id }), onclick: follow, title: row.id },
+    row.symbol || short(row.id));
+}
+
+function dayChange(row) {
+  const { text, class: color } = change(row.before, row.price);
+  return h("span", { class: color }, text);
+}
+
+function utilization(row) {
+  const used = part(row.deposits, row.debt, 0);
+  if (used === undefined) return "–";
+  const label = `Utilization of ${row.symbol}`;
+  return h("span", {}, h("meter", { min: 0, max: 1, value: used, "aria-label": label }), ` ${percent(used)}`);
+}
+
+function cell(column, row) {
+  const made = column.cell(row) ?? "–";
+  return column === COLUMNS[0] ? h("th", { scope: "row" }, made) : h("td", { class: column.number ? "number" : null }, made);
+}
+
+function head({ title, sort, number: isNumber }, place, rows, fill) {
+  const change = () => {
+    const { sort: sorted, down } = { ...order(rows), ...current() };
+    const isDown = sorted === String(place) ? down !== "true" : Boolean(isNumber);
+    note({ sort: String(place), down: String(isDown) });
+    fill();
+  };
+  const name = sort ? h("button", { type: "button", onclick: change }, title) : title;
+  return h("th", { scope: "col", class: isNumber ? "number" : null }, name);
+}
+
+/** How the table is sorted at first: by deposits, or by symbol where nothing is known of any. */
+function order(rows) {
+  return rows.some(({ deposits }) => deposits) ? { sort: "4", down: "true" } : { sort: "0", down: "false" };
+}
+
+function mark(element, isSorted, isDown) {
+  element.setAttribute("aria-sort", isSorted ? (isDown ? "descending" : "ascending") : "none");
+}
+
+/** Compares rows by a column; those without a value come last. */
+function by({ sort, number: isNumber }, isDown) {
+  return (one, other) => {
+    const [first, second] = [sort(one), sort(other)];
+    if (isMissing(first) || isMissing(second)) return isMissing(first) - isMissing(second);
+    const order = isNumber ? Number(first) - Number(second) : first < second ? -1 : Number(first > second);
+    return isDown ? -order : order;
+  };
+}
+
+/** A link to the table as a file. Values are those of the API, in full. */
+function csvLink(rows) {
+  const there = COLUMNS.filter((column) => column.sort);
+  const quoted = (value) => (/[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  // A spreadsheet takes some symbols for formulas.
+  const safe = (value) => (/^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : value);
+  const line = (values) => values.map((value) => quoted(safe(String(value ?? "")))).join(",");
+  const lines = [line(["asset_id", ...there.map(({ title }) => title)]),
+    ...rows.map((row) => line([row.id, ...there.map(({ file, sort }) => (file ?? sort)(row))]))];
+  const address = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+  return h("a", { href: address, download: "markets.csv" }, "CSV");
+}

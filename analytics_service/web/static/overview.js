@@ -1,0 +1,84 @@
+// What the protocol holds, and how it has changed.
+import { ApiError, get } from "./api.js";
+import { line } from "./charts.js";
+import { h, notice } from "./dom.js";
+import { figure } from "./figure.js";
+import { change, percent, usd } from "./format.js";
+import { follow, link, rangeName } from "./route.js";
+import { ends, history, numbers, shared, total } from "./series.js";
+import { spark } from "./spark.js";
+import { overTime, stacked } from "./specs.js";
+import { families } from "./status.js";
+
+/** The view of the whole protocol. */
+export async function overview(place, route, signal) {
+  const there = await families();
+  if (!there.has("markets")) {
+    const prices = h("a", { href: link({ view: "markets" }), onclick: follow }, "Prices and rates");
+    return place.replaceChildren(h("h1", {}, "Overview"), notice("There is no snapshot of markets, so deposits and debt are unknown."),
+      h("p", {}, prices, " may be there."));
+  }
+  const load = (path, more) => history(path, route, more, signal);
+  const [tvl, deposits, debt] = ["tvl", "deposits", "debt"].map((one) => shared(() => load(`/markets/history/${one}`)));
+  const loading = Promise.all([get("/markets", { with_text: true }, signal), tvl(), deposits(), debt(),
+    there.has("loans") ? recentLiquidations(route, signal) : null]);
+  const charts = [
+    figure("Total value locked", tvl, tvlChart),
+    figure("Deposits by asset", deposits, stacked),
+    figure("Debt by asset", debt, stacked),
+  ];
+  const tiles = h("div", { class: "tiles" });
+  place.replaceChildren(h("h1", {}, "Overview"), tiles, charts[0].panel,
+    h("div", { class: "pair" }, charts[1].panel, charts[2].panel));
+  try {
+    tiles.replaceChildren(...all(route, ...(await loading)));
+  } catch (error) {
+    if (signal.aborted || !(error instanceof ApiError)) throw error;
+    tiles.replaceChildren(notice(error.message, true));
+  }
+  await Promise.all(charts.map((chart) => chart.done));
+}
+
+function tvlChart(answer) {
+  const values = answer.series[0].v;
+  return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1"), [{ name: "TVL", values, format: usd }]);
+}
+
+function all(route, { data: markets }, tvl, deposits, debt, liquidations) {
+  const [lent, owed] = [deposits, debt].map(total);
+  const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
+  const over = rangeName(route);
+  const [lend, debts] = [markets.lend.supply, markets.borrow.debts.supply];
+  const now = Number(lend.principal) ? Number(debts.balance) / Number(lend.principal) : null;
+  return [
+    tile("Total value locked", markets.tvl.extra.text.tvl, numbers(tvl.series[0].v), over),
+    tile("Deposits", lend.extra.text.principal, lent, over),
+    tile("Debt", debts.extra.text.balance, owed, over),
+    tile("Utilization", percent(now), used, over),
+    liquidations && liquidationTile(liquidations),
+  ].filter(Boolean);
+}
+
+function tile(name, value, values, over) {
+  const { text, class: color } = change(...ends(values));
+  return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
+    h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` over ${over}`)),
+    spark(values, `${name} over ${over}`));
+}
+
+/** The sums of liquidations at the ends of days of 24 hours, the last of which ends now. */
+function recentLiquidations({ tz }, signal) {
+  const query = { start: "now-8d", end: "now", period: "min", interval: 1440, tz, format: "columns" };
+  return get("/analytics/market/history/liquidations", query, signal);
+}
+
+function liquidationTile({ data }) {
+  // Buckets begin at whole minutes, so the last one has no more than seconds.
+  const sums = numbers(data.series[0].v.slice(0, -1));
+  const daily = sums.slice(1).map((sum, place) => (sum === null ? null : sum - (sums[place] ?? 0)));
+  const [before, last] = [daily.at(-2), daily.at(-1)];
+  const { text } = change(before, last);
+  return h("section", { class: "tile" }, h("h2", {}, "Liquidations, 24 h"), h("div", { class: "value" }, usd(last ?? null)),
+    h("div", {}, h("span", {}, text), h("span", { class: "soft" }, " to the day before")),
+    spark(daily, "Liquidations of each of the last days"));
+}

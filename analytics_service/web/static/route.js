@@ -1,0 +1,98 @@
+// What the page shows is all in its address: the view, the range, the zone, the theme.
+import { wall } from "./format.js";
+
+// Days of each range that ends now.
+export const RANGES = { "24h": 1, "7d": 7, "30d": 30, "90d": 90, "1y": 365 };
+const VIEWS = ["overview", "markets", "asset", "address"];
+const DEFAULTS = { view: "overview", range: "7d" };
+// These stay when another view is opened; everything else belongs to one view.
+const SHARED = ["range", "start", "end", "tz", "theme"];
+const listeners = [];
+
+/** What the address says, with defaults for what it leaves out. `custom` tells whether `start` and `end` count. */
+export function current() {
+  const given = Object.fromEntries(new URLSearchParams(location.search));
+  const route = { ...DEFAULTS, tz: ownZone(), ...given };
+  if (!VIEWS.includes(route.view)) route.view = DEFAULTS.view;
+  if (!isZone(route.tz)) route.tz = ownZone();
+  route.custom = isTime(route.start) && isTime(route.end);
+  if (!(route.range in RANGES)) route.range = DEFAULTS.range;
+  return route;
+}
+
+/** The address of the page after some changes: null takes a parameter away, another view those of this one. */
+export function link(changes) {
+  const before = new URLSearchParams(location.search);
+  const kept = changes.view ? SHARED : [...before.keys()];
+  const after = kept.filter((name) => before.has(name)).map((name) => [name, before.get(name)]);
+  const all = { ...Object.fromEntries(after), ...changes };
+  const said = Object.entries(all).filter(([name, value]) => value !== null && value !== DEFAULTS[name]);
+  return `?${new URLSearchParams(said)}`;
+}
+
+/** Goes there. */
+export function go(changes) {
+  history.pushState(null, "", link(changes));
+  for (const listener of listeners) listener(changes);
+}
+
+/** Notes something in the address that is shown already, and that going back should not undo letter by letter. */
+export function note(changes) {
+  history.replaceState(null, "", link(changes));
+}
+
+/** Calls back after every change of the address, also by back and forward. */
+export function onChange(listener) {
+  listeners.push(listener);
+}
+addEventListener("popstate", () => listeners.forEach((listener) => listener({})));
+
+/** A link within the page that other programs may still open elsewhere. */
+export function follow(event) {
+  if (event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  history.pushState(null, "", event.currentTarget.getAttribute("href"));
+  for (const listener of listeners) listener({ view: current().view });
+}
+
+/** The range as the API takes it, which may begin some days earlier. */
+export function bounds(route, earlier = 0) {
+  if (!route.custom) return { start: `now-${RANGES[route.range] + earlier}d`, end: "now" };
+  const start = new Date(`${route.start}Z`);
+  start.setUTCDate(start.getUTCDate() - earlier);
+  return { start: start.toISOString().slice(0, 19), end: route.end };
+}
+
+/** The changes that lead to a range of the present length which ends at an instant (unix seconds). */
+export function rangeUpTo(second, route) {
+  const length = route.custom ? seconds(route.end) - seconds(route.start) : RANGES[route.range] * 86_400;
+  const text = (at) => wall(at, route.tz).replace(" ", "T");
+  return { range: null, start: text(second - length), end: text(second) };
+}
+
+function seconds(wallTime) {
+  return Date.parse(`${wallTime}Z`) / 1000;
+}
+
+/** The range in words. */
+export function rangeName(route) {
+  return route.custom ? "the range" : route.range.replace(/(\d+)(\D)/, "$1 $2");
+}
+
+function isTime(text) {
+  return text !== undefined && !Number.isNaN(Date.parse(`${text}Z`));
+}
+
+function ownZone() {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return zone && zone !== "Etc/Unknown" ? zone : "UTC";
+}
+
+function isZone(name) {
+  try {
+    Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,69 @@
+// Histories of the API as what charts draw. Numbers are rounded to floats for drawing only; tables show the API's text.
+import { get } from "./api.js";
+import { wall } from "./format.js";
+import { bounds } from "./route.js";
+
+/** The parameters of a page of history that covers the range in as many buckets as a chart can show. */
+export function query(route, more = {}) {
+  const points = innerWidth < 640 ? 100 : 200;
+  return { ...bounds(route), period: "auto", points, tz: route.tz, format: "columns", ...more };
+}
+
+/** A history in the range: columns (see the API) with `x`, the starts of buckets on the zone's clocks, `at`,
+ * which puts any second there, and what `get` tells of the request. */
+export async function history(path, route, more = {}, signal = null) {
+  const given = query(route, more);
+  const answer = await get(path, given, signal);
+  const { t, series, range } = answer.data;
+  const at = (second) => wall(second, route.tz);
+  return { ...answer, path, given, t, x: t.map(at), series, range, at };
+}
+
+/** What several parts of a view need is loaded once, and again only where it has failed. */
+export function shared(load) {
+  let asked = null;
+  return () => (asked ??= load().catch((error) => {
+    asked = null;
+    throw error;
+  }));
+}
+
+const assets = new Map();
+
+/** Whether a history has a series of an asset. */
+export async function has(path, asset, signal) {
+  // One bucket of all series names them.
+  const all = { start: 0, end: 0, period: "y", format: "columns" };
+  if (!assets.has(path)) assets.set(path, (await get(path, all, signal)).data.series.map((series) => series.asset));
+  return assets.get(path).includes(asset);
+}
+
+/** Numbers of a column; null where there is none. */
+export function numbers(column) {
+  return column.map((value) => (value === null ? null : Number(value)));
+}
+
+/** Whether a series has any value. */
+export function hasValues(series) {
+  return (series.v ?? series.c).some((value) => value !== null);
+}
+
+/** The sum of all series at each bucket; null before the first value of any. */
+export function total(answer) {
+  return answer.t.map((_, place) => {
+    const there = answer.series.map((one) => one.v[place]).filter((value) => value !== null);
+    return there.length ? there.reduce((sum, value) => sum + Number(value), 0) : null;
+  });
+}
+
+/** The values of another history at the buckets of this one; null where it has none. */
+export function aligned(answer, other, column) {
+  const places = new Map(other.t.map((second, place) => [second, place]));
+  return answer.t.map((second) => other.series[0]?.[column][places.get(second)] ?? null);
+}
+
+/** The first and last value of a column that are not null. */
+export function ends(column) {
+  const there = column.filter((value) => value !== null);
+  return [there[0] ?? null, there.at(-1) ?? null];
+}

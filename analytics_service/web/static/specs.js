@@ -1,0 +1,50 @@
+// What charts over time have in common: the range, the open bucket, the crosshair's text, the table of numbers.
+import { colorOf } from "./charts.js";
+import { usd } from "./format.js";
+import { hasValues, numbers } from "./series.js";
+
+// More assets than this are drawn as one.
+const MOST = 7;
+
+/** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with a
+ * name, how the crosshair formats them, and whether they only count observations; `more` goes to `draw` of charts.js. */
+export function overTime(answer, traces, readings, more = {}) {
+  const isEmpty = ({ values, counts }) => counts || values.every((value) => value === null);
+  if (readings.every(isEmpty)) return null;
+  const { x, range } = answer;
+  const end = range.end + 1;
+  const open = end * 1000 > Date.now() ? { openFrom: x.at(-1), openTo: answer.at(end) } : {};
+  const said = (place) => readings.map(({ name, values, format }) => `${name} ${format(values[place])}`).join(" · ");
+  const columns = [{ title: "From", cell: (place) => x[place] },
+    ...readings.map(({ name, values }) => ({ title: name, number: true, cell: (place) => values[place] }))];
+  return {
+    x,
+    traces,
+    xaxis: { type: "date", range: [x[0], answer.at(end)] },
+    read: (place) => `${x[place].slice(0, 16)} · ${said(place)}`,
+    table: { columns, rows: x.map((_, place) => place) },
+    ...open,
+    ...more,
+  };
+}
+
+/** Areas on each other, one for each asset, the largest first; the smallest are one area. */
+export function stacked(answer) {
+  const worth = (series) => Number(series.v.findLast((value) => value !== null) ?? 0);
+  const sorted = answer.series.filter(hasValues).sort((one, other) => worth(other) - worth(one));
+  const areas = sorted.slice(0, MOST).map((series) => ({ name: series.symbol ?? series.asset, y: numbers(series.v) }));
+  const rest = sorted.slice(MOST);
+  if (rest.length) areas.push({ name: "Others", y: sums(rest, answer.x.length) });
+  const traces = areas.map(({ name, y }, place) => area(name, answer.x, y, `--series-${place + 1}`));
+  const readings = sorted.map(({ symbol, asset, v }) => ({ name: symbol ?? asset, values: v, format: usd }));
+  return overTime(answer, traces, readings, { yaxis: { tickprefix: "$" } });
+}
+
+function area(name, x, y, color) {
+  const line = { width: 0.5, color: colorOf(color) };
+  return { x, y, name, type: "scatter", mode: "lines", stackgroup: "one", line, fillcolor: colorOf(color), hoverinfo: "skip" };
+}
+
+function sums(series, count) {
+  return Array.from({ length: count }, (_, place) => series.reduce((sum, { v }) => sum + Number(v[place] ?? 0), 0));
+}

@@ -1,0 +1,22 @@
+// How the service is, asked for at most every few seconds by all parts of the page together.
+import { get } from "./api.js";
+
+const FRESH = 10_000;
+let asked = { at: -Infinity, answer: null };
+
+/** What /status/health says. */
+export function status() {
+  const now = performance.now();
+  if (now - asked.at > FRESH) {
+    asked = { at: now, answer: get("/status/health").then(({ data }) => data) };
+    // A failure is not kept.
+    asked.answer.catch(() => (asked = { at: -Infinity, answer: null }));
+  }
+  return asked.answer;
+}
+
+/** The families that have a snapshot, so that nothing is asked for that cannot be there. */
+export async function families() {
+  const { snapshots } = await status();
+  return new Set(snapshots.filter(({ newest }) => newest !== null).map(({ family }) => family));
+}
