@@ -22,7 +22,7 @@ def welcome(settings: Settings, choice: Choice) -> str:
     week = f"start={int((now - timedelta(days=7)).timestamp())}&end={int(now.timestamp())}"
     lines = [
         "",
-        f"The service is up at {base}. Try:",
+        f"The service is up. Open {base}/ in a browser, or try:",
         "",
         f"  {base}/api/v1/assets",
         f"  {base}/api/v1/assets/prices?with_text=true",

@@ -35,15 +35,19 @@ export async function get(path, query = {}, signal = null) {
 }
 
 async function fetched(url, signal) {
-  const signals = [AbortSignal.timeout(PATIENCE), ...(signal ? [signal] : [])];
   const headers = apiKey() ? { Authorization: `Bearer ${apiKey()}` } : {};
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(), PATIENCE);
+  const signals = [patience.signal, ...(signal ? [signal] : [])];
   try {
     const response = await fetch(url, { headers, signal: AbortSignal.any(signals) });
     return { response, body: await response.text() };
   } catch (error) {
     if (signal?.aborted) throw error;
-    if (error.name === "TimeoutError") throw new ApiError("hangs", "The service has not answered within 15 seconds.");
+    if (patience.signal.aborted) throw new ApiError("hangs", "The service has not answered within 15 seconds.");
     throw new ApiError("down", "The service cannot be reached. It may be stopped, or the network is down.");
+  } finally {
+    clearTimeout(timer);
   }
 }
 

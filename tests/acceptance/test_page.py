@@ -1,0 +1,373 @@
+"""The page at /, in a browser: what people see of the running service, and how they get about in it."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.acceptance.browser import PHONE, WIDE, Browser, barriers
+from tests.acceptance.conftest import Service
+
+RICH = "ptcl1r49rp4udu6l9lxy9l7kzc6uyyhgawun7anz0vd"
+VIEWS = {
+    "overview": {},
+    "markets": {"view": "markets"},
+    "asset": {"view": "asset", "asset": "native;ahel", "candles": "1"},
+    "address": {"view": "address", "address": RICH},
+}
+# Days that have ended, so that the numbers stay the same while a test looks at them.
+CLOSED = {
+    "start": (datetime.now(UTC) - timedelta(days=5)).strftime("%Y-%m-%dT00:00:00"),
+    "end": (datetime.now(UTC) - timedelta(days=3)).strftime("%Y-%m-%dT00:00:00"),
+}
+ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
+
+
+@pytest.fixture
+def screenshots(tmp_path: Path) -> Path:
+    """Where pictures go: artefacts of the run, if a folder for them is named."""
+    folder = Path(os.environ.get("TEST_ARTIFACTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Visit:
+    """A browser at the page of a service."""
+
+    def __init__(self, browser: Browser, service: Service) -> None:
+        self.browser = browser
+        self.service = service
+
+    def open(self, query: dict[str, str], **how: Any) -> Page:
+        """The page at a query, when everything has been drawn."""
+        page = self.browser.open(self.url(query), **how)
+        self.wait(page)
+        return page
+
+    def url(self, query: dict[str, str]) -> str:
+        """The address of the page with a query."""
+        return f"http://{self.service.bind}/?{urlencode(query)}"
+
+    @staticmethod
+    def wait(page: Page) -> None:
+        """Return when nothing is loading any more."""
+        page.wait_for_function(
+            """() => !document.body.innerText.includes("Loading…")
+                && [...document.querySelectorAll(".chart")].every((one) => one.querySelector(".main-svg, .notice"))"""
+        )
+
+    def data(self, url: str) -> Any:
+        """The data that the API has at an address."""
+        parts = urlsplit(url)
+        status, body = self.service.get(f"{parts.path}?{parts.query}")
+        assert status == 200, body
+        return body["data"]
+
+
+@pytest.fixture
+def visit(browser: Browser, service: Service) -> Iterator[Visit]:
+    """A visit to the service that all tests share."""
+    yield Visit(browser, service)
+
+
+def source(page: Page, chart: int = 0) -> str:
+    """The address that a chart says its numbers are from."""
+    return page.locator(".panel:has(.chart)").nth(chart).locator(".source code").first.inner_text()
+
+
+def numbers(page: Page, chart: int = 0) -> list[list[str]]:
+    """The table of numbers under a chart, row by row."""
+    panel = page.locator(".panel:has(.chart)").nth(chart)
+    panel.locator("summary").click()
+    return [row.split("\t") for row in panel.locator("tbody").inner_text().split("\n")]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(("size", "colors"), [(WIDE, "light"), (PHONE, "dark")])
+def test_every_view_is_whole_silent_and_without_barriers(
+    visit: Visit, screenshots: Path, view: str, size: tuple[int, int], colors: str
+) -> None:
+    page = visit.open(VIEWS[view], size=size, color_scheme=colors)
+    page.screenshot(path=screenshots / f"{view}-{size[0]}-{colors}.png", full_page=True)
+    assert visit.browser.said == []
+    assert barriers(page) == []
+    # Only tables scroll sideways.
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert page.get_by_text("SIMULATED", exact=True).is_visible()
+    assert page.locator(".notice.bad").count() == 0
+
+
+def test_the_first_view_needs_nothing_from_elsewhere(visit: Visit) -> None:
+    asked: list[str] = []
+    page = visit.browser.open("about:blank")
+    page.on("request", lambda request: asked.append(request.url))
+    response = page.goto(visit.url({}))
+    visit.wait(page)
+    assert response is not None
+    assert "script-src 'self'" in response.headers["content-security-policy"]
+    assert asked and all(urlsplit(url).netloc == visit.service.bind for url in asked)
+
+
+def test_numbers_of_a_chart_are_those_of_the_api(visit: Visit) -> None:
+    page = visit.open(ASSET)
+    [series] = (data := visit.data(source(page)))["series"]
+    times = [datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M:%S") for t in data["t"]]
+    columns = [series["o"], series["h"], series["l"], series["c"], [str(n) for n in series["n"]]]
+    assert numbers(page) == [list(row) for row in zip(times, *columns, strict=True)]
+
+
+def test_a_brush_over_a_chart_is_the_range_of_the_whole_page_until_going_back(visit: Visit) -> None:
+    page = visit.open(ASSET)
+    box = page.locator(".chart").first.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 80)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 90, steps=5)
+    page.mouse.up()
+    page.wait_for_url(lambda url: query(url)["start"] > CLOSED["start"] and query(url)["end"] < CLOSED["end"])
+    visit.wait(page)
+    shown = query(page.url)
+    for chart in range(3):
+        assert {name: query(source(page, chart))[name] for name in ("start", "end")} == {
+            "start": shown["start"],
+            "end": shown["end"],
+        }
+    page.go_back()
+    visit.wait(page)
+    assert query(page.url)["start"] == CLOSED["start"]
+    assert query(source(page))["start"] == CLOSED["start"]
+
+
+def test_arrow_keys_move_one_crosshair_through_all_charts_and_enter_zooms(visit: Visit) -> None:
+    page = visit.open(ASSET)
+    times = numbers(page)
+    page.locator(".chart").first.focus()
+    page.keyboard.press("Home")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    readouts = page.locator(".readout").all_inner_texts()
+    # Price, rates and utilization have buckets of the same width.
+    assert [text[:16] for text in readouts[:3]] == [times[4][0][:16]] * 3
+    page.keyboard.press("Enter")
+    for _ in range(20):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: query(url)["start"] != CLOSED["start"])
+    shown = query(page.url)
+    assert [shown["start"], shown["end"]] == [times[place][0].replace(" ", "T") for place in (4, 24)]
+
+
+def test_another_zone_shows_the_same_instants_on_its_clocks(visit: Visit) -> None:
+    page = visit.open(VIEWS["asset"] | {"range": "30d", "tz": "UTC"})
+    page.get_by_label("Zone").select_option("America/New_York")
+    visit.wait(page)
+    assert query(page.url)["tz"] == "America/New_York"
+    url = source(page)
+    assert query(url)["tz"] == "America/New_York"
+    zone = ZoneInfo("America/New_York")
+    expected = [datetime.fromtimestamp(t, zone).strftime("%Y-%m-%d %H:%M:%S") for t in visit.data(url)["t"]]
+    assert [row[0] for row in numbers(page)] == expected
+
+
+def test_a_range_of_ones_own_is_shown_and_a_backward_one_refused(visit: Visit) -> None:
+    page = visit.open({"tz": "UTC"})
+    page.get_by_text("Custom").click()
+    page.get_by_label("From").fill(CLOSED["end"])
+    page.get_by_label("to", exact=True).fill(CLOSED["start"])
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("alert")).to_have_text("The range ends before it begins.")
+    page.get_by_label("From").fill(CLOSED["start"])
+    page.get_by_label("to", exact=True).fill(CLOSED["end"])
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url(lambda url: query(url).get("start", "").startswith(CLOSED["start"][:16]))
+    visit.wait(page)
+    assert query(source(page))["end"].startswith(CLOSED["end"][:16])
+
+
+def test_a_failed_chart_says_why_beside_the_others_and_can_be_tried_again(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    pattern = re.compile("/markets/history/deposits")
+    page.route(pattern, lambda route: failure(route, 503, "unavailable", "The store is away."))
+    page.goto(visit.url({}))
+    visit.wait(page)
+    broken = page.locator(".panel", has_text="Deposits by asset")
+    expect(broken.get_by_role("alert")).to_have_text("The store is away.")
+    assert page.locator(".panel", has_text="Debt by asset").locator(".main-svg").count() > 0
+    page.unroute(pattern)
+    broken.get_by_role("button", name="Try again").click()
+    broken.locator(".main-svg").first.wait_for()
+
+
+def test_a_service_that_is_down_or_hangs_is_told_apart_and_comes_back(visit: Visit) -> None:
+    page = visit.open(VIEWS["markets"])
+    page.clock.install()
+    everything = re.compile("/api/v1/")
+    page.route(everything, lambda route: route.abort())
+    page.get_by_role("button", name="Refresh").click()
+    expect(page.get_by_role("alert")).to_contain_text("The service cannot be reached.")
+    page.unroute(everything)
+    page.route(everything, lambda route: None)
+    page.get_by_role("button", name="Try again").click()
+    page.clock.run_for(16_000)
+    expect(page.get_by_role("alert")).to_have_text("The service has not answered within 15 seconds.")
+    page.unroute(everything)
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("table")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("view", "told"),
+    [
+        ("overview", "There is no snapshot of markets, so deposits and debt are unknown."),
+        ("markets", "There are no prices and no markets yet."),
+        ("address", "There is no snapshot of positions."),
+    ],
+)
+def test_an_empty_store_is_told_of_without_asking_for_what_is_not_there(visit: Visit, view: str, told: str) -> None:
+    page = visit.browser.open("about:blank")
+    nothing = {"healthy": False, "faults": [], "simulated": False, "store": {"reachable": True}, "snapshots": []}
+    page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": nothing}))
+    page.goto(visit.url(VIEWS[view]))
+    expect(page.locator("main .notice")).to_contain_text(told)
+    assert visit.browser.said == []
+
+
+def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    sent: list[str | None] = []
+
+    def guard(route: Route) -> None:
+        sent.append(route.request.headers.get("authorization"))
+        if sent[-1] == "Bearer right":
+            route.continue_()
+        else:
+            failure(route, 401, "unauthorized", "The API key is not valid.")
+
+    page.route(re.compile("/api/v1/"), guard)
+    page.route(visit.url({}), lambda route: route.fulfill(body=with_keys(route), content_type="text/html"))
+    page.goto(visit.url({}))
+    for key in ("wrong", "right"):
+        page.get_by_label("API key").fill(key)
+        page.get_by_role("button", name="Use it").click()
+        if key == "wrong":
+            expect(page.locator("main .notice")).to_have_text("The API key is not valid.")
+    visit.wait(page)
+    assert page.get_by_role("heading", name="Overview").is_visible()
+    assert {"Bearer wrong", "Bearer right"} <= {*sent}
+    assert "right" not in page.url
+    assert page.evaluate("localStorage.length") == 0
+
+
+def test_markets_are_searched_sorted_and_kept_in_the_address(visit: Visit) -> None:
+    page = visit.open(VIEWS["markets"])
+    rows = page.locator("tbody tr")
+    merged = visit.data(f"http://{visit.service.bind}/api/v1/markets/merged?with_value=true")
+    debts = {
+        one["asset_info"]["metadata"]["symbol"]: float(one["borrow_debt"]["state"]["extra"]["value"]["balance"])
+        for one in merged
+        if one["borrow_debt"]
+    }
+    page.get_by_role("button", name="Debt").click()
+    expect(page.get_by_role("columnheader", name="Debt")).to_have_attribute("aria-sort", "descending")
+    first = rows.locator("th").all_inner_texts()[: len(debts)]
+    assert first == sorted(debts, key=lambda symbol: -debts[symbol])
+    page.get_by_label("Search").fill("hus")
+    expect(rows).to_have_count(1)
+    again = visit.open(query(page.url))
+    expect(again.locator("tbody tr")).to_have_count(1)
+    expect(again.get_by_role("columnheader", name="Debt")).to_have_attribute("aria-sort", "descending")
+
+
+def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
+    page = visit.open(VIEWS["markets"])
+    with page.expect_download() as saving:
+        page.get_by_role("link", name="CSV").click()
+    head, *lines = saving.value.path().read_text().splitlines()
+    assert head.startswith("asset_id,Symbol,Price,24 h,Deposits,Debt,")
+    prices = {
+        one["asset"]["id"]: one["price"]["price"]
+        for one in visit.data(f"http://{visit.service.bind}/api/v1/assets/prices")
+    }
+    saved = {line.split(",")[0]: line.split(",")[2] for line in lines}
+    # A snapshot may come in between.
+    assert saved.keys() >= prices.keys()
+    assert all(re.fullmatch(r"\d+(\.\d+)?", saved[asset]) for asset in prices)
+
+
+def test_an_address_is_found_and_shown_as_of_an_earlier_moment(visit: Visit) -> None:
+    page = visit.open({"view": "address", "tz": "UTC"})
+    page.get_by_label("Address", exact=True).fill(RICH)
+    page.get_by_role("button", name="Show", exact=True).last.click()
+    expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
+    user = visit.data(f"http://{visit.service.bind}/api/v1/users/{RICH}/user?with_text=true&with_value=true")
+    [first, *_] = user["markets"]["borrow"]["accounts"]
+    shown = page.locator(".panel", has_text="Account 0").last.inner_text()
+    for part in first["collaterals"] + first["debts"]:
+        assert part["asset_info"]["metadata"]["symbol"] in shown
+    moment = datetime.now(UTC).replace(microsecond=0, second=0)
+    page.get_by_label("as of").fill(moment.strftime("%Y-%m-%dT%H:%M:%S"))
+    with page.expect_request(lambda request: "/user?" in request.url and "at=" in request.url) as asked:
+        page.get_by_role("button", name="Show", exact=True).last.click()
+    assert query(asked.value.url)["at"].startswith(moment.strftime("%Y-%m-%dT%H:%M"))
+    assert query(page.url)["at"] == query(asked.value.url)["at"]
+
+
+def test_an_address_that_is_none_is_an_error_in_the_services_words(visit: Visit) -> None:
+    page = visit.browser.open(visit.url({"view": "address", "address": "nobody"}))
+    status, body = visit.service.get("/api/v1/users/nobody/user")
+    assert status == 400
+    expect(page.get_by_role("alert")).to_have_text(body["error"]["message"])
+
+
+def test_code_that_is_copied_asks_for_what_the_chart_shows(visit: Visit) -> None:
+    page = visit.open(ASSET)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    panel = page.locator(".panel:has(.chart)").first
+    parquet = panel.get_by_role("link", name="Parquet").get_attribute("href")
+    expected = {
+        "curl": f'curl "{source(page)}"',
+        "pandas": f'import pandas as pd\n\ndf = pd.read_parquet("{parquet}")',
+        "Polars": f'import polars as pl\n\ndf = pl.read_parquet("{parquet}")',
+    }
+    for name, code in expected.items():
+        panel.get_by_role("button", name=f"Copy as {name}").click()
+        expect(panel.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == code
+    assert {**query(source(page)), "format": "parquet"} == query(str(parquet))
+
+
+def test_colours_follow_the_address_then_the_system(visit: Visit) -> None:
+    def paper(page: Page) -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    dark, light = "rgb(18, 22, 29)", "rgb(255, 255, 255)"
+    assert paper(visit.open({}, color_scheme="dark")) == dark
+    page = visit.open({"theme": "light"}, color_scheme="dark")
+    assert paper(page) == light
+    page.get_by_role("button", name="Dark colours").click()
+    assert (paper(page), query(page.url)["theme"]) == (dark, "dark")
+
+
+def failure(route: Route, status: int, kind: str, message: str) -> None:
+    """Answer a request with an error of the API."""
+    error = {"kind": kind, "scope": "server", "message": message}
+    body = {"data": None, "error": error, "status": status, "status_text": ""}
+    route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
+
+
+def with_keys(route: Route) -> str:
+    """The page as a service with API keys has it."""
+    return route.fetch().text().replace('data-keys="false"', 'data-keys="true"')
+
+
+def query(url: str) -> dict[str, str]:
+    """The query of an address."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}

@@ -1,0 +1,92 @@
+"""The pages for people, as browsers get them."""
+
+import re
+from pathlib import Path
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.web import files
+
+_OURS = Path(files.__file__).parent / "static"
+_NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def client() -> falcon.testing.TestClient:
+    """A service whose store is away: pages need none."""
+    return falcon.testing.TestClient(create_app(Settings(clickhouse_url=_NOWHERE)))
+
+
+def linked(html: str) -> list[str]:
+    """The files that a page loads."""
+    return re.findall(r'(?:src|href)="(/static/[^"]+)"', html)
+
+
+def test_the_page_allows_scripts_and_requests_of_its_own_origin_only(client: falcon.testing.TestClient) -> None:
+    answer = client.simulate_get("/")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == policy["frame-ancestors"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+
+
+def test_any_query_is_for_the_script_of_the_page(client: falcon.testing.TestClient) -> None:
+    assert client.simulate_get("/?view=asset&asset=native;x&what=ever").text == client.simulate_get("/").text
+
+
+def test_the_page_is_asked_for_every_time_and_its_files_once(client: falcon.testing.TestClient) -> None:
+    page = client.simulate_get("/")
+    assert page.headers["cache-control"] == "no-cache"
+    assert client.simulate_get("/", headers={"If-None-Match": page.headers["etag"]}).status_code == 304
+    names = linked(page.text)
+    assert {name.rpartition("/")[2] for name in names} == {"icon.svg", "style.css", "main.js", "plotly.min.js"}
+    for name in names:
+        assert client.simulate_get(name).headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+@pytest.mark.parametrize(
+    ("ending", "media"),
+    [("css", "text/css; charset=utf-8"), ("js", "text/javascript; charset=utf-8"), ("svg", "image/svg+xml")],
+)
+def test_each_file_is_served_as_it_is_with_its_type(client: falcon.testing.TestClient, ending: str, media: str) -> None:
+    version = linked(client.simulate_get("/").text)[0].split("/")[2]
+    ours = sorted(_OURS.glob(f"*.{ending}"))
+    assert ours
+    for file in ours:
+        answer = client.simulate_get(f"/static/{version}/{file.name}")
+        assert (answer.content, answer.headers["content-type"]) == (file.read_bytes(), media)
+
+
+@pytest.mark.parametrize("path", ["/static/other/main.js", "/static/{version}/none.js", "/static/{version}/index.html"])
+def test_another_version_or_name_is_an_unknown_path(client: falcon.testing.TestClient, path: str) -> None:
+    version = linked(client.simulate_get("/").text)[0].split("/")[2]
+    answer = client.simulate_get(path.format(version=version))
+    assert (answer.status_code, answer.json["error"]["kind"]) == (404, "path_unknown")
+
+
+def test_the_page_knows_whether_requests_need_a_key(client: falcon.testing.TestClient, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("{}")
+    keyed = falcon.testing.TestClient(create_app(Settings(clickhouse_url=_NOWHERE, api_keys_file=keys)))
+    assert 'data-keys="true"' in keyed.simulate_get("/").text
+    assert 'data-keys="false"' in client.simulate_get("/").text
+
+
+def test_modules_import_what_is_there() -> None:
+    imports = {
+        (file.name, name) for file in _OURS.glob("*.js") for name in re.findall(r'from "\./([^"]+)"', file.read_text())
+    }
+    assert imports
+    assert not [(file, name) for file, name in imports if not (_OURS / name).exists()]
+
+
+def test_pages_name_no_other_host_and_leave_no_placeholder() -> None:
+    for file in _OURS.iterdir():
+        text = file.read_text()
+        hosts = {*re.findall(r"https?://[\w.]+", text)} - {"http://www.w3.org"}
+        assert not hosts, file
+    for page in _OURS.glob("*.html"):
+        assert "{{" not in files.page(page.stem, keys="false").decode()
