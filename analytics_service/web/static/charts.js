@@ -69,6 +69,11 @@ function isZoomable(spec) {
   return Boolean(spec.x) && spec.zoomable !== false;
 }
 
+/** A finger that moves over a chart scrolls the page. */
+function isBrushable(spec) {
+  return isZoomable(spec) && !matchMedia("(pointer: coarse)").matches;
+}
+
 function layout(spec) {
   const [ink, line, paper] = ["--ink", "--line", "--paper"].map(colorOf);
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, color: ink };
@@ -81,12 +86,12 @@ function layout(spec) {
     paper_bgcolor: paper,
     plot_bgcolor: paper,
     font: { family: "system-ui, sans-serif", size: 12, color: ink },
-    dragmode: isZoomable(spec) ? "zoom" : false,
+    dragmode: isBrushable(spec) ? "zoom" : false,
     hovermode: false,
     barmode: "stack",
     showlegend: spec.traces.filter((trace) => trace.showlegend !== false).length > 1,
     legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
-    xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isZoomable(spec), ...(spec.xaxis ?? {}) },
+    xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...(spec.xaxis ?? {}) },
     yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, ...(spec.format ?? {}), ...(spec.yaxis ?? {}) },
     shapes: isOpen ? [{ ...band, x0: spec.openFrom, x1: spec.openTo }] : [],
     annotations: isOpen ? [{ ...label, x: spec.openTo, font: { color: colorOf("--warn") } }] : [],
