@@ -16,8 +16,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from analytics_service.config import PREFIX, SOURCES
+from tests.acceptance.browser import browser, chromium
 from tests.processes import PATIENCE, free_port, until
 from tests.samples import samples
+
+# Fixtures of this folder, beside those below.
+__all__ = ["browser", "chromium"]
 
 _CHECKOUT = Path(__file__).parents[2]
 

@@ -1,0 +1,76 @@
+"""A browser for tests of the pages: Debian's chromium, what its console says, and what axe finds."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright import sync_api
+from playwright.sync_api import sync_playwright
+
+from tests.processes import PATIENCE
+
+WIDE = (1280, 900)
+PHONE = (390, 844)
+# Other impacts are "minor" and "moderate".
+_SERIOUS = ("serious", "critical")
+
+
+@dataclass
+class Browser:
+    """A browser that opens pages, each with cookies and storage of its own."""
+
+    chromium: sync_api.Browser
+    said: list[str] = field(default_factory=list)
+    """What the console of any page has said, uncaught errors included; nothing, where all is well."""
+
+    def open(self, url: str, size: tuple[int, int] = WIDE, **context: Any) -> sync_api.Page:
+        """A page at a URL, loaded. `context` is Playwright's, such as `color_scheme="dark"`."""
+        width, height = size
+        page = self.chromium.new_context(viewport={"width": width, "height": height}, **context).new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(f"uncaught: {error}"))
+        page.goto(url)
+        return page
+
+    def close_pages(self) -> None:
+        """Close all pages, and forget what they have said."""
+        for context in self.chromium.contexts:
+            context.close()
+        self.said.clear()
+
+
+def barriers(page: sync_api.Page) -> list[str]:
+    """What axe finds serious or critical on a page as it is now, with the elements that it means."""
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']} ({one['impact']}): {node['html']}"
+        for one in found
+        if one["impact"] in _SERIOUS
+        for node in one["nodes"]
+    ]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    """One process of the browser for a module. Playwright keeps an event loop running in the thread of the tests."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("There is no chromium on PATH; Debian's package `chromium` has it.")
+    with sync_playwright() as playwright:
+        # Chromium's own sandbox cannot be set up as root; the pages are ours.
+        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        try:
+            yield Browser(launched)
+        finally:
+            launched.close()
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Iterator[Browser]:
+    """A browser without pages."""
+    yield chromium
+    chromium.close_pages()
