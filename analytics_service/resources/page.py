@@ -35,6 +35,10 @@ class Page(Fixed):
         headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", _POLICY))
         super().__init__(files.page(name, **facts), headers)
 
+    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        """Send the page, whatever the query: that is for the page's own scripts."""
+        self._send(req, resp)
+
 
 class Files(Resource):
     """Files of the pages. What is at a path never changes."""

@@ -109,6 +109,7 @@ def test_the_theme_is_kept_in_the_address(service: Service, browser: Browser) ->
     theme.click()
     assert page.url.endswith("/?theme=dark")
     page.reload()
+    expect(theme).to_be_visible()
     assert theme.get_attribute("aria-pressed") == "true"
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
 

@@ -214,8 +214,8 @@ def test_the_store_is_asked_once_however_many_ask(settings: Settings, store: Sto
         assert counted.queries["table_sizes"] == 1
 
 
-@pytest.mark.parametrize("path", ["/operations", "/", "/static/none/style.css"])
-def test_what_is_for_operators_takes_no_parameters(settings: Settings, store: Store, path: str) -> None:
+@pytest.mark.parametrize("path", ["/operations", "/static/none/style.css"])
+def test_what_the_page_loads_takes_no_parameters(settings: Settings, store: Store, path: str) -> None:
     answer = operators_of(settings, store).simulate_get(path, query_string="a=1")
     assert answer.status_code == 400
     assert answer.json["error"]["kind"] == "query_parameter_unknown"
@@ -230,7 +230,7 @@ def test_operations_are_not_on_the_main_bind(settings: Settings, store: Store) -
 
 def test_the_page_and_all_that_it_loads_are_on_the_operators_bind(settings: Settings, store: Store) -> None:
     client = operators_of(settings, store)
-    page = client.simulate_get("/")
+    page = client.simulate_get("/", query_string="theme=dark&of=the+page")
     assert page.headers["content-type"].startswith("text/html")
     assert "script-src 'self'" in page.headers["content-security-policy"]
     (own,) = {part.rpartition("/")[0] for part in page.text.split('"') if part.startswith("/static/")}
