@@ -10,11 +10,13 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const themeButton = h("button", { type: "button", onclick: changeTheme }, "Dark theme");
 
 let shown = null;
+let shownAt = 0;
 let failure = null;
 
 async function refresh() {
   try {
     shown = await read();
+    shownAt = Date.now();
     failure = null;
   } catch (error) {
     failure = error.message;
@@ -24,17 +26,17 @@ async function refresh() {
 }
 
 function draw() {
-  patchChildren("header", headline(shown));
-  patchChildren("main", [h("h1", {}, "Operations"), trouble(), h("div", {}, shown ? sections(shown) : null)]);
+  const seconds = (Date.now() - shownAt) / 1000;
+  patchChildren("header", headline(shown, seconds));
+  patchChildren("main", [h("h1", {}, "Operations"), trouble(seconds), h("div", {}, shown ? sections(shown) : null)]);
 }
 
 /** What is wrong with the service's answers; and how old what is shown is, which is not read out each time. */
-function trouble() {
+function trouble(seconds) {
   if (!failure) return h("div");
-  if (!shown) return h("div", {}, notice(`${failure} The page tries again every ten seconds.`, true));
-  const seconds = (Date.now() - Date.parse(shown.at)) / 1000;
-  const old = h("p", {}, "Shown is what it told ", h("b", {}, `${age(seconds)} ago`), ", at ", time(shown.at), ".");
-  return h("div", {}, notice(`${failure} The page tries again every ten seconds.`, true), old);
+  const old = ["Shown is what it told ", h("b", {}, `${age(seconds)} ago`), ", at ", time(shown?.at), "."];
+  const tells = notice(`${failure} The page tries again every ten seconds.`, true);
+  return h("div", { class: "trouble" }, tells, shown ? h("p", {}, old) : null);
 }
 
 function patchChildren(id, children) {

@@ -12,19 +12,21 @@ const OUTCOMES = {
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const whole = new Intl.NumberFormat("en");
 
-/** What the header shows: the name, whether data is made up, the version, and how new each family is. */
-export function headline(document) {
+/** What the header shows: the name, whether data is made up, the version, and how new each family is, if the document
+ * is some seconds old. */
+export function headline(document, seconds) {
   const { simulated = false, service = { version: "" }, families = [] } = document ?? {};
+  const chips = families.map((one) => chip(one, seconds));
   return [
     h("span", { class: "name" }, "Lending market data: operations"),
     simulated ? h("span", { class: "simulated" }, "SIMULATED") : null,
     service.version ? h("span", { class: "soft" }, `version ${service.version}`) : null,
-    families.length ? h("ul", { class: "chips", "aria-label": "Newest snapshots" }, families.map(chip)) : null,
+    chips.length ? h("ul", { class: "chips", "aria-label": "Newest snapshots" }, chips) : null,
   ];
 }
 
-function chip(family) {
-  const old = family.newest === null ? "none yet" : age(family.age_seconds);
+function chip(family, seconds) {
+  const old = family.newest === null ? "none yet" : age(family.age_seconds + seconds);
   const [look, late] = family.fresh ? ["chip", ""] : ["chip late", ", late"];
   return h("li", { class: look }, `${family.family} ${old}${late}`);
 }
@@ -52,12 +54,12 @@ function section(title, contents) {
 }
 
 function problems({ faults, clickhouse }) {
-  const isOld = !clickhouse.alive && clickhouse.read_at;
+  const since = clickhouse.alive ? null : time(clickhouse.read_at);
   const count = faults.length === 1 ? "1 problem" : `${faults.length} problems`;
   return [
     h("p", { role: "status", class: faults.length ? "bad" : "good" }, faults.length ? count : "None: all is well."),
     faults.length ? h("ul", { class: "problems" }, faults.map((fault) => h("li", {}, fault))) : null,
-    isOld ? h("p", {}, "What ClickHouse tells is as of ", time(clickhouse.read_at), ".") : null,
+    since ? h("p", {}, "ClickHouse cannot be read now. What is shown of it is from ", since, ".") : null,
   ];
 }
 
