@@ -34,6 +34,7 @@ from analytics_service.resources import (
     health,
     markets,
     metrics,
+    operations,
     page,
     ptoken,
     swaps,
@@ -41,12 +42,12 @@ from analytics_service.resources import (
 )
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
-from analytics_service.sources.registry import NONE
 from analytics_service.state.heads import Heads
+from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.web import files
-from jobs.registry import JOBS
+from jobs.registry import intervals
 
 _MIB = 2**20
 Routes = list[tuple[str, Resource]]
@@ -98,15 +99,15 @@ def create_app(
     `counts` of requests are those of this application only, unless others are given.
     """
     instruments = Instruments()
+    instruments.begin_worker()
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
-    # Without a source nothing is scheduled, so nothing can be late.
-    every = {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
+    every = intervals(settings)
     answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
     large_pages = LargePages(waiting=max(settings.threads // 4, 1))
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
-    monitor = health.Monitor(heads, every, clock, is_told=settings.source is not None)
+    monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
@@ -126,7 +127,9 @@ def create_app(
     app.metrics_port, app.instruments = settings.metrics_port, instruments
     _install(app, routes)
     gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
-    _install(app.operators, [*_probes(monitor), ("/metrics", metrics.Metrics(instruments, *gauges))])
+    told = operations.Operations(settings, store, monitor, instruments.workers, clock)
+    of_operators: Routes = [("/metrics", metrics.Metrics(instruments, *gauges)), ("/operations", told)]
+    _install(app.operators, [*_probes(monitor), *of_operators, ("/", page.Page("operations")), *_FILES])
     return app
 
 
@@ -143,7 +146,7 @@ def _install(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -
         app.add_route(path, resource)
 
 
-def _probes(monitor: health.Monitor) -> Routes:
+def _probes(monitor: Monitor) -> Routes:
     """Load balancers and orchestrators ask these on either bind."""
     return [("/healthz", health.Alive()), ("/readyz", health.Ready(monitor))]
 

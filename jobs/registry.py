@@ -5,11 +5,12 @@ and HISTORY: whether snapshots of the past can be added, too. It is False where 
 `outdated` (see Outdated) is there where earlier versions stored less. Jobs first run in the order of the settings.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
 
 from analytics_service.config import Settings
+from analytics_service.sources.registry import NONE
 from analytics_service.store.connection import Store
 from jobs.snapshot import Collect
 
@@ -55,3 +56,8 @@ JOBS = {
         _job(field.name.removesuffix(_INTERVAL)) for field in fields(Settings) if field.name.endswith(_INTERVAL)
     )
 }
+
+
+def intervals(settings: Settings) -> Mapping[str, int]:
+    """The seconds between snapshots of each family. Without a source nothing is scheduled, so nothing can be late."""
+    return {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.events import (
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 _RECOVERY_SECONDS = 1.0
 # Seconds between looks for raw rows that are old enough to go.
 _PRUNING_SECONDS = 3600.0
+_MILLISECONDS = 1000
 # Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
 Measure = Callable[[str, str, float | None], None]
 
@@ -64,7 +66,8 @@ def run(
     recovery.start()
     pruning.start()
     scheduler.start()
-    say(store, [JobRun(job.family, scheduler_name(), job.every(settings), _next_run(scheduler, job)) for job in jobs])
+    scheduled = [scheduler.get_job(job.name) for job in jobs]
+    say(store, [one.func.said(unix_second(one.next_run_time)) for one in scheduled])
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
     try:
         stop.wait()
@@ -73,7 +76,7 @@ def run(
         scheduler.shutdown(wait=True)
         recovery.join()
         pruning.join()
-        say(store, [JobRun(job.family, scheduler_name(), job.every(settings), next_at=None) for job in jobs])
+        say(store, [one.func.said(None) for one in scheduled])
     log.info("The scheduler has stopped.")
 
 
@@ -105,10 +108,6 @@ def prune_until(
             log.warning("Old observations cannot be dropped now: %s", error)
         if stop.wait(every):
             return
-
-
-def _next_run(scheduler: BackgroundScheduler, job: Job) -> int:
-    return unix_second(scheduler.get_job(job.name).next_run_time)
 
 
 def build(
@@ -177,8 +176,7 @@ class Tick:
         self._retries = retries
         self._measure = measure
         self._last: datetime | None = None
-        self._failed_at: int | None = None
-        self._error = ""
+        self._told = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
         """Run the job for the instant, log which instants before it were passed over, and tell operators."""
@@ -192,10 +190,14 @@ class Tick:
             if self._measured(at) is Outcome.DONE:
                 log.info("%s: snapshot of %s is complete.", name, shown(at))
         except Exception as error:
-            self._failed_at, self._error = unix_second(at), reason_of(error)
+            self._told = replace(self._told, failed_at=unix_second(at), error=reason_of(error))
             raise
         finally:
-            say(self._store, [self._said(at)])
+            say(self._store, [self.said(unix_second(at + self._every))])
+
+    def said(self, next_at: int | None) -> JobRun:
+        """What operators are told of its runs; the next one is at a unix second, or there is none."""
+        return replace(self._told, next_at=next_at)
 
     def _measured(self, at: datetime) -> Outcome:
         begun, outcome = time.monotonic(), "failed"
@@ -204,11 +206,11 @@ class Tick:
             outcome = reached.name.lower()
             return reached
         finally:
-            self._measure(self._job.name, outcome, time.monotonic() - begun)
-
-    def _said(self, at: datetime) -> JobRun:
-        every = int(self._every.total_seconds())
-        return JobRun(self._job.family, scheduler_name(), every, unix_second(at) + every, self._failed_at, self._error)
+            seconds = time.monotonic() - begun
+            self._measure(self._job.name, outcome, seconds)
+            self._told = replace(
+                self._told, ran_at=unix_second(at), outcome=outcome, took_ms=round(seconds * _MILLISECONDS)
+            )
 
 
 def say(store: Store, runs: list[JobRun]) -> None:

@@ -6,8 +6,10 @@ from datetime import datetime
 
 import click
 
-from analytics_service.cli.report import FamilyReport, Report
 from analytics_service.market.instants import shown
+from analytics_service.present.operations import OPERATIONS
+from analytics_service.present.shapes import Scope
+from analytics_service.state.report import FamilyReport, Report
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _HEADINGS = ("family", "newest snapshot", "age", "rows", "gaps, 24 h", "next run", "last error")
@@ -15,46 +17,7 @@ _HEADINGS = ("family", "newest snapshot", "age", "rows", "gaps, 24 h", "next run
 
 def as_json(report: Report) -> str:
     """One document; the names stay the same from version to version."""
-    http = report.http
-    document = {
-        "at": shown(report.at.replace(microsecond=0)),
-        "healthy": report.healthy,
-        "faults": report.faults,
-        "service": {"version": report.service},
-        "clickhouse": {
-            "alive": report.clickhouse is not None,
-            "url": report.url,
-            "database": report.database,
-            "version": report.clickhouse,
-            "memory_bytes": report.memory,
-            "disk_bytes": sum(table.bytes for table in report.tables),
-        },
-        "schema": {"pending": list(report.schema_pending), "missing": list(report.schema_missing)},
-        "http": http and {"bind": http.bind, "alive": http.alive, "ready": http.ready, "expected": http.expected},
-        "schedulers": [
-            {"name": one.name, "alive": one.alive, "heard_seconds_ago": one.heard_seconds_ago}
-            for one in report.schedulers
-        ],
-        "sources": [{"name": str(origin), "simulated": origin.simulated} for origin in report.origins],
-        "families": [_family(one) for one in report.families],
-        "tables": [{"table": one.table, "rows": one.rows, "bytes": one.bytes} for one in report.tables],
-    }
-    return json.dumps(document, indent=2)
-
-
-def _family(one: FamilyReport) -> dict[str, object]:
-    return {
-        "family": one.family,
-        "newest": _instant(one.newest),
-        "age_seconds": one.age_seconds,
-        "fresh": one.fresh,
-        "rows": one.rows,
-        "interval_seconds": one.interval,
-        "gaps_last_day": one.gaps,
-        "next_run": _instant(one.next_run),
-        "last_error_at": _instant(one.failed_at),
-        "last_error": one.error or None,
-    }
+    return json.dumps(OPERATIONS.render(report, Scope()), indent=2)
 
 
 def as_text(report: Report) -> str:
@@ -63,12 +26,12 @@ def as_text(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    if report.clickhouse is not None:
+    if report.alive:
         memory = f", {size(report.memory)} of memory" if report.memory else ""
         yield f"ClickHouse  {report.clickhouse} at {report.url}, database {report.database}{memory}"
     elif report.url:
         yield f"ClickHouse  {_bad('does not answer')} at {report.url}"
-    if report.clickhouse is not None and not (report.schema_pending or report.schema_missing):
+    if report.alive and not (report.schema_pending or report.schema_missing):
         yield "Schema      up to date"
     if report.http is not None:
         state = "ready" if report.http.ready else _bad("not ready") if report.http.alive else "does not answer"
@@ -83,13 +46,12 @@ def _lines(report: Report) -> Iterator[str]:
     if report.families:
         yield ""
         yield from aligned([_HEADINGS, *map(_cells, report.families)], right={2, 3, 4})
-    elif report.clickhouse is not None and not report.faults:
+    elif report.alive and not report.faults:
         yield "Data        no snapshot yet"
     if report.tables:
         yield ""
-        total = sum(table.bytes for table in report.tables)
         cells = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in report.tables]
-        yield from aligned([("table", "rows", "disk"), *cells, ("all", "", size(total))], right={1, 2})
+        yield from aligned([("table", "rows", "disk"), *cells, ("all", "", size(report.disk))], right={1, 2})
     if report.faults:
         yield ""
     for fault in report.faults:

@@ -6,14 +6,18 @@ is scraped adds them up. Without such a folder there is one process, and its val
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, values
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
+
+from analytics_service.processes.memory import resident_bytes
+from analytics_service.state.report import WorkerReport
 
 # Variables of the environment of a process that writes to a folder: prometheus_client reads the first, and the second
 # is the name of its files. Processes that run at the same time have different names; one that takes over the name of
@@ -25,6 +29,10 @@ JOBS_FOLDER = "_ANALYTICS_JOBS_METRICS"
 # Upper bounds in seconds.
 _FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _SLOW = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_BEGAN = "analytics_worker_start_time_seconds"
+_REQUESTS = "analytics_worker_requests"
+_MEMORY = "analytics_memory_bytes"
+_BLOCKS, _ANSWERS = "blocks", "answers"
 # Label of requests whose path is no route. They would have as many as clients can think of.
 UNKNOWN = "unknown"
 
@@ -72,7 +80,7 @@ class Instruments:
             "analytics_store_query_errors", "Queries of the store that failed.", ["query", "error"], registry=self._own
         )
         self._memory = Gauge(
-            "analytics_memory_bytes",
+            _MEMORY,
             "Memory of all workers that is taken by blocks of history and by answers.",
             ["kind"],
             multiprocess_mode="livesum",
@@ -94,8 +102,26 @@ class Instruments:
             multiprocess_mode="livesum",
             registry=self._own,
         )
+        # prometheus_client removes labels named pid.
+        self._worker_began = Gauge(
+            _BEGAN, "When each worker began.", ["process"], multiprocess_mode="livesum", registry=self._own
+        )
+        self._worker_requests = Gauge(
+            _REQUESTS,
+            "Requests that each worker has answered since it began.",
+            ["process"],
+            multiprocess_mode="livesum",
+            registry=self._own,
+        )
+        self._mine: Gauge | None = None
         # Finding the values of labels takes longer than counting.
         self._of = lru_cache(4096)(self._found)
+
+    def begin_worker(self) -> None:
+        """This process answers requests from now on."""
+        pid = str(os.getpid())
+        self._worker_began.labels(pid).set(time.time())
+        self._mine = self._worker_requests.labels(pid)
 
     def answered(self, route: str, status: int, seconds: float, size: int, outcome: str | None) -> None:
         """A request was answered. `outcome` is that of the cache, for paths that have one."""
@@ -104,6 +130,8 @@ class Instruments:
         sent.inc(size)
         if cache is not None:
             cache.inc()
+        if self._mine is not None:
+            self._mine.inc()
 
     def unreadable(self, kind: str) -> None:
         """A request was refused with this kind of error, before it had a route."""
@@ -131,6 +159,16 @@ class Instruments:
         if seconds is not None:
             self._job_seconds.labels(name).observe(seconds)
 
+    def workers(self) -> list[WorkerReport]:
+        """The processes that answer requests, those of another service aside, by process id."""
+        if self._own is not None:
+            found = [_worker(self._own.collect())]
+        else:
+            # A worker has its gauges in a file of its own, which is removed when it ends.
+            files = sorted(Path(self._folder or "").glob("gauge_livesum_*.db"))
+            found = [_worker(_merged([file])) for file in files]
+        return sorted((one for one in found if one is not None), key=lambda one: one.pid)
+
     def collectors(self) -> list[Collector]:
         """Everything that was measured, by all processes."""
         folders = [Path(folder) for folder in (self._folder, os.environ.get(JOBS_FOLDER)) if folder]
@@ -149,8 +187,29 @@ class _Files(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Every metric once."""
-        files = [str(file) for folder in self._folders for file in folder.glob("*.db") if _is_begun(file)]
-        yield from MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
+        yield from _merged(file for folder in self._folders for file in folder.glob("*.db"))
+
+
+def _merged(files: Iterable[Path]) -> Iterable[Metric]:
+    """The sums of what is in some files."""
+    begun = [str(file) for file in files if _is_begun(file)]
+    return MultiProcessCollector.merge(begun)  # type: ignore[no-untyped-call, no-any-return]
+
+
+def _worker(measured: Iterable[Metric]) -> WorkerReport | None:
+    """The worker that a process has measured, if it is one."""
+    values = {(sample.name, *sample.labels.values()): sample.value for metric in measured for sample in metric.samples}
+    pid = next((key[1] for key in values if key[0] == _BEGAN), None)
+    if pid is None:
+        return None
+    return WorkerReport(
+        int(pid),
+        datetime.fromtimestamp(values[_BEGAN, pid], UTC),
+        int(values.get((_REQUESTS, pid), 0)),
+        int(values.get((_MEMORY, _BLOCKS), 0)),
+        int(values.get((_MEMORY, _ANSWERS), 0)),
+        resident_bytes(int(pid)),
+    )
 
 
 def _is_begun(file: Path) -> bool:

@@ -95,4 +95,7 @@ class Fixed(Resource):
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the body."""
         self.given(req, path)
+        self._send(req, resp)
+
+    def _send(self, req: falcon.Request, resp: falcon.Response) -> None:
         send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), self.cache_control)

@@ -1,12 +1,10 @@
 """The health of the service in responses of its operational routes (rule 1.3)."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal
 
 from analytics_service.present.kinds import BOOLEAN, NUMBER, STRING, TIME, word
 from analytics_service.present.shapes import Field, Many, Shape
-from analytics_service.store.ledger import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,50 +16,6 @@ class Probe:
 
 ALIVE = Shape("Alive", "The process is up.", (Field("status", word("up"), "Always `up`."),))
 READY = Shape("Ready", "Requests are answered from fresh data.", (Field("status", word("ready"), "Always `ready`."),))
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotStatus:
-    """The newest snapshot of a family, if there is one, and whether it is as new as it should be."""
-
-    family: str
-    newest: datetime | None
-    age_seconds: int | None
-    fresh: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of everything that the service depends on, at an instant."""
-
-    at: datetime
-    reachable: bool
-    schema_current: bool
-    snapshots: tuple[SnapshotStatus, ...] = ()
-    origins: tuple[Origin, ...] = ()
-
-    @property
-    def faults(self) -> list[str]:
-        """What keeps the service from being ready, in plain words."""
-        if not self.reachable:
-            return ["the store cannot be reached"]
-        if not self.schema_current:
-            return ["the schema is not current"]
-        if not self.snapshots:
-            return ["there is no history yet"]
-        missing = [f"there is no snapshot of {one.family} yet" for one in self.snapshots if one.newest is None]
-        late = [f"snapshots of {one.family} are not fresh" for one in self.snapshots if one.newest and not one.fresh]
-        return missing + late
-
-    @property
-    def simulated(self) -> bool:
-        """Whether some of the data is made up."""
-        return any(origin.simulated for origin in self.origins)
-
-    @property
-    def healthy(self) -> bool:
-        """Whether there is no fault."""
-        return not self.faults
 
 
 SNAPSHOT_STATUS = Shape(

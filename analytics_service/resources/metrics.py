@@ -13,8 +13,7 @@ from analytics_service.config import service_version
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
 from analytics_service.market.instants import unix_second
-from analytics_service.present.status import Status
-from analytics_service.resources.health import Monitor
+from analytics_service.state.health import Monitor, Status
 from analytics_service.state.latest import Latest
 from analytics_service.store.connection import Store
 from analytics_service.store.runs import scheduled_runs

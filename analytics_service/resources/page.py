@@ -1,8 +1,6 @@
 """The pages for people, and the files that they load."""
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import falcon
 
@@ -37,9 +35,9 @@ class Page(Fixed):
         headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", _POLICY))
         super().__init__(files.page(name, **facts), headers)
 
-    def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """Nothing: the query is for the script of the page."""
-        return {}
+    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        """Send the page, whatever the query: that is for the page's own scripts."""
+        self._send(req, resp)
 
 
 class Files(Resource):

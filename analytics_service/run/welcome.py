@@ -51,7 +51,8 @@ def _operations(settings: Settings) -> list[str]:
     """Where operators look, unless that is off."""
     if settings.metrics_port is None:
         return []
-    return [f"Ops   {local_url(settings.metrics_bind)}/metrics"]
+    url = local_url(settings.metrics_bind)
+    return [f"Ops   {url}/metrics", f"      {url}/ is a page for people"]
 
 
 def _samples(source: Source | None, base: str) -> list[str]:

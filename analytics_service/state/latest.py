@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
@@ -13,38 +14,58 @@ _T = TypeVar("_T")
 
 
 class Newest(NamedTuple, Generic[_T]):
-    """The newest answer, None before the first; `new` says whether it was asked for just now."""
+    """The newest answer, None before the first.
+
+    `error` is why the last question got none; `late` says whether the present one takes longer than anybody waits.
+    """
 
     value: _T | None
-    new: bool
+    error: AnalyticsError | None
+    late: bool
 
 
 class Latest(Generic[_T]):
-    """Asks when told to, in one thread at a time. `patience` is how long to wait for the answer, seconds."""
+    """Asks when told to, in one thread at a time. No question is asked within `holds` seconds of the one before.
 
-    def __init__(self, ask: Callable[[], _T], patience: float) -> None:
+    A question is waited for until `patience` seconds after it was asked, whoever waits: so threads that wait for a
+    store that hangs are free most of the time, however many there are.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], _T],
+        patience: float,
+        holds: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._ask = ask
         self._patience = patience
+        self._holds = holds
+        self._clock = clock
         self._lock = threading.Lock()
         self._asking: threading.Thread | None = None
+        self._asked_at = float("-inf")
         self._value: _T | None = None
-        self._answers = 0
+        self._error: AnalyticsError | None = None
 
     def get(self) -> Newest[_T]:
-        """Ask, and return the answer, or the one before if it fails or takes too long."""
+        """The answer to a question of this moment, or the one before if it fails or takes too long."""
         with self._lock:
-            answers = self._answers
-            if self._asking is None or not self._asking.is_alive():
-                self._asking = threading.Thread(target=self._run, name="latest", daemon=True)
-                self._asking.start()
+            now = self._clock()
             asking = self._asking
-        asking.join(self._patience)
-        return Newest(self._value, self._answers > answers)
+            if asking is None or (not asking.is_alive() and now >= self._asked_at + self._holds):
+                self._asked_at = now
+                asking = self._asking = threading.Thread(target=self._run, name="latest", daemon=True)
+                asking.start()
+            patience = self._asked_at + self._patience - now
+        asking.join(max(patience, 0))
+        return Newest(self._value, self._error, asking.is_alive())
 
     def _run(self) -> None:
         try:
             self._value = self._ask()
         except AnalyticsError as error:
             log.warning("What was known before is shown: %s", error)
-            return
-        self._answers += 1
+            self._error = error
+        else:
+            self._error = None

@@ -17,6 +17,9 @@ _SCHEMA = {
     "next_at": pl.UInt32,
     "failed_at": pl.UInt32,
     "error": pl.String,
+    "ran_at": pl.UInt32,
+    "outcome": pl.String,
+    "took_ms": pl.UInt32,
 }
 # Seconds that a scheduler may be late before it counts as gone.
 _LATE = 60
@@ -27,7 +30,8 @@ class JobRun:
     """What a scheduler says about a family. Instants are unix seconds.
 
     `every` are the seconds between snapshots. `next_at` is None once the scheduler has stopped. `failed_at` is the
-    instant of the last snapshot that could not be taken, and `error` says why.
+    instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the snapshot
+    that the last run was for, `outcome` a word for what came of it, and `took_ms` the milliseconds that it took.
     """
 
     family: str
@@ -36,6 +40,9 @@ class JobRun:
     next_at: int | None
     failed_at: int | None = None
     error: str = ""
+    ran_at: int | None = None
+    outcome: str = ""
+    took_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

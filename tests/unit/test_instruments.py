@@ -1,6 +1,7 @@
 """What is measured of requests, queries, memory and jobs, in one process and in several."""
 
 import os
+import resource
 import time
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from analytics_service.http.measuring import OWN_REQUEST
+from analytics_service.processes.memory import resident_bytes
 from analytics_service.run import metrics_folder
 from analytics_service.run.gunicorn_metrics import WorkerMetrics
 from analytics_service.run.metrics_folder import MetricsFolder
@@ -208,3 +210,45 @@ def test_folders_of_processes_that_were_killed_are_removed(tmp_path: Path, monke
     MetricsFolder(tmp_path).remove()
     assert (alive.path.exists(), abandoned.path.exists()) == (True, False)
     alive.remove()
+
+
+def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All processes of this test are one. The one that takes the place of another begins at 0."""
+    begun = time.time()
+    folder = MetricsFolder(tmp_path)
+    first = writer(several_processes, folder.path, "0")
+    first.begin_worker()
+    for _ in range(3):
+        first.answered("/x", 200, 0.5, 10, None)
+    first.memory("blocks")(100)
+    first.memory("answers")(7)
+    second = writer(several_processes, folder.path, "1")
+    second.begin_worker()
+    second.answered("/x", 200, 0.5, 10, None)
+    told = sorted(first.workers(), key=lambda one: -one.requests)
+    assert told == sorted(second.workers(), key=lambda one: -one.requests)
+    assert [(one.pid, one.requests, one.blocks, one.answers) for one in told] == [
+        (os.getpid(), 3, 100, 7),
+        (os.getpid(), 1, 0, 0),
+    ]
+    assert all(begun - 1 < one.began.timestamp() < time.time() + 1 for one in told)
+    folder.forget("0")
+    after = writer(several_processes, folder.path, "0")
+    after.begin_worker()
+    assert sorted(one.requests for one in after.workers()) == [0, 1]
+    folder.remove()
+
+
+def test_a_process_that_answers_no_requests_is_no_worker(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    instruments = writer(several_processes, tmp_path, "scheduler")
+    instruments.job("prices", "done", 1.0)
+    instruments.in_flight.inc()
+    assert instruments.workers() == []
+
+
+def test_the_memory_of_a_process_is_what_the_system_says() -> None:
+    """`ru_maxrss` are the KiB that this process had at most."""
+    taken = resident_bytes(os.getpid())
+    assert taken is not None
+    assert 2**20 < taken <= 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + 2**20
+    assert resident_bytes(2**30) is None

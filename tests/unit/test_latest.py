@@ -11,7 +11,7 @@ from analytics_service.state.latest import Latest
 def test_each_question_is_asked_anew() -> None:
     answers = iter([1, 2])
     latest = Latest(lambda: next(answers), patience=10)
-    assert [latest.get(), latest.get()] == [(1, True), (2, True)]
+    assert [latest.get(), latest.get()] == [(1, None, False), (2, None, False)]
 
 
 def test_an_answer_that_takes_too_long_is_not_waited_for_and_is_asked_for_once() -> None:
@@ -28,7 +28,7 @@ def test_an_answer_that_takes_too_long_is_not_waited_for_and_is_asked_for_once()
     first = latest.get().value
     while first is None:
         first = latest.get().value
-    assert [latest.get(), latest.get()] == [(1, False), (1, False)]
+    assert [latest.get(), latest.get()] == [(1, None, True), (1, None, True)]
     goes_on.set()
     assert len(asked) == 2
 
@@ -42,9 +42,23 @@ def test_a_failure_leaves_the_answer_before_it() -> None:
         return "there"
 
     latest = Latest(ask, patience=10)
-    assert latest.get() == ("there", True)
+    assert latest.get() == ("there", None, False)
     failing = True
-    assert latest.get() == ("there", False)
+    kept, error, late = latest.get()
+    assert (kept, str(error), late) == ("there", "It is away.", False)
+
+
+def test_a_later_answer_ends_the_error() -> None:
+    answers = iter([StoreUnavailable("It is away."), None])
+
+    def ask() -> int:
+        if error := next(answers):
+            raise error
+        return 1
+
+    latest = Latest(ask, patience=10)
+    assert latest.get().error is not None
+    assert latest.get() == (1, None, False)
 
 
 @pytest.mark.parametrize("patience", [0.0, 10.0])
@@ -56,5 +70,47 @@ def test_there_is_nothing_before_the_first_answer(patience: float) -> None:
             goes_on.wait(60)
         raise StoreUnavailable("It is away.")
 
-    assert Latest(ask, patience).get() == (None, False)
+    value, _, late = Latest(ask, patience).get()
+    assert (value, late) == (None, not patience)
     goes_on.set()
+
+
+def test_an_answer_holds_for_a_while_even_if_it_is_an_error() -> None:
+    clock = iter([100.0, 103.9, 104.0, 107.9, 108.0])
+    asked = 0
+
+    def ask() -> int:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            raise StoreUnavailable("It is away.")
+        return asked
+
+    latest = Latest(ask, patience=10, holds=4.0, clock=lambda: next(clock))
+    answers = [latest.get() for _ in range(5)]
+    assert [(value, error is None) for value, error, _ in answers] == [
+        (1, True),
+        (1, True),
+        (1, False),
+        (1, False),
+        (3, True),
+    ]
+
+
+def test_nobody_waits_for_a_question_that_was_asked_too_long_ago() -> None:
+    """The second caller comes a minute after the question was asked, by the clock of the test."""
+    clock = iter([100.0, 160.0])
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def ask() -> None:
+        begun.set()
+        goes_on.wait(60)
+
+    latest = Latest(ask, patience=60, clock=lambda: next(clock))
+    first = threading.Thread(target=latest.get)
+    first.start()
+    begun.wait(60)
+    assert latest.get() == (None, None, True)
+    assert first.is_alive()
+    goes_on.set()
+    first.join()

@@ -40,9 +40,10 @@ from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Shape
-from analytics_service.present.status import ALIVE, READY, STATUS, Probe, SnapshotStatus, Status
+from analytics_service.present.status import ALIVE, READY, STATUS, Probe
 from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
+from analytics_service.state.health import SnapshotStatus, Status
 from analytics_service.store.ledger import Origin
 from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (

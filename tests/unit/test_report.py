@@ -7,10 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.cli.report import FamilyReport, HttpPart, Report, TableReport, count_gaps, expected_address
+from analytics_service.cli.report import expected_address
 from analytics_service.cli.report_forms import aligned, as_json, as_text, size
 from analytics_service.config import Settings
 from analytics_service.embedded.folder import DataFolder
+from analytics_service.state.operations import count_gaps
+from analytics_service.state.report import (
+    FamilyReport,
+    HttpPart,
+    ImportReport,
+    LastRun,
+    Report,
+    TableReport,
+    WorkerReport,
+)
 from analytics_service.store.job_runs import Scheduler
 from analytics_service.store.ledger import Origin
 
@@ -64,16 +74,32 @@ REPORT = Report(
     NOON,
     "analytics",
     url="http://127.0.0.1:8123",
+    alive=True,
+    read_at=NOON,
     clickhouse="26.9.2.1",
     memory=3 * 2**20,
     http=HttpPart("127.0.0.1:8000", alive=True, ready=False, expected=True),
     schedulers=[Scheduler("host:1", 30, alive=True), Scheduler("host:0", 900, alive=False)],
     origins=[Origin("simulated:1", simulated=True)],
     families=[
-        FamilyReport("prices", NOON, 0, True, 1000, 60, 2, NOON + timedelta(minutes=1), NOON, "The source is away."),
+        FamilyReport(
+            "prices",
+            NOON,
+            0,
+            True,
+            1000,
+            60,
+            2,
+            NOON + timedelta(minutes=1),
+            NOON,
+            "The source is away.",
+            LastRun(NOON, "done", 210, 13),
+        ),
         FamilyReport("rates", None, None, False, 0, 60, None, None),
     ],
+    imports=[ImportReport("prices", "import", NOON, 1, 48, NOON - timedelta(days=2), NOON, "prices.csv.gz")],
     tables=[TableReport("price", 1000, 2048)],
+    workers=[WorkerReport(7, NOON - timedelta(hours=1), 12, 4096, 512, None)],
     faults=["there is no snapshot of rates yet"],
     service="1.2.3",
 )
@@ -102,6 +128,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
     assert document["faults"] == ["there is no snapshot of rates yet"]
     assert document["clickhouse"] == {
         "alive": True,
+        "read_at": "2026-03-01T12:00:00Z",
         "url": "http://127.0.0.1:8123",
         "database": "analytics",
         "version": "26.9.2.1",
@@ -119,9 +146,34 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         "interval_seconds": 60,
         "gaps_last_day": 2,
         "next_run": "2026-03-01T12:01:00Z",
+        "last_run": {"at": "2026-03-01T12:00:00Z", "outcome": "done", "ms": 210, "rows": 13},
         "last_error_at": "2026-03-01T12:00:00Z",
         "last_error": "The source is away.",
     }
+    assert document["families"][1]["last_run"] is None
+    assert document["imports"] == [
+        {
+            "family": "prices",
+            "kind": "import",
+            "began": "2026-03-01T12:00:00Z",
+            "snapshots": 1,
+            "rows": 48,
+            "first": "2026-02-27T12:00:00Z",
+            "last": "2026-03-01T12:00:00Z",
+            "source": "prices.csv.gz",
+        }
+    ]
+    assert document["workers"] == [
+        {
+            "pid": 7,
+            "began": "2026-03-01T11:00:00Z",
+            "requests": 12,
+            "blocks_bytes": 4096,
+            "answers_bytes": 512,
+            "resident_bytes": None,
+        }
+    ]
+    assert document["simulated"] is True
     assert document["tables"] == [{"table": "price", "rows": 1000, "bytes": 2048}]
     assert document["schema"] == {"pending": [], "missing": []}
     assert document["service"] == {"version": "1.2.3"}

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -261,6 +262,18 @@ def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
         ("prices", 60, noon + 60, noon, "The source is away."),
         ("prices", 60, noon + 120, noon, "The source is away."),
     ]
+    assert [(row["ran_at"], row["outcome"]) for row in said(store)] == [(noon, "failed"), (noon + 60, "done")]
+
+
+def test_operators_are_told_how_long_a_run_took() -> None:
+    """It waits for a fifth of a second."""
+    store = FakeStore()
+    tick = Tick(JOBS["prices"], WatchedSource(lambda at: time.sleep(0.2)), store, MINUTE, Retries())
+    assert tick.said(None).took_ms is None
+    tick(NOON)
+    (row,) = said(store)
+    assert isinstance(row["took_ms"], int)
+    assert 200 <= row["took_ms"] < 60_000
 
 
 def test_operators_are_told_when_a_scheduler_begins_and_ends() -> None:

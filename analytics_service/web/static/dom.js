@@ -42,3 +42,24 @@ export function copyButton(label, text) {
   }
   return button;
 }
+
+/** Makes a node like a fresh one, changing only what differs: the focus and what is scrolled stay as they are. */
+export function patch(node, fresh) {
+  if (node.nodeName !== fresh.nodeName) {
+    node.replaceWith(fresh);
+  } else if (node.nodeType === Node.TEXT_NODE) {
+    if (node.data !== fresh.data) node.data = fresh.data;
+  } else {
+    patchAttributes(node, fresh);
+    const [before, after] = [[...node.childNodes], [...fresh.childNodes]];
+    before.slice(after.length).forEach((child) => child.remove());
+    after.forEach((child, index) => (index < before.length ? patch(before[index], child) : node.append(child)));
+  }
+}
+
+function patchAttributes(node, fresh) {
+  for (const { name } of [...node.attributes]) if (!fresh.hasAttribute(name)) node.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) {
+    if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+  }
+}

@@ -1,0 +1,100 @@
+"""The health of the service: what it depends on, and what keeps it from being ready (rule 1.3)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
+from analytics_service.state.heads import Heads
+from analytics_service.store.ledger import Head, Origin
+
+# A family is fresh while its newest snapshot is at most this many of its intervals old.
+_FRESH_INTERVALS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatus:
+    """The newest snapshot of a family, if there is one, and whether it is as new as it should be.
+
+    `interval` are the seconds between its snapshots, None if they are not scheduled.
+    """
+
+    family: str
+    newest: datetime | None
+    age_seconds: int | None
+    fresh: bool
+    interval: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of everything that the service depends on, at an instant."""
+
+    at: datetime
+    reachable: bool
+    schema_current: bool
+    snapshots: tuple[SnapshotStatus, ...] = ()
+    origins: tuple[Origin, ...] = ()
+
+    @property
+    def faults(self) -> list[str]:
+        """What keeps the service from being ready, in plain words."""
+        if not self.reachable:
+            return ["the store cannot be reached"]
+        if not self.schema_current:
+            return ["the schema is not current"]
+        if not self.snapshots:
+            return ["there is no history yet"]
+        missing = [f"there is no snapshot of {one.family} yet" for one in self.snapshots if one.newest is None]
+        late = [f"snapshots of {one.family} are not fresh" for one in self.snapshots if one.newest and not one.fresh]
+        return missing + late
+
+    @property
+    def simulated(self) -> bool:
+        """Whether some of the data is made up."""
+        return any(origin.simulated for origin in self.origins)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is no fault."""
+        return not self.faults
+
+
+class Monitor:
+    """The status by what the heads' last look has seen, so that no request waits for the store.
+
+    `intervals` are those of the scheduled families, in seconds; empty if no jobs run. If the operator has not told
+    whether jobs run, they do where the store has data of a source.
+    """
+
+    def __init__(
+        self, heads: Heads, intervals: Mapping[str, int], clock: Callable[[], datetime], *, is_told: bool
+    ) -> None:
+        self._heads = heads
+        self._intervals = intervals
+        self._clock = clock
+        self._is_told = is_told
+
+    def check(self) -> Status:
+        """The status now. An unreachable store is part of it, not an error."""
+        try:
+            seen = self._heads.seen()
+        except (StoreUnavailable, AccessRefused):
+            return Status(self._clock(), reachable=False, schema_current=False)
+        except AnalyticsError:
+            return Status(self._clock(), reachable=True, schema_current=False)
+        now, ledger = self._clock(), seen.ledger
+        has_jobs = self._is_told or any(origin.spec for origin in ledger.origins)
+        intervals = self._intervals if has_jobs else {}
+        families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
+        snapshots = tuple(_snapshot(ledger.heads.get(one), one, intervals.get(one), now) for one in families)
+        origins = tuple(sorted(ledger.origins, key=str))
+        return Status(now, reachable=True, schema_current=seen.schema_current, snapshots=snapshots, origins=origins)
+
+
+def _snapshot(head: Head | None, family: str, interval: int | None, now: datetime) -> SnapshotStatus:
+    """The status of a family. Without an interval it is not scheduled, so it cannot be late."""
+    if head is None:
+        return SnapshotStatus(family, newest=None, age_seconds=None, fresh=False, interval=interval)
+    fresh = interval is None or now.timestamp() - head.at <= _FRESH_INTERVALS * interval
+    return SnapshotStatus(family, head.instant, int(now.timestamp()) - head.at, fresh, interval)

@@ -1,0 +1,142 @@
+"""Finds out what the store tells operators: by the command `status`, and by the page of operators."""
+
+from collections.abc import Mapping, Sequence
+
+from analytics_service.errors import StoreUnavailable
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.state.health import Monitor, SnapshotStatus
+from analytics_service.state.report import FamilyReport, ImportReport, LastRun, Report, TableReport
+from analytics_service.store.admission import how_to_decide, read_holdings
+from analytics_service.store.connection import Store
+from analytics_service.store.families import TABLES
+from analytics_service.store.job_runs import JobRun, Scheduler, read_runs
+from analytics_service.store.migrations import pending
+from analytics_service.store.schema import missing, what_is_missing
+
+_DAY = 86_400
+_MILLISECONDS = 1000
+# Imports and backfills that are reported.
+_MOST_IMPORTS = 20
+
+
+def read_store(found: Report, store: Store, monitor: Monitor) -> None:
+    """Add to a report what the store tells, part by part: so what it told before it hung is there.
+
+    Raises what reading a store does.
+    """
+    found.clickhouse = store.server_version()
+    found.alive, found.read_at = True, found.at
+    memory = store.frame("server_memory")["bytes"]
+    found.memory = int(memory[0]) if len(memory) else None
+    _read_schema(found, store)
+    if found.schema_pending or found.schema_missing:
+        return
+    runs, found.schedulers = read_runs(store)
+    checked = monitor.check()
+    if not checked.reachable:
+        raise StoreUnavailable("The ledger could not be read.")
+    found.origins = checked.origins
+    holdings = read_holdings(store)
+    found.faults += [how_to_decide(holdings)] if holdings.is_undecided else []
+    found.tables = [TableReport(**row) for row in store.frame("table_sizes").iter_rows(named=True)]
+    found.imports = _imports(store)
+    found.families = _families(store, found, checked.snapshots, runs)
+    is_scheduled = any(one.interval for one in checked.snapshots)
+    if is_scheduled and not any(scheduler.alive for scheduler in found.schedulers):
+        found.faults.append("no scheduler is running")
+    if is_scheduled or found.origins:
+        found.faults += checked.faults
+
+
+def _read_schema(found: Report, store: Store) -> None:
+    found.schema_pending = [migration.name for migration in pending(store)]
+    lacking = missing(store)
+    found.schema_missing = list(lacking)
+    if found.schema_pending:
+        found.faults.append(
+            f"migrations are pending: {', '.join(found.schema_pending)}; run `analytics-service migrate`"
+        )
+    if lacking:
+        found.faults.append(what_is_missing(lacking))
+
+
+def _imports(store: Store) -> list[ImportReport]:
+    rows = store.frame("recent_imports", most=_MOST_IMPORTS)
+    return [
+        ImportReport(
+            row["family"],
+            row["kind"],
+            instant(row["version"] // _MILLISECONDS),
+            row["snapshots"],
+            row["rows"],
+            instant(row["first_observed_at"]),
+            instant(row["last_observed_at"]),
+            row["source"],
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _families(
+    store: Store, found: Report, snapshots: Sequence[SnapshotStatus], runs: Sequence[JobRun]
+) -> list[FamilyReport]:
+    rows = {table.table: table.rows for table in found.tables}
+    day = store.frame("recent_snapshots", after=unix_second(found.at) - _DAY)
+    recent = {row["family"]: row for row in day.iter_rows(named=True)}
+    families = []
+    for one in snapshots:
+        said = [run for run in runs if run.family == one.family]
+        stored = sum(rows.get(table, 0) for table in TABLES.get(one.family, ()))
+        families.append(_family(one, stored, said, found.schedulers, recent.get(one.family)))
+    return families
+
+
+def _family(
+    one: SnapshotStatus,
+    rows: int,
+    said: Sequence[JobRun],
+    schedulers: Sequence[Scheduler],
+    day: Mapping[str, object] | None,
+) -> FamilyReport:
+    alive = {scheduler.name for scheduler in schedulers if scheduler.alive}
+    failed = max((run for run in said if run.failed_at), key=lambda run: run.failed_at or 0, default=None)
+    next_at = min((run.next_at for run in said if run.next_at and run.scheduler in alive), default=None)
+    interval = next((run.every for run in said if run.scheduler in alive), one.interval)
+    return FamilyReport(
+        one.family,
+        one.newest,
+        one.age_seconds,
+        one.fresh,
+        rows,
+        interval,
+        _gaps(day, interval),
+        None if next_at is None else instant(next_at),
+        instant(failed.failed_at) if failed and failed.failed_at else None,
+        failed.error if failed else "",
+        _last_run(said, day),
+    )
+
+
+def _last_run(said: Sequence[JobRun], day: Mapping[str, object] | None) -> LastRun | None:
+    """The newest run that a scheduler told of; of several for one instant, the one that took the snapshot."""
+    ran = [run for run in said if run.ran_at is not None]
+    last = max(ran, key=lambda run: (run.ran_at or 0, run.outcome == "done"), default=None)
+    if last is None or last.ran_at is None:
+        return None
+    rows = int(str(day["newest_rows"])) if day and day["newest"] == last.ran_at else None
+    return LastRun(instant(last.ran_at), last.outcome, last.took_ms or 0, rows)
+
+
+def _gaps(day: Mapping[str, object] | None, interval: int | None) -> int | None:
+    """The instants without a snapshot among the multiples of an interval, between the first snapshot that a scheduler
+    took and the newest."""
+    if interval is None or day is None or not day["scheduled"]:
+        return None
+    return count_gaps(day["instants"], int(str(day["scheduled_since"])), interval)  # type: ignore[arg-type]
+
+
+def count_gaps(instants: Sequence[int], since: int, interval: int) -> int:
+    """How many multiples of an interval between `since` and the newest of the instants are not among them (unix
+    seconds)."""
+    first = -(-since // interval) * interval
+    return len(set(range(first, max(instants) + 1, interval)) - set(instants))

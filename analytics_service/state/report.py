@@ -1,0 +1,141 @@
+"""What operators are told of the service: its parts, its data, and what is wrong. Instants are aware."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from analytics_service.config import service_version
+from analytics_service.store.job_runs import Scheduler
+from analytics_service.store.ledger import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class HttpPart:
+    """The HTTP service at an address. `expected` says whether it should run there as far as is known here."""
+
+    bind: str
+    alive: bool
+    ready: bool
+    expected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The last run of a job, on whatever host.
+
+    `at` is the instant of the snapshot that it was for, `outcome` a word for what came of it, `took_ms` the
+    milliseconds that it took, and `rows` those of the snapshot, if there is one.
+    """
+
+    at: datetime
+    outcome: str
+    took_ms: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyReport:
+    """A family of data.
+
+    `rows` are those of its tables, repeated ones included until ClickHouse merges them. `gaps` are the scheduled
+    instants of the last 24 hours, from the first one that a scheduler took, that have no snapshot. `interval` and
+    `next_run` are None where nothing is scheduled.
+    """
+
+    family: str
+    newest: datetime | None
+    age_seconds: int | None
+    fresh: bool
+    rows: int
+    interval: int | None
+    gaps: int | None
+    next_run: datetime | None
+    failed_at: datetime | None = None
+    error: str = ""
+    last_run: LastRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """A completed run of an import or a backfill.
+
+    `began` is when it began to write, `snapshots` how many it brought (an import counts as one), `rows` their
+    observations, which are from `first` to `last`, and `source` the spec of a source or the names of files.
+    """
+
+    family: str
+    kind: str
+    began: datetime
+    snapshots: int
+    rows: int
+    first: datetime
+    last: datetime
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """A table on ClickHouse's disk."""
+
+    table: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """A process that answers requests.
+
+    `requests` are those of the main bind that it has answered. `blocks` and `answers` are the bytes of history and of
+    rendered answers that it keeps, `resident` all its memory, None where the system does not tell.
+    """
+
+    pid: int
+    began: datetime
+    requests: int
+    blocks: int
+    answers: int
+    resident: int | None
+
+
+@dataclass
+class Report:
+    """Everything at an instant. `faults` are in plain words; without any, all is well.
+
+    `alive` says whether ClickHouse answers. What it tells, if anything, is as of `read_at`. `workers` are None where
+    they cannot be seen.
+    """
+
+    at: datetime
+    database: str
+    url: str | None = None
+    alive: bool = False
+    read_at: datetime | None = None
+    clickhouse: str | None = None
+    memory: int | None = None
+    http: HttpPart | None = None
+    schedulers: Sequence[Scheduler] = ()
+    schema_pending: Sequence[str] = ()
+    schema_missing: Sequence[str] = ()
+    origins: Sequence[Origin] = ()
+    families: Sequence[FamilyReport] = ()
+    imports: Sequence[ImportReport] = ()
+    tables: Sequence[TableReport] = ()
+    workers: Sequence[WorkerReport] | None = None
+    faults: list[str] = field(default_factory=list)
+    service: str = field(default_factory=service_version)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is no fault."""
+        return not self.faults
+
+    @property
+    def disk(self) -> int:
+        """Bytes of all tables on ClickHouse's disk."""
+        return sum(table.bytes for table in self.tables)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether some of the data is made up."""
+        return any(origin.simulated for origin in self.origins)

@@ -1,0 +1,70 @@
+// The page of operators: asks for the document every ten seconds, and shows what it has while there is no answer.
+
+import { h, notice, patch } from "./dom.js";
+import { age } from "./format.js";
+import { read } from "./operations_document.js";
+import { headline, sections, time } from "./operations_sections.js";
+
+const EVERY = 10_000;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const themeButton = h("button", { type: "button", onclick: changeTheme }, "Dark theme");
+
+let shown = null;
+let shownAt = 0;
+let failure = null;
+
+async function refresh() {
+  try {
+    shown = await read();
+    shownAt = Date.now();
+    failure = null;
+  } catch (error) {
+    failure = error.message;
+  }
+  draw();
+  setTimeout(refresh, EVERY);
+}
+
+function draw() {
+  const seconds = (Date.now() - shownAt) / 1000;
+  patchChildren("header", headline(shown, seconds));
+  patchChildren("main", [h("h1", {}, "Operations"), trouble(seconds), h("div", {}, shown ? sections(shown) : null)]);
+}
+
+/** What is wrong with the service's answers; and how old what is shown is, which is not read out each time. */
+function trouble(seconds) {
+  if (!failure) return h("div");
+  const old = ["Shown is what it told ", h("b", {}, `${age(seconds)} ago`), ", at ", time(shown?.at), "."];
+  const tells = notice(`${failure} The page tries again every ten seconds.`, true);
+  return h("div", { class: "trouble" }, tells, shown ? h("p", {}, old) : null);
+}
+
+function patchChildren(id, children) {
+  const node = document.getElementById(id);
+  const fresh = node.cloneNode(false);
+  fresh.append(...children.filter((child) => child !== null));
+  patch(node, fresh);
+}
+
+function isDark() {
+  return (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+}
+
+function changeTheme() {
+  const url = new URL(location.href);
+  url.searchParams.set("theme", isDark() ? "light" : "dark");
+  history.replaceState(null, "", url);
+  followUrl();
+}
+
+/** The theme is in the URL; without one, it is what the viewer's system prefers. */
+function followUrl() {
+  const theme = new URLSearchParams(location.search).get("theme");
+  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+  themeButton.setAttribute("aria-pressed", isDark());
+}
+
+dark.addEventListener("change", followUrl);
+document.getElementById("header").after(themeButton);
+followUrl();
+refresh();

@@ -1,0 +1,160 @@
+// What the page of operators consists of, each part made from the document.
+
+import { h, table } from "./dom.js";
+import { age, bytes, wall } from "./format.js";
+
+const OUTCOMES = {
+  done: "done",
+  already_done: "was there already",
+  superseded: "not taken: a later one is there",
+  failed: "failed",
+};
+const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const whole = new Intl.NumberFormat("en");
+
+/** What the header shows: the name, whether data is made up, the version, and how new each family is, if the document
+ * is some seconds old. */
+export function headline(document, seconds) {
+  const { simulated = false, service = { version: "" }, families = [] } = document ?? {};
+  const chips = families.map((one) => chip(one, seconds));
+  return [
+    h("span", { class: "name" }, "Lending market data: operations"),
+    simulated ? h("span", { class: "simulated" }, "SIMULATED") : null,
+    service.version ? h("span", { class: "soft" }, `version ${service.version}`) : null,
+    chips.length ? h("ul", { class: "chips", "aria-label": "Newest snapshots" }, chips) : null,
+  ];
+}
+
+function chip(family, seconds) {
+  const old = family.newest === null ? "none yet" : age(family.age_seconds + seconds);
+  const [look, late] = family.fresh ? ["chip", ""] : ["chip late", ", late"];
+  return h("li", { class: look }, `${family.family} ${old}${late}`);
+}
+
+/** All sections of the page. */
+export function sections(document) {
+  return [
+    section("Problems", problems(document)),
+    section("Jobs", told(document, jobs)),
+    section("Workers", workers(document)),
+    section("Imports and backfills", told(document, imports)),
+    section("Disk by table", told(document, disk)),
+    h("p", { class: "soft" }, `Times are those of ${ZONE}. The page follows the service by itself, every ten seconds.`),
+  ];
+}
+
+/** What ClickHouse tells, if it has told anything yet. */
+function told(document, show) {
+  return document.clickhouse.read_at ? show(document) : h("p", {}, "Not known yet: ClickHouse has not told.");
+}
+
+function section(title, contents) {
+  const id = title.toLowerCase().replaceAll(" ", "-");
+  return h("section", { class: "panel", "aria-labelledby": id }, h("h2", { id }, title), contents);
+}
+
+function problems({ faults, clickhouse }) {
+  const since = clickhouse.alive ? null : time(clickhouse.read_at);
+  const count = faults.length === 1 ? "1 problem" : `${faults.length} problems`;
+  return [
+    h("p", { role: "status", class: faults.length ? "bad" : "good" }, faults.length ? count : "None: all is well."),
+    faults.length ? h("ul", { class: "problems" }, faults.map((fault) => h("li", {}, fault))) : null,
+    since ? h("p", {}, "ClickHouse cannot be read now. What is shown of it is from ", since, ".") : null,
+  ];
+}
+
+function jobs({ families, schedulers }) {
+  const alive = schedulers.filter((one) => one.alive);
+  const heard = alive.map((one) => h("li", {}, `Scheduler ${one.name}, heard of ${age(one.heard_seconds_ago)} ago`));
+  const columns = [
+    { title: "Family", cell: (one) => one.family },
+    { title: "Newest snapshot", cell: (one) => time(one.newest) },
+    { title: "Last run", cell: (one) => time(one.last_run?.at) },
+    { title: "Outcome", cell: (one) => outcome(one.last_run) },
+    { title: "Took", number: true, cell: (one) => duration(one.last_run?.ms) },
+    { title: "Rows", number: true, cell: (one) => count(one.last_run?.rows) },
+    { title: "Next run", cell: (one) => time(one.next_run) },
+    { title: "Gaps, 24 h", number: true, cell: (one) => count(one.gaps_last_day) },
+    { title: "Last error", cell: (one) => one.last_error_at && [time(one.last_error_at), `: ${one.last_error}`] },
+  ];
+  if (!families.length) return h("p", {}, "There is no snapshot yet.");
+  const shown = table("Jobs: last run, next run and gaps of each family", columns, families);
+  return [shown, heard.length ? h("ul", { class: "plain" }, heard) : null];
+}
+
+function outcome(run) {
+  return run && h("span", { class: run.outcome === "failed" ? "bad" : null }, OUTCOMES[run.outcome]);
+}
+
+function imports({ imports: runs }) {
+  const columns = [
+    { title: "Began", cell: (run) => time(run.began) },
+    { title: "Kind", cell: (run) => run.kind },
+    { title: "Family", cell: (run) => run.family },
+    { title: "Snapshots", number: true, cell: (run) => (run.kind === "import" ? null : count(run.snapshots)) },
+    { title: "Rows", number: true, cell: (run) => count(run.rows) },
+    { title: "From", cell: (run) => time(run.first) },
+    { title: "To", cell: (run) => time(run.last) },
+    { title: "Source", cell: (run) => run.source },
+  ];
+  if (!runs.length) return h("p", {}, "None yet.");
+  return table("The newest imports and backfills", columns, runs);
+}
+
+function disk({ tables, clickhouse }) {
+  const sorted = tables.toSorted((one, other) => other.bytes - one.bytes);
+  const most = sorted[0]?.bytes ?? 0;
+  const bar = (one) => h("meter", { max: most, value: one.bytes, "aria-label": `${one.table}, of the largest table` });
+  const columns = [
+    { title: "Table", cell: (one) => one.table },
+    { title: "Rows", number: true, cell: (one) => count(one.rows) },
+    { title: "Disk", number: true, cell: (one) => size(one.bytes) },
+    { title: "Of the largest", cell: bar },
+  ];
+  return [
+    facts({
+      "All tables": size(clickhouse.disk_bytes),
+      ClickHouse: clickhouse.version && `${clickhouse.version}${clickhouse.alive ? "" : ", does not answer"}`,
+      "Its memory": clickhouse.memory_bytes && size(clickhouse.memory_bytes),
+      Database: clickhouse.database,
+    }),
+    sorted.length ? table("Tables by bytes on disk", columns, sorted) : null,
+  ];
+}
+
+function workers({ workers: processes }) {
+  const columns = [
+    { title: "Process", cell: (one) => String(one.pid) },
+    { title: "Since", cell: (one) => time(one.began) },
+    { title: "Requests", number: true, cell: (one) => count(one.requests) },
+    { title: "History", number: true, cell: (one) => size(one.blocks_bytes) },
+    { title: "Answers", number: true, cell: (one) => size(one.answers_bytes) },
+    { title: "All memory", number: true, cell: (one) => size(one.resident_bytes) },
+  ];
+  if (!processes?.length) return h("p", {}, "They cannot be seen.");
+  return table("Workers: requests answered, and memory", columns, processes);
+}
+
+function facts(named) {
+  const known = Object.entries(named).filter(([, value]) => value);
+  return h("dl", {}, known.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** An instant of the document on the clocks of the viewer, with seconds; null for none. */
+export function time(instant) {
+  return instant ? h("time", { datetime: instant, title: instant }, wall(Date.parse(instant) / 1000, ZONE)) : null;
+}
+
+function duration(ms) {
+  if (ms === null || ms === undefined) return null;
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+function count(number) {
+  return number === null || number === undefined ? null : whole.format(number);
+}
+
+function size(number) {
+  if (number === null || number === undefined) return null;
+  return number < 1e9 ? bytes(number) : `${(number / 1e9).toFixed(1)} GB`;
+}

@@ -1,0 +1,160 @@
+"""The page of operators, in a browser."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from analytics_service.store.server import read_running
+from tests.acceptance.browser import PHONE, WIDE, Browser, barriers
+from tests.acceptance.conftest import Service
+from tests.acceptance.test_hanging_store import stopped
+from tests.processes import PATIENCE
+
+SECTIONS = ["Problems", "Jobs", "Workers", "Imports and backfills", "Disk by table"]
+EVERY = 10_000
+# Of documents that do not come, chromium itself says that.
+UNANSWERED = "error: Failed to load resource: net::ERR_FAILED"
+
+expect.set_options(timeout=1000 * PATIENCE)
+
+
+def opened(browser: Browser, service: Service, query: str = "", size: tuple[int, int] = WIDE, **context: Any) -> Page:
+    """The page with all that it shows, and with a clock that the test moves on."""
+    page = browser.open("about:blank", size, **context)
+    page.clock.install()
+    page.goto(f"http://{service.metrics_bind}/{query}")
+    while page.get_by_role("table", name="Jobs:").count() == 0:
+        # On a busy machine, the store may take its time to tell for the first time.
+        later(page)
+    return page
+
+
+def later(page: Page) -> None:
+    """Let ten seconds pass on the page, and wait for the document that it asks for."""
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("/operations")):
+        page.clock.run_for(EVERY)
+
+
+def test_all_parts_of_the_service_are_shown(service: Service, browser: Browser) -> None:
+    page = opened(browser, service)
+    expect(page).to_have_title("Operations of the lending market data")
+    assert page.get_by_role("heading", level=1).all_inner_texts() == ["Operations"]
+    assert page.get_by_role("heading", level=2).all_inner_texts() == SECTIONS
+    expect(page.get_by_text("SIMULATED", exact=True)).to_be_visible()
+    families = page.get_by_role("table", name="Jobs:").locator("tbody tr td:first-child")
+    assert families.all_inner_texts() == ["prices", "rates", "markets", "loans", "ptoken", "positions", "routes"]
+    assert page.get_by_role("table", name="Workers:").locator("tbody tr").count() == service.workers
+    chips = page.get_by_role("list", name="Newest snapshots").get_by_role("listitem")
+    assert [text.split()[0] for text in chips.all_inner_texts()] == families.all_inner_texts()
+    sources = page.get_by_role("table", name="The newest imports").locator("tbody tr td:last-child")
+    assert set(sources.all_inner_texts()) == {service.source}
+    assert browser.said == []
+
+
+def test_tables_are_in_the_order_of_their_bytes(service: Service, browser: Browser) -> None:
+    page = opened(browser, service)
+    taken = page.locator("meter").evaluate_all("bars => bars.map((bar) => bar.value)")
+    assert len(taken) > 20
+    assert taken == sorted(taken, reverse=True)
+    assert page.locator("meter").first.get_attribute("max") == str(taken[0])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_the_page_has_no_barriers_and_fits_every_screen(
+    service: Service, browser: Browser, scheme: str, size: tuple[int, int]
+) -> None:
+    page = opened(browser, service, size=size, color_scheme=scheme)
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert browser.said == []
+
+
+def test_a_refresh_moves_neither_the_focus_nor_what_is_scrolled(service: Service, browser: Browser) -> None:
+    page = opened(browser, service, size=PHONE)
+    jobs = page.get_by_role("region", name="Jobs: last run")
+    jobs.evaluate("(region) => { region.focus(); region.scrollLeft = 120; region.firstChild.marked = true; }")
+    page.evaluate("scrollTo({ top: 200, behavior: 'instant' })")
+    later(page)
+    later(page)
+    kept = "(region) => [document.activeElement === region, region.scrollLeft, region.firstChild.marked, scrollY]"
+    assert jobs.evaluate(kept) == [True, 120, True, 200]
+
+
+def test_everything_can_be_reached_by_keyboard(service: Service, browser: Browser) -> None:
+    page = opened(browser, service)
+    reached = []
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        element = "document.activeElement"
+        reached.append(page.evaluate(f"{element}.getAttribute('aria-label') ?? {element}.textContent").split(":")[0])
+    assert reached == [
+        "Skip to content",
+        "Dark theme",
+        "Jobs",
+        "Workers",
+        "The newest imports and backfills",
+        "Tables by bytes on disk",
+        "This page as JSON",
+        "Metrics",
+        "Readiness",
+    ]
+
+
+def test_the_theme_is_kept_in_the_address(service: Service, browser: Browser) -> None:
+    page = opened(browser, service)
+    theme = page.get_by_role("button", name="Dark theme")
+    assert theme.get_attribute("aria-pressed") == "false"
+    theme.click()
+    assert page.url.endswith("/?theme=dark")
+    page.reload()
+    expect(theme).to_be_visible()
+    assert theme.get_attribute("aria-pressed") == "true"
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+
+
+def test_a_service_that_does_not_answer_is_told_and_what_it_told_stays(service: Service, browser: Browser) -> None:
+    page = opened(browser, service)
+    families = page.get_by_role("table", name="Jobs:").inner_text()
+    page.route("**/operations", lambda route: route.abort())
+    for _ in range(18):
+        with page.expect_event("requestfailed"):
+            page.clock.run_for(EVERY)
+    expect(page.get_by_role("alert")).to_contain_text("The service does not answer.")
+    # Three minutes by the clock of the page, which goes on by itself, too.
+    old = page.get_by_text("Shown is what it told").locator("b").inner_text()
+    assert 3 <= int(old.removesuffix(" min ago")) < 10
+    assert page.get_by_role("table", name="Jobs:").inner_text() == families
+    page.unroute("**/operations")
+    later(page)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert set(browser.said) == {UNANSWERED}
+
+
+def test_an_error_of_the_service_is_shown_in_its_words(service: Service, browser: Browser) -> None:
+    def fail(route: Route) -> None:
+        route.fulfill(status=500, json={"data": None, "error": {"message": "It broke."}})
+
+    page = opened(browser, service)
+    page.route("**/operations", fail)
+    page.clock.run_for(EVERY)
+    expect(page.get_by_role("alert")).to_contain_text("The service answers 500. It broke.")
+
+
+def test_a_store_that_hangs_is_the_first_problem_and_the_rest_stays(service: Service, browser: Browser) -> None:
+    running = read_running(service.data_dir)
+    assert running is not None
+    page = opened(browser, service)
+    families = page.get_by_role("table", name="Jobs:").locator("tbody tr").count()
+    problems = page.get_by_role("region", name="Problems")
+    # On a very busy machine it may have been restarted by then.
+    with suppress(ProcessLookupError), stopped(running.server):
+        while "ClickHouse cannot be read now" not in problems.inner_text():
+            later(page)
+        assert "1 problem" in problems.inner_text()
+        assert page.get_by_role("table", name="Jobs:").locator("tbody tr").count() == families
+    while "ClickHouse cannot be read now" in problems.inner_text():
+        later(page)
+    assert browser.said == []

@@ -1,0 +1,238 @@
+"""What operators are told of the service: on their bind, and by `status`."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.cli.report import report
+from analytics_service.cli.report_forms import as_json
+from analytics_service.config import Settings
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import JobRun, record
+from analytics_service.store.ledger import LEDGER, Run, ledger_frame
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.integration.conftest import Simulated
+
+NOON = 1_740_830_400  # 2025-03-01 12:00:00 UTC
+AT_NOON = "2025-03-01T12:00:00Z"
+HOUR = timedelta(hours=1)
+Client = falcon.testing.TestClient
+
+
+def at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
+
+
+def operators_of(settings: Settings, store: Store, now: int = NOON + 30) -> Client:
+    """What is on the operators' bind of a service."""
+    return Client(create_app(settings, store, lambda: at(now), FreshHeads(store)).operators)
+
+
+def document(client: Client) -> dict[str, Any]:
+    """The document. On a busy machine it may take a while until the store has been read once."""
+    while True:
+        answer = client.simulate_get("/operations")
+        assert answer.status_code == 200
+        assert (answer.json["error"], answer.headers["cache-control"]) == (None, "no-store")
+        if answer.json["data"]["faults"] != ["ClickHouse has not answered within 2 s."]:
+            return dict(answer.json["data"])
+
+
+def told(store: Store, took_ms: int, scheduler: str = "host:1", outcome: str = "done") -> None:
+    """A scheduler tells that its run of prices for noon took so long."""
+    record(store, [JobRun("prices", scheduler, 60, NOON + 60, ran_at=NOON, outcome=outcome, took_ms=took_ms)])
+
+
+@pytest.fixture(scope="module")
+def told_of(simulated: Simulated) -> dict[str, Any]:
+    """The document of a store that has all families of the simulated protocol, half a minute after their snapshots."""
+    return document(operators_of(simulated.settings, simulated.store))
+
+
+def test_the_tables_have_the_bytes_that_clickhouse_counts(told_of: dict[str, Any], simulated: Simulated) -> None:
+    counted = simulated.rows(
+        "SELECT name, total_bytes FROM system.tables WHERE database = currentDatabase() AND total_bytes > 0"
+    )
+    expected = {row["name"]: row["total_bytes"] for row in counted}
+    assert {one["table"]: one["bytes"] for one in told_of["tables"]} == expected
+    assert told_of["clickhouse"]["disk_bytes"] == sum(expected.values())
+
+
+def test_backfills_and_imports_are_listed_with_what_they_brought(told_of: dict[str, Any], simulated: Simulated) -> None:
+    """The store was filled by a backfill of two hours for each family that has a past."""
+    runs = {run["family"]: run for run in told_of["imports"]}
+    assert runs.keys() == {job.family for job in JOBS.values() if job.history}
+    prices = runs["prices"]
+    assert (prices["kind"], prices["snapshots"], prices["source"]) == ("backfill", 2, "simulated:1")
+    assert (prices["first"], prices["last"]) == ("2025-03-01T10:00:00Z", "2025-03-01T11:00:00Z")
+    (counted,) = simulated.rows(
+        f"SELECT count() AS rows FROM price FINAL WHERE observed_at < toDateTime({NOON}, 'UTC')"
+    )
+    assert prices["rows"] == counted["rows"]
+
+
+def test_of_the_imports_the_newest_come_first_and_old_ones_are_left_out(settings: Settings, store: Store) -> None:
+    """An import that is repeated takes the place of the one before."""
+    runs = [Run("prices", NOON + n, "import", NOON, NOON + n, n, f"{n}.csv", 1000 * (NOON + n)) for n in range(1, 26)]
+    again = replace(runs[0], version=1000 * (NOON + 99))
+    store.insert(LEDGER, ledger_frame([*runs, again]))
+    listed = [(run["source"], run["began"]) for run in document(operators_of(settings, store))["imports"]]
+    assert listed[:2] == [("1.csv", "2025-03-01T12:01:39Z"), ("25.csv", "2025-03-01T12:00:25Z")]
+    assert len(listed) == 20
+
+
+def test_each_job_has_its_last_run_the_next_one_and_its_gaps(settings: Settings, store: Store) -> None:
+    """Of the four instants from 11:57 to 12:00, that of 11:58 has no snapshot. The rates have failed."""
+    source = SimulatedSource("1")
+    for minute in (3, 1, 0):
+        run_once(JOBS["prices"], source, store, at(NOON - 60 * minute))
+    told(store, 1234)
+    failed = JobRun("rates", "host:1", 60, NOON + 60, NOON, "It is away.", ran_at=NOON, outcome="failed", took_ms=9)
+    record(store, [failed])
+    found = document(operators_of(replace(settings, source="simulated:1"), store))
+    families = {one["family"]: one for one in found["families"]}
+    prices = families["prices"]
+    assert prices["last_run"] == {
+        "at": AT_NOON,
+        "outcome": "done",
+        "ms": 1234,
+        "rows": len(source.prices(at(NOON))),
+    }
+    assert (prices["next_run"], prices["gaps_last_day"]) == ("2025-03-01T12:01:00Z", 1)
+    assert families["rates"]["last_run"] == {"at": AT_NOON, "outcome": "failed", "ms": 9, "rows": None}
+    assert families["rates"]["last_error"] == "It is away."
+    assert families["markets"]["last_run"] is None
+
+
+def test_of_two_schedulers_the_one_that_took_the_snapshot_is_told_of(settings: Settings, store: Store) -> None:
+    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    told(store, 5, "host:1", "already_done")
+    told(store, 800, "host:2")
+    told(store, 6, "host:3", "already_done")
+    (prices, *_) = document(operators_of(settings, store))["families"]
+    assert (prices["last_run"]["outcome"], prices["last_run"]["ms"]) == ("done", 800)
+
+
+def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: Store) -> None:
+    """Except that `status` sees no workers, and asks for the HTTP service at its address."""
+    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    backfill(JOBS["prices"], SimulatedSource("1"), store, [at(NOON) - HOUR])
+    told(store, 700)
+    served = document(operators_of(settings, store))
+    printed = json.loads(as_json(report(settings, at(NOON + 30))))
+    assert printed.keys() == served.keys()
+    assert [one["table"] for one in printed["tables"]] == [one["table"] for one in served["tables"]]
+    # The others change from moment to moment.
+    for one in (printed, served):
+        for name in ("http", "workers", "tables"):
+            del one[name]
+        for name in ("memory_bytes", "disk_bytes"):
+            del one["clickhouse"][name]
+        del one["schedulers"][0]["heard_seconds_ago"]
+    assert printed == served
+
+
+def test_this_process_is_the_worker_where_there_is_no_other(settings: Settings, store: Store) -> None:
+    app = create_app(settings, store, lambda: at(NOON + 30), FreshHeads(store))
+    for _ in range(3):
+        Client(app).simulate_get("/healthz")
+    (worker,) = document(Client(app.operators))["workers"]
+    assert worker["requests"] == 3
+    assert worker["resident_bytes"] > 10 * 2**20
+
+
+@pytest.fixture
+def hanging(settings: Settings) -> Iterator[tuple[WatchedStore, threading.Event]]:
+    """A store whose queries wait for an event once that is cleared."""
+    answers = threading.Event()
+    answers.set()
+
+    def wait(statement: Statement) -> None:
+        assert answers.wait(60)
+
+    with closing(WatchedStore(settings, before=wait)) as store:
+        yield store, answers
+        answers.set()
+
+
+def test_a_store_that_hangs_is_a_fault_and_what_it_told_before_stays(
+    settings: Settings, store: Store, hanging: tuple[WatchedStore, threading.Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytics_service.resources.operations._HOLDS", 0.0)
+    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    slow, answers = hanging
+    now = NOON + 30
+    app = create_app(settings, slow, lambda: at(now), FreshHeads(store))
+    client = Client(app.operators)
+    before = document(client)
+    assert before["clickhouse"]["alive"]
+    answers.clear()
+    now = NOON + 59
+    assert document(client)["faults"] == before["faults"]
+    now = NOON + 90
+    found = document(client)
+    assert found["faults"] == ["ClickHouse has not answered for 60 s."]
+    assert (found["healthy"], found["clickhouse"]["alive"]) == (False, False)
+    assert (found["at"], found["clickhouse"]["read_at"]) == ("2025-03-01T12:01:30Z", "2025-03-01T12:00:30Z")
+    assert found["tables"] == before["tables"]
+    ages = [one["age_seconds"] for one in found["families"] if one["family"] == "prices"]
+    assert ages == [90]
+
+
+def test_a_store_that_is_away_is_a_fault_in_words_without_secrets() -> None:
+    away = Settings(clickhouse_url="http://127.0.0.1:1", clickhouse_password="sesame")  # noqa: S106
+    answer = Client(create_app(away).operators).simulate_get("/operations")
+    found = answer.json["data"]
+    assert found["faults"] == ["ClickHouse at http://127.0.0.1:1 cannot be reached: connection refused."]
+    assert (found["clickhouse"]["alive"], found["tables"], found["families"]) == (False, [], [])
+    assert "sesame" not in answer.text
+
+
+def test_the_folder_of_the_data_is_not_told(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("private")
+    answer = Client(create_app(Settings(data_dir=folder)).operators).simulate_get("/operations")
+    assert "No ClickHouse is running in the data folder." in answer.json["data"]["faults"][0]
+    assert str(folder) not in answer.text
+
+
+def test_the_store_is_asked_once_however_many_ask(settings: Settings, store: Store) -> None:
+    with closing(WatchedStore(settings)) as counted:
+        client = Client(create_app(settings, counted, lambda: at(NOON + 30), FreshHeads(store)).operators)
+        for _ in range(10):
+            document(client)
+        assert counted.queries["table_sizes"] == 1
+
+
+@pytest.mark.parametrize("path", ["/operations", "/static/none/style.css"])
+def test_what_the_page_loads_takes_no_parameters(settings: Settings, store: Store, path: str) -> None:
+    answer = operators_of(settings, store).simulate_get(path, query_string="a=1")
+    assert answer.status_code == 400
+    assert answer.json["error"]["kind"] == "query_parameter_unknown"
+
+
+def test_operations_are_not_on_the_main_bind(settings: Settings, store: Store) -> None:
+    app = create_app(settings, store, lambda: at(NOON), FreshHeads(store))
+    answer = Client(app).simulate_get("/operations")
+    assert (answer.status_code, answer.json["error"]["kind"]) == (404, "path_unknown")
+    assert "operations" not in Client(app).simulate_get("/").text
+
+
+def test_the_page_and_all_that_it_loads_are_on_the_operators_bind(settings: Settings, store: Store) -> None:
+    client = operators_of(settings, store)
+    page = client.simulate_get("/", query_string="theme=dark&of=the+page")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    (own,) = {part.rpartition("/")[0] for part in page.text.split('"') if part.startswith("/static/")}
+    for name in ("style.css", "icon.svg", "operations.js", "operations_document.js", "operations_sections.js"):
+        assert client.simulate_get(f"{own}/{name}").status_code == 200, name
