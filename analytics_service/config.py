@@ -234,14 +234,15 @@ class Settings:
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
     rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
     markets_every: int = _setting(60, _interval, "Seconds between snapshots of markets and their rules.")
-    loans_every: int = _setting(300, _interval, "Seconds between snapshots of events and loans.")
+    loans_every: int = _setting(300, _interval, "Seconds between snapshots of events, loans and liquidations.")
     ptoken_every: int = _setting(300, _interval, "Seconds between snapshots of the protocol token.")
     positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
     routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
     raw_days: int | None = _setting(
         None,
         whole(7, 36_500),
-        "Days that single observations of prices, rates and loans are kept, in whole UTC months. Unset: for ever.",
+        "Days that single observations of prices, rates, loans and liquidations are kept, in whole UTC months. "
+        "Unset: for ever.",
     )
     log_level: str = _setting("info", log_level, "Least level that is logged: debug, info, warning or error.")
     log_format: str = _setting("text", log_format, "Form of log lines: text, or json for an object in each line.")

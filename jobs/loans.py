@@ -1,11 +1,12 @@
-"""All events, and the loans originated since the protocol's first one.
+"""All events, and the loans and liquidations since the protocol's first ones.
 
 Events are stored up to the family's newest snapshot, so an older snapshot needs none from the source. Each snapshot is
 the sum of the complete one before it and the events in between: exact in any order, and it costs no more as events
-grow. Loans originated are the events of action borrow; flash loans are summed apart.
+grow. Loans originated are the events of action borrow, liquidations the debt that was repaid in those of action
+liquidate (rule 2.20); flash loans are summed apart.
 
 A store from before the histories of addresses has no events in them. Its next snapshot asks the source for all events
-again, and adds them.
+again, and adds them. One after a snapshot whose sums are not all there is the sum of all events.
 """
 
 from bisect import bisect_left
@@ -13,37 +14,39 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from analytics_service.market.events import Action, Event
+from analytics_service.market.events import Event
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.values import EXACT, ZERO
 from analytics_service.sources.base import Source
 from analytics_service.store.columns import quantize_ratio
+from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, has_account_events, numbered
 from analytics_service.store.loans import (
-    LOANS_ORIGINATED,
-    Loans,
-    Originated,
+    SUMMED,
+    SUMMED_BY_ASSET,
+    EventSum,
+    Sums,
     is_lending,
     lending_frame,
-    loan_frames,
-    read_loans,
-    read_originated,
+    read_event_sums,
+    read_sums,
+    snapshots_without_liquidations,
+    sum_frames,
 )
-from analytics_service.store.retention import kept_from
+from analytics_service.store.snapshot_table import TOTAL
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
-_LOANS = (Action.BORROW, Action.BORROW_FLASH_LOAN)
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The cumulative value of all loans at the instants, and the events that are new."""
+    """The cumulative values of all loans and liquidations at the instants, and the events that are new."""
     source, store, instants = batch.source, batch.store, batch.instants
     ends = [unix_second(at) for at in instants]
     # Read in this order, so that a snapshot which another scheduler completes in between does not count twice.
     previous = batch.completed_before() or 0
-    if previous < kept_from(store, LOANS_ORIGINATED):
-        # Its sums are not kept, but all events are (rule 8.14).
+    sums = read_sums(store, previous)
+    if sums is None:
         previous = 0
     head = batch.head()
     known = head.at if head else 0
@@ -51,22 +54,27 @@ def collect(batch: Batch) -> list[Snapshot]:
     # A store without the histories of addresses gets all of them.
     since = known if known and has_account_events(store, known) else 0
     events = _new_events(source, since, max(known, ends[-1]))
-    stored = read_originated(store, begins, min(known, ends[-1])) if previous < known else []
-    # An asset that can be borrowed has a history even before its first loan.
+    stored = read_event_sums(store, begins, min(known, ends[-1])) if previous < known else []
+    # An asset that can be borrowed has a history even before its first loan, or liquidation.
     listed = [market.asset_id for market in source.markets(instants[-1]) if market.debt]
-    loans = _plus(read_loans(store, previous), (), listed)
+    sums = _plus(sums or {}, (), listed)
     histories = numbered(store, account_event_frame(events), since)
     lending = [event for event in events if is_lending(event) and unix_second(event.at) > known]
     rows = lending_frame(lending)
     written, snapshots = 0, []
     for at, begin, end in zip(instants, begins, ends, strict=True):
         first, last = _count_until(lending, begin), _count_until(lending, end)
-        loans = _plus(loans, [*(one for one in stored if one.since == begin), *_originated(lending[first:last], begin)])
+        sums = _plus(sums, [*(one for one in stored if one.since == begin), *_event_sums(lending[first:last], begin)])
         until = _count_until(events, max(end, known))
         dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
-        snapshots.append(Snapshot(at, loan_frames(loans), dated))
+        snapshots.append(Snapshot(at, sum_frames(sums), dated))
         written = until
     return snapshots
+
+
+def outdated(store: Store, start: int, end: int) -> set[int]:
+    """Snapshots of an earlier version, which have no liquidations."""
+    return snapshots_without_liquidations(store, start, end)
 
 
 def _new_events(source: Source, since: int, until: int) -> list[Event]:
@@ -90,23 +98,22 @@ def _count_until(events: Sequence[Event], second: int) -> int:
     return bisect_left(events, second + 1, key=lambda event: unix_second(event.at))
 
 
-def _originated(events: Iterable[Event], since: int) -> list[Originated]:
-    """The loans among events after a unix second, as they are stored; one of unknown value counts as nothing."""
+def _event_sums(events: Iterable[Event], since: int) -> list[EventSum]:
+    """The summed ones among events after a unix second, as they are stored; one of unknown value counts as nothing."""
     return [
-        Originated(one.action, one.asset_id, since, quantize_ratio(one.usd))
+        EventSum(one.action, one.asset_id, since, quantize_ratio(one.usd))
         for one in events
-        if one.action in _LOANS and one.usd is not None
+        if one.action in SUMMED and one.usd is not None
     ]
 
 
-def _plus(loans: Loans, added: Iterable[Originated], listed: Iterable[str] = ()) -> Loans:
-    """Loans with those added, and with the listed assets even where they have none."""
-    total, flash = loans.total, loans.flash
-    by_asset = {**dict.fromkeys(listed, ZERO), **loans.by_asset}
+def _plus(sums: Sums, added: Iterable[EventSum], listed: Iterable[str] = ()) -> Sums:
+    """Sums with those added, and with the listed assets even where they have none."""
+    none = {action: {TOTAL: ZERO} for action in SUMMED}
+    none |= {action: dict.fromkeys((TOTAL, *listed), ZERO) for action in SUMMED_BY_ASSET}
+    totals = {action: {**none[action], **sums.get(action, {})} for action in SUMMED}
     for one in added:
-        if one.action is Action.BORROW_FLASH_LOAN:
-            flash = EXACT.add(flash, one.usd)
-        elif one.action is Action.BORROW:
-            total = EXACT.add(total, one.usd)
-            by_asset[one.asset_id] = EXACT.add(by_asset.get(one.asset_id, ZERO), one.usd)
-    return Loans(total, by_asset, flash)
+        grown = totals[one.action]
+        for asset_id in (TOTAL, one.asset_id) if one.action in SUMMED_BY_ASSET else (TOTAL,):
+            grown[asset_id] = EXACT.add(grown.get(asset_id, ZERO), one.usd)
+    return totals

@@ -72,6 +72,20 @@ LOANS = History(
         "/analytics/market/history/loans-originated", "Value of all loans since the first, in USD of their time."
     ),
 )
+LIQUIDATIONS = History(
+    name="liquidations",
+    family="loans",
+    table="liquidations",
+    value="usd",
+    by_asset=Path(
+        "/analytics/market/history/liquidations/by-asset",
+        "Value of all debt of each asset that liquidations have repaid since its first.",
+    ),
+    total=Path(
+        "/analytics/market/history/liquidations",
+        "Value of all debt that liquidations have repaid since the first, in USD of their time.",
+    ),
+)
 
 _MARKETS = "/markets/history"
 
@@ -99,4 +113,4 @@ MARKETS = (
         "utilization", "ratio", by_asset=Path(f"{_MARKETS}/utilization", "History of debt divided by deposits.")
     ),
 )
-HISTORIES = (PRICES, LEND_RATES, BORROW_RATES, LOANS, *MARKETS)
+HISTORIES = (PRICES, LEND_RATES, BORROW_RATES, LOANS, LIQUIDATIONS, *MARKETS)

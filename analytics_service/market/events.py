@@ -1,4 +1,4 @@
-"""Events: what addresses did. Loans originated, and the histories of addresses, are made from them."""
+"""Events: what addresses did. Loans originated, liquidations and the histories of addresses are made from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

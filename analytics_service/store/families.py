@@ -20,7 +20,7 @@ TABLES: Mapping[str, Sequence[str]] = {
         "debt_value",
         "utilization",
     ),
-    "loans": ("event", ACCOUNT_EVENTS, "loans_originated", "flash_loan_volume"),
+    "loans": ("event", ACCOUNT_EVENTS, "loans_originated", "liquidations", "flash_loan_volume"),
     "ptoken": ("ptoken_state", "ptoken_pool", "unlock_arrangement"),
     "positions": ("position", "position_digest", "position_summary"),
     "routes": ("swap_route",),

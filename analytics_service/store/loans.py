@@ -1,4 +1,4 @@
-"""Lending events and the cumulative value of loans, in the store."""
+"""Lending events and the cumulative values of loans and liquidations, in the store."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from analytics_service.store.columns import (
     quantize_ratio,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.retention import kept_from
 from analytics_service.store.snapshot_table import TOTAL, SnapshotTable
 
 _EVENT: Columns = {
@@ -40,9 +41,17 @@ _KINDS = {
     Action.LIQUIDATE: "liquidation",
 }
 _ACTIONS = {kind: action for action, kind in _KINDS.items()}
-LOANS_ORIGINATED = "loans_originated"
-_LOANS = SnapshotTable(LOANS_ORIGINATED, {"asset_id": TEXT, "usd": RATIO}, ("asset_id",))
+_BY_ASSET: Columns = {"asset_id": TEXT, "usd": RATIO}
+_LOANS = SnapshotTable("loans_originated", _BY_ASSET, ("asset_id",))
+_LIQUIDATIONS = SnapshotTable("liquidations", _BY_ASSET, ("asset_id",))
 _FLASH = SnapshotTable("flash_loan_volume", {"usd": RATIO})
+# The actions whose events are summed up by asset, and where; of flash loans there is the total only.
+SUMMED_BY_ASSET = {Action.BORROW: _LOANS, Action.LIQUIDATE: _LIQUIDATIONS}
+SUMMED = {**SUMMED_BY_ASSET, Action.BORROW_FLASH_LOAN: _FLASH}
+
+# USD value of all events of each action in SUMMED since the first one, each at its time: by asset id, and of all assets
+# under TOTAL.
+Sums = Mapping[Action, Mapping[str, Decimal]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +64,8 @@ class Loans:
 
 
 @dataclass(frozen=True, slots=True)
-class Originated:
-    """USD value of an asset's loans (or flash loans) after `since` (unix second), up to the next queried instant."""
+class EventSum:
+    """USD value of an asset's events of an action after `since` (unix second), up to the next queried instant."""
 
     action: Action
     asset_id: str
@@ -65,7 +74,7 @@ class Originated:
 
 
 def is_lending(event: Event) -> bool:
-    """Whether an event is one of lending, which loans are the sums of."""
+    """Whether an event is one of lending, some of which are summed up."""
     return event.action in _KINDS and event.leg is not Leg.COLLATERAL
 
 
@@ -75,11 +84,36 @@ def lending_frame(events: Iterable[Event]) -> pl.DataFrame:
     return encoded(rows, _EVENT)
 
 
-def loan_frames(loans: Loans) -> dict[str, pl.DataFrame]:
+def sum_frames(sums: Sums) -> dict[str, pl.DataFrame]:
     """A snapshot's cumulative rows by table; there is always one for the total."""
-    sums = {TOTAL: loans.total, **loans.by_asset}
-    rows = ({"asset_id": asset_id, "usd": usd} for asset_id, usd in sums.items())
-    return {_LOANS.name: _LOANS.frame(rows), _FLASH.name: _FLASH.frame([{"usd": loans.flash}])}
+    return {
+        table.name: table.frame({"asset_id": asset_id, "usd": usd} for asset_id, usd in sums[action].items())
+        for action, table in SUMMED.items()
+    }
+
+
+def read_sums(store: Store, at: int) -> Sums | None:
+    """The sums of a snapshot (unix second).
+
+    None where not all of them are stored: there is no such snapshot, its rows are not kept (rule 8.14), or an earlier
+    version took it, without liquidations.
+    """
+    sums = {
+        action: {row.get("asset_id", TOTAL): row["usd"] for row in table.read(store, at)}
+        for action, table in SUMMED.items()
+    }
+    return sums if all(sums.values()) else None
+
+
+def snapshots_without_liquidations(store: Store, start: int, end: int) -> set[int]:
+    """Complete snapshots (unix seconds) in [start, end] without liquidations, which an earlier version took.
+
+    Those whose single observations are not kept are left out, since nothing can be added to them (rule 8.14).
+    """
+    found = store.frame("snapshots_without_liquidations", start=start, end=end)["at"].to_list()
+    # Asked after that, so that rows which are dropped meanwhile are not taken for missing.
+    kept = max(kept_from(store, table.name) for table in SUMMED_BY_ASSET.values())
+    return {at for at in found if at >= kept}
 
 
 def read_loans(store: Store, at: int) -> Loans:
@@ -94,10 +128,11 @@ def loans_of(store: Store, at: int, sums: Mapping[str, Decimal]) -> Loans:
     return Loans(by_asset.pop(TOTAL, Decimal(0)), by_asset, *flash)
 
 
-def read_originated(store: Store, instants: Sequence[int], until: int) -> list[Originated]:
+def read_event_sums(store: Store, instants: Sequence[int], until: int) -> list[EventSum]:
     """Sums of the stored events after the first of the instants (ascending unix seconds) up to `until`, inclusive."""
-    rows = store.frame("event_sums", instants=list(instants), after=instants[0], until=until)
+    kinds = [_KINDS[action] for action in SUMMED]
+    rows = store.frame("event_sums", kinds=kinds, instants=list(instants), after=instants[0], until=until)
     return [
-        Originated(_ACTIONS[row["kind"]], row["asset_id"], row["since"], quantize_ratio(row["usd"]))
+        EventSum(_ACTIONS[row["kind"]], row["asset_id"], row["since"], quantize_ratio(row["usd"]))
         for row in rows.iter_rows(named=True)
     ]

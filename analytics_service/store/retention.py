@@ -19,8 +19,8 @@ from analytics_service.store.ledger import Ledger, read_ledger
 
 log = logging.getLogger(__name__)
 
-# Market histories and the events that loans sum up are kept.
-PRUNED = ("price", "lend_rate", "borrow_rate", "loans_originated")
+# Market histories and the events that loans and liquidations sum up are kept.
+PRUNED = ("price", "lend_rate", "borrow_rate", "loans_originated", "liquidations")
 # Workers read single observations of the last two days without looking at notes.
 LEAST_DAYS = 7
 _NOTES = "raw_dropped"

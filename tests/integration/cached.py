@@ -33,12 +33,15 @@ _HOUR = 3600
 _FLAGS = ("with_text", "with_value", "with_percent")
 _PRICES = "/api/v1/assets/price-history"
 _LOANS = "/api/v1/analytics/market/history/loans-originated"
+_LIQUIDATIONS = "/api/v1/analytics/market/history/liquidations"
 _HISTORIES = (
     *[_PRICES] * 6,
     "/api/v1/markets/lend/rate-history",
     "/api/v1/markets/borrow/rate-history",
     f"{_LOANS}/by-asset",
     _LOANS,
+    f"{_LIQUIDATIONS}/by-asset",
+    _LIQUIDATIONS,
     "/api/v1/markets/history/net-tvl",
     "/api/v1/markets/history/utilization",
 )

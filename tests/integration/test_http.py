@@ -38,7 +38,8 @@ ASSET = "asset_id=native;uorb"
 CONTRACT = f"contract_address={SWAP_CONTRACT}"
 NEWER = "shape=newer"
 LOANS = "/api/v1/analytics/market/history/loans-originated"
-ONE_SERIES = (LOANS, "/api/v1/markets/history/tvl", "/api/v1/markets/history/net-tvl")
+LIQUIDATIONS = "/api/v1/analytics/market/history/liquidations"
+ONE_SERIES = (LOANS, LIQUIDATIONS, "/api/v1/markets/history/tvl", "/api/v1/markets/history/net-tvl")
 USER = f"/api/v1/users/{RICH_ADDRESS}"
 ETH = next(one.asset.id for one in LISTINGS if one.asset.symbol == "ETH")
 # Every path with a valid query.
@@ -51,6 +52,7 @@ ROUTES = {
     "/api/v1/analytics/market/state": "",
     **dict.fromkeys(ONE_SERIES, HISTORY),
     f"{LOANS}/by-asset": HISTORY,
+    f"{LIQUIDATIONS}/by-asset": HISTORY,
     "/api/v1/analytics/ptoken/unlocks-distribution": "with_percent=true",
     "/api/v1/assets": "",
     "/api/v1/assets/prices": "with_text=true",
@@ -253,7 +255,8 @@ def test_an_answer_may_be_cached_until_its_next_snapshot_is_due(protocol: Client
     The protocol token without values is not made from prices.
     """
     later = {"/api/v1/swap/routes": 3570, "/api/v1/swap/routes/all": 3570}
-    later |= {path: 270 for path in ROUTES if "loans" in path or "ptoken" in path or "tx-history" in path}
+    slow = ("loans", "liquidations", "ptoken", "tx-history")
+    later |= {path: 270 for path in ROUTES if any(name in path for name in slow)}
     expected = f"public, max-age={later.get(path, 300 if path in DOCUMENTS else 30)}"
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
     no_store = path in OPERATIONAL and path not in DOCUMENTS

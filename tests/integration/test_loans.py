@@ -107,7 +107,9 @@ def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw:
             assert found.by_asset.get(asset, Decimal(0)) == mine
 
 
-@pytest.mark.parametrize("table", ["event", "account_event", "loans_originated", "flash_loan_volume", "snapshot"])
+@pytest.mark.parametrize(
+    "table", ["event", "account_event", "loans_originated", "liquidations", "flash_loan_volume", "snapshot"]
+)
 def test_nothing_counts_twice_after_a_run_that_died(table: str, store: Store, settings: Settings) -> None:
     source = HandMade(events_=EVENTS)
     run(source, store, 0)

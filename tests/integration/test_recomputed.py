@@ -170,6 +170,24 @@ def test_loans_are_the_sums_of_events(client: falcon.testing.TestClient, simulat
     assert history["points"] == [{"t": Simulated.noon, "v": state["loans_originated"]["total_value"]}]
 
 
+def test_liquidations_are_the_sums_of_the_debts_that_they_repaid(
+    client: falcon.testing.TestClient, simulated: Simulated
+) -> None:
+    debts = simulated.rows(
+        "SELECT asset_id, sum(usd) AS usd FROM account_event FINAL "
+        "WHERE action = 'liquidate' AND leg = 'debt' GROUP BY asset_id"
+    )
+    repaid = {row["asset_id"]: row["usd"] for row in debts}
+    assert repaid
+    noon = {"start": str(Simulated.noon), "end": str(Simulated.noon), "period": "h"}
+    path = "/api/v1/analytics/market/history/liquidations"
+    series = get(client, f"{path}/by-asset", **noon)["series"]
+    shown = {one["asset"]["id"]: Decimal(one["points"][0]["v"]) for one in series}
+    assert {asset_id: usd for asset_id, usd in shown.items() if usd} == repaid
+    (point,) = get(client, path, **noon)["points"]
+    assert Decimal(point["v"]) == sum(repaid.values())
+
+
 def test_the_claims_of_a_rich_address_are_its_shares_of_the_markets(
     client: falcon.testing.TestClient, raw: dict[str, Any]
 ) -> None:
