@@ -85,9 +85,10 @@ class Block:
             found = self.values[column].slice(rows.start * len(ids), len(rows) * len(ids))
             return found if len(rows) == len(hours) else pl.concat([found, found[-len(ids) :]], rechunk=True)
         first = pl.Series(hours, dtype=pl.UInt32) * len(self.ids)
-        places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
-        hour, series = layout(len(hours), len(ids))
-        return self.values[column][first[hour] + places[series]]
+        hour, place = layout(len(hours), len(ids))
+        if ids != self.ids:
+            place = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)[place]
+        return self.values[column][first[hour] + place]
 
     def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
         """The same with further hours, whose series may be more."""
@@ -100,6 +101,8 @@ class Block:
 
 def _consecutive(hours: Sequence[int]) -> range | None:
     """Hours without a gap; the last one may be there twice, as where a page ends within an hour. None for others."""
+    if isinstance(hours, range):
+        return hours
     rows = range(hours[0], hours[-1] + 1) if hours else range(0)
     return rows if list(hours) in ([*rows], [*rows, *rows[-1:]]) else None
 

@@ -1,55 +1,53 @@
-"""Where memory has candles: in blocks of those of hours, and of those of the local days of a zone."""
+"""Where memory has candles: in blocks of those of hours, and of those of days.
 
-from bisect import bisect_right
+Days are of 24 hours and begin at some time of day in UTC. So zones share them, and a local day is one of them unless
+clocks change on it.
+"""
+
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 from analytics_service.history.blocks import hours_of
-from analytics_service.history.calendar import DAY, EPOCH_ORDINAL, midnights
+from analytics_service.history.calendar import DAY
 from analytics_service.history.grid import HOUR
 from analytics_service.history.rows import Buckets
 from analytics_service.store.cells import QUARTER
 
-# Hours and days of a block: one is read in a fraction of a second.
-_HOURS = 512
-_DAYS = 64
+# Cells of a block, by their width: one is read in a fraction of a second.
+_CELLS = {HOUR: 512, DAY: 64}
+_HOURS_OF_A_DAY = DAY // HOUR
+# The local days of a zone begin at few times of day in UTC. Buckets that begin at more are not of days.
+_MOST_TIMES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class CandleSlot:
-    """Which block of candles: number n of those with so many `cells`, and which columns of theirs.
+    """Which block of candles: number n of those with so many `cells` each, and which columns of theirs.
 
-    Cells are hours, the first of which begins `phase` seconds after 1970, or the local days of a zone from 1970-01-01.
+    Cells are `width` seconds wide, an hour or a day. The first of all begins `phase` seconds after 1970.
     """
 
     cells: int
     number: int
     columns: tuple[str, ...]
     phase: int = 0
-    zone: ZoneInfo | None = None
+    width: int = HOUR
 
     @property
     def begin(self) -> int:
-        """A unix second not later than the start of its first cell."""
-        begin = self.number * self.cells
-        return begin * HOUR + self.phase if self.zone is None else (begin - 1) * DAY
+        """The unix second at which its first cell begins."""
+        return self.number * self.cells * self.width + self.phase
 
     @property
     def end(self) -> int:
-        """A unix second not earlier than the end of its last cell."""
-        end = (self.number + 1) * self.cells
-        return end * HOUR + self.phase if self.zone is None else (end + 1) * DAY
+        """The unix second at which the next block's first cell begins."""
+        return self.begin + self.cells * self.width
 
-    def bounds(self, newest: int) -> list[int]:
+    def bounds(self, newest: int) -> range:
         """Starts of the cells that have ended when the newest observation was made, and the end of the last one."""
-        first = self.number * self.cells
-        if self.zone is None:
-            found = [number * HOUR + self.phase for number in range(first, first + self.cells + 1)]
-        else:
-            found = midnights(self.zone, range(first + EPOCH_ORDINAL, first + EPOCH_ORDINAL + self.cells + 1))
-        return found[: bisect_right(found, newest + 1)]
+        return range(self.begin, min(self.end, newest + 1) + 1, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,72 +55,75 @@ class CandleRun:
     """Consecutive cells of one block (numbers from 0 in the slot)."""
 
     slot: CandleSlot
-    hours: list[int]
+    hours: range
 
 
 @dataclass(frozen=True, slots=True)
 class CandleLookup:
-    """Where memory has the candles of a page: cells of blocks, and for each of them the bucket that it lies in.
+    """Where memory has the candles of a page: cells of blocks, and of how many of them each bucket consists.
 
-    Where the page ends within an hour or day, what is left from `open_from` on belongs to the last bucket, too.
+    Buckets beyond the `counts` have none. Where the page ends within an hour, what is left from `open_from` on belongs
+    to the last bucket of the counts, too. No bucket has more than `days` cells that are days.
     """
 
     runs: list[CandleRun]
-    buckets: list[int]
-    open_from: int | None
+    counts: list[int]
+    open_from: int | None = None
+    days: int = 0
 
 
 def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> CandleLookup | None:
     """Where blocks of so many series hold the candles of buckets that begin before `until`.
 
-    None when a bucket does not consist of whole hours that begin with a quarter of an hour, or of local days.
+    A bucket consists of as many days as fit, and then of hours. None when one does not consist of whole hours that
+    begin with a quarter of an hour.
     """
-    if buckets.days is not None and buckets.zone is not None:
-        return _of_days(buckets, buckets.days, buckets.zone, columns, hours_of(series, _DAYS))
-    return _of_hours(buckets, columns, hours_of(series, _HOURS))
+    stop = bisect_left(buckets.begins, buckets.until, 0, max(buckets.count, 0))
+    begins = buckets.begins[: stop + 1] if stop else []
+    by_days = len({begin % DAY for begin in begins[:-1]}) <= _MOST_TIMES
+    spans: list[tuple[int, int, int]] = []
+    counts, most_days, rest = [], 0, 0
+    for begin, end in pairwise(begins):
+        seconds = min(end, buckets.until) - begin
+        days = seconds // DAY if by_days else 0
+        hours, rest = divmod(seconds - days * DAY, HOUR)
+        if begin < 0 or begin % QUARTER or (rest and end <= buckets.until):
+            return None
+        _extend(spans, begin, DAY, days)
+        _extend(spans, begin + days * DAY, HOUR, hours)
+        counts.append(days + hours)
+        most_days = max(most_days, days)
+    return CandleLookup(_runs(spans, columns, series), counts, buckets.until - rest if rest else None, most_days)
+
+
+def look_up_hours(slot: CandleSlot, days: int, series: int) -> CandleLookup:
+    """Where blocks hold the hours of the first so many days of a slot."""
+    span = (slot.begin, HOUR, days * _HOURS_OF_A_DAY)
+    return CandleLookup(_runs([span], slot.columns, series), [_HOURS_OF_A_DAY] * days)
 
 
 def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> CandleSlot:
     """The slot of the hour that ends at a unix second."""
-    hours = hours_of(series, _HOURS)
-    return CandleSlot(hours, ((end - end % HOUR) // HOUR - 1) // hours, columns, end % HOUR)
+    return _runs([(end - HOUR, HOUR, 1)], columns, series)[0].slot
 
 
-def _of_hours(buckets: Buckets, columns: tuple[str, ...], cells: int) -> CandleLookup | None:
-    lookup, open_from = CandleLookup([], [], None), None
-    for bucket, (begin, end) in enumerate(pairwise(buckets.begins)):
-        if begin >= buckets.until:
-            break
-        if end > buckets.until:
-            end = buckets.until - (buckets.until - begin) % HOUR
-            open_from = end if end < buckets.until else None
-        if begin < 0 or begin % QUARTER or (end - begin) % HOUR:
-            return None
-        for number in range(begin // HOUR, end // HOUR):
-            _add(lookup, bucket, CandleSlot(cells, number // cells, columns, begin % HOUR), number % cells)
-    return CandleLookup(lookup.runs, lookup.buckets, open_from)
+def _extend(spans: list[tuple[int, int, int]], begin: int, width: int, count: int) -> None:
+    """Add some cells to spans: where each begins, and the width and number of its cells."""
+    if not count:
+        return
+    if spans:
+        last, last_width, known = spans[-1]
+        if last_width == width and last + known * width == begin:
+            spans[-1] = last, width, known + count
+            return
+    spans.append((begin, width, count))
 
 
-def _of_days(
-    buckets: Buckets, days: Sequence[int], zone: ZoneInfo, columns: tuple[str, ...], cells: int
-) -> CandleLookup | None:
-    lookup, open_from = CandleLookup([], [], None), None
-    for bucket, ((begin, end), (first, stop)) in enumerate(zip(pairwise(buckets.begins), pairwise(days), strict=True)):
-        if begin >= buckets.until:
-            break
-        if begin < 0:
-            return None
-        if end > buckets.until:
-            within = midnights(zone, range(first, stop + 1))
-            closed = bisect_right(within, buckets.until) - 1
-            stop, open_from = first + closed, within[closed] if within[closed] < buckets.until else None
-        for day in range(first - EPOCH_ORDINAL, stop - EPOCH_ORDINAL):
-            _add(lookup, bucket, CandleSlot(cells, day // cells, columns, zone=zone), day % cells)
-    return CandleLookup(lookup.runs, lookup.buckets, open_from)
-
-
-def _add(lookup: CandleLookup, bucket: int, slot: CandleSlot, cell: int) -> None:
-    if not lookup.runs or lookup.runs[-1].slot != slot:
-        lookup.runs.append(CandleRun(slot, []))
-    lookup.runs[-1].hours.append(cell)
-    lookup.buckets.append(bucket)
+def _runs(spans: Sequence[tuple[int, int, int]], columns: tuple[str, ...], series: int) -> list[CandleRun]:
+    runs = []
+    for begin, width, count in spans:
+        cells, first = hours_of(series, _CELLS[width]), begin // width
+        for number in range(first // cells, (first + count - 1) // cells + 1):
+            within = range(max(first - number * cells, 0), min(first + count - number * cells, cells))
+            runs.append(CandleRun(CandleSlot(cells, number, columns, begin % width, width), within))
+    return runs

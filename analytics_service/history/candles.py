@@ -4,8 +4,10 @@ All arithmetic is exact. A value times the seconds that it held has more digits 
 kept as whole units and, apart from them, 10^-18 of units.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from itertools import accumulate, chain
+from itertools import count as count_from
 
 import polars as pl
 
@@ -28,15 +30,12 @@ _WIDE = pl.Int128()
 _UNIT = pl.lit(10**18, dtype=_WIDE)
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 # A bucket's candle. `open`, `high` and `low` are decimal text, null without observations, whose number is `count`.
-# `highest` and `lowest` are `high` and `low` as numbers. `units` and `rest` are its area from the series' first
-# observation on, and `seconds` its length from there.
+# `units` and `rest` are its area from the series' first observation on, and `seconds` its length from there.
 CANDLE = pl.Schema(
     {
         "open": pl.String(),
         "high": pl.String(),
         "low": pl.String(),
-        "highest": DECIMAL,
-        "lowest": DECIMAL,
         "count": pl.UInt32(),
         "units": _WIDE,
         "rest": _WIDE,
@@ -45,30 +44,11 @@ CANDLE = pl.Schema(
 )
 # The columns that add up. They are 0 without observations, where others are null.
 SUMS = ("count", "units", "rest", "seconds")
-# The numbers of which candles have the text, too.
-_NUMBERS = {"high": "highest", "low": "lowest"}
-# How columns of several candles become those of a wider one.
-_COMBINED = {
-    "open": pl.col("open").drop_nulls().first(),
-    "highest": pl.col("highest").max(),
-    "lowest": pl.col("lowest").min(),
-    **{name: pl.col(name).sum() for name in SUMS},
-}
 # The columns of candles that are kept in memory: two sets, because no aggregate needs both.
-_FOUR, _AREA = ("open", "high", "low", "highest", "lowest", "count"), ("count", "units", "rest", "seconds")
+_FOUR, _AREA = ("open", "high", "low", "count"), ("count", "units", "rest", "seconds")
 SETS = (_FOUR, _AREA)
-
-
-def narrowed(columns: Sequence[str], *, is_shown: bool) -> list[str]:
-    """Columns without the numbers of texts, where candles are shown as they are; else without the texts of numbers."""
-    unneeded = _NUMBERS.values() if is_shown else _NUMBERS.keys()
-    return [name for name in columns if name not in unneeded]
-
-
-def numbered(candles: pl.DataFrame) -> pl.DataFrame:
-    """Candles with the numbers of their texts."""
-    lacking = {number: text for text, number in _NUMBERS.items() if text in candles.columns}
-    return candles.with_columns(pl.col(text).cast(DECIMAL).alias(number) for number, text in lacking.items())
+# Candles that are combined at once: each takes a column.
+_AT_ONCE = 32
 
 
 def needed(agg: Aggregate) -> tuple[str, ...]:
@@ -109,8 +89,6 @@ def make_candles(
         "open",
         "high",
         "low",
-        pl.col("high").cast(DECIMAL).alias("highest"),
-        pl.col("low").cast(DECIMAL).alias("lowest"),
         "count",
         units=_held(pl.col("before") // _UNIT, pl.col("after") // _UNIT) + pl.col("units"),
         rest=_held(pl.col("before") % _UNIT, pl.col("after") % _UNIT) + pl.col("rest"),
@@ -122,16 +100,68 @@ def _held(before: pl.Expr, after: pl.Expr) -> pl.Expr:
     return (before * pl.col("held_before")).fill_null(0) + (after * pl.col("held_after")).fill_null(0)
 
 
-def combined(candles: pl.DataFrame, series: int, buckets: Sequence[int], count: int) -> pl.DataFrame:
-    """Candles of wider buckets: of `count` buckets of `series` each. `buckets` tells for each narrow one, in order, in
-    which wide one it lies. Texts of numbers are made anew, so they need not be among the columns."""
-    narrow, place = layout(len(buckets), series)
-    keys = pl.Series("key", buckets, dtype=pl.Int64)[narrow] * series + place
-    rules = [rule for name, rule in _COMBINED.items() if name in candles.columns]
-    wide = candles.with_columns(key=keys).group_by("key", maintain_order=True).agg(rules)
-    texts = {text: number for text, number in _NUMBERS.items() if number in wide.columns}
-    wide = wide.with_columns(_text(pl.col(number)).alias(text) for text, number in texts.items())
-    return scattered(wide.drop("key"), wide["key"], count * series)
+def combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
+    """Candles of wider buckets, of `series` each: each bucket consists of so many of the candles, in turn."""
+    others = [count for count in counts if count != 1]
+    if not others:
+        return candles
+    if len(others) == len(counts):
+        return _combined(candles, series, counts)
+    # Most local days are cells of their own; only where clocks change are there several.
+    starts = [*accumulate(counts, initial=0)]
+    taken = [
+        cell for start, count in zip(starts, counts, strict=False) if count != 1 for cell in range(start, start + count)
+    ]
+    made = _combined(candles[_rows(taken, series)], series, others)
+    following = count_from(starts[-1])
+    order = [start if count == 1 else next(following) for start, count in zip(starts, counts, strict=False)]
+    return pl.concat([candles, made], rechunk=True)[_rows(order, series)]
+
+
+def _combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
+    if max(counts) > _AT_ONCE:
+        parts = [[min(_AT_ONCE, count - first) for first in range(0, count, _AT_ONCE)] for count in counts]
+        candles = combined(candles, series, [*chain.from_iterable(parts)])
+        return combined(candles, series, [*map(len, parts)])
+    order, most = _side_by_side(series, counts)
+    return pl.DataFrame([_COMBINED[one.name](_table(_number(one), order, most)).alias(one.name) for one in candles])
+
+
+def _rows(cells: Sequence[int], series: int) -> pl.Series:
+    """The places of the candles of some cells."""
+    cell, place = layout(len(cells), series)
+    return (pl.Series(cells, dtype=pl.UInt32) * series)[cell] + place
+
+
+def _side_by_side(series: int, counts: Sequence[int]) -> tuple[pl.Series, int]:
+    """The places of the first candles of all buckets, then of the second ones, and so on; null where one has fewer. And
+    how many candles the widest bucket has."""
+    size = pl.Series(counts, dtype=pl.UInt32)
+    bucket, place = layout(len(counts), series)
+    first, size = ((size.cum_sum() - size) * series)[bucket] + place, size[bucket]
+    least, most = min(counts), max(*counts, 1)
+    turns = (first + number * series for number in range(most))
+    return pl.concat([one if n < least else one.set(size <= n, None) for n, one in enumerate(turns)]), most
+
+
+def _table(column: pl.Series, order: pl.Series, most: int) -> pl.DataFrame:
+    """The candles of each bucket in a row."""
+    ordered, height = column[order], len(order) // most
+    return pl.DataFrame([ordered.slice(number * height, height).alias(str(number)) for number in range(most)])
+
+
+def _number(column: pl.Series) -> pl.Series:
+    """What is compared as a number, as a number: in one piece that takes less time than for each part of it."""
+    return column.cast(DECIMAL) if column.name in ("high", "low") else column
+
+
+# How columns of several candles become those of a wider one.
+_COMBINED: Mapping[str, Callable[[pl.DataFrame], pl.Series]] = {
+    "open": lambda table: table.select(pl.coalesce(pl.all())).to_series(),
+    "high": lambda table: _texts(table.max_horizontal()),
+    "low": lambda table: _texts(table.min_horizontal()),
+    **dict.fromkeys(SUMS, pl.DataFrame.sum_horizontal),
+}
 
 
 def no_observations(size: int) -> pl.DataFrame:
@@ -223,6 +253,10 @@ def _mean(candles: pl.DataFrame) -> pl.Series:
     up = (pl.col("left") > 0) | ((pl.col("left") == 0) & (pl.col("fraction") % two == 1))
     mean = pl.col("whole") * _UNIT + pl.col("fraction") + up.cast(_WIDE)
     return rows.select(_text(mean.cast(pl.Decimal(38, 0)) * _SMALLEST)).to_series()
+
+
+def _texts(numbers: pl.Series) -> pl.Series:
+    return numbers.to_frame("number").select(_text(pl.col("number"))).to_series()
 
 
 def _text(number: pl.Expr) -> pl.Expr:

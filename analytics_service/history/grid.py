@@ -93,14 +93,6 @@ class Grid:
         stop = min(offset + limit, self.count)
         return self.begins(offset, stop + 1) if offset < stop else []
 
-    def page_days(self, offset: int, limit: int) -> Sequence[int] | None:
-        """The ordinals of the local days with which the buckets of `page` begin; None for minutes and hours."""
-        if self.period in _EXACT:
-            return None
-        first, stop = offset, max(min(offset + limit, self.count) + 1, offset)
-        width = self._width
-        return self._days(range(self._origin + first * width, self._origin + stop * width, width))
-
     @property
     def _width(self) -> int:
         """Width of a bucket in what `_unit_of` counts."""

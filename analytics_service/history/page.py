@@ -58,11 +58,6 @@ class Query:
         """Starts of the page's buckets and of the one after them; empty where the range has none."""
         return self.grid.page(self.offset, self.limit)
 
-    @cached_property
-    def days(self) -> Sequence[int] | None:
-        """Ordinals of the local days with which the page's buckets begin; None for minutes and hours."""
-        return self.grid.page_days(self.offset, self.limit)
-
     @property
     def starts(self) -> list[int]:
         """Starts of the page's buckets."""
@@ -145,7 +140,7 @@ def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: boo
 def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:
     """The values of some series at a time, so that what a page takes beside its text is bounded."""
     until = min(query.end, state.newest) + 1
-    buckets = Buckets(query.begins, until, query.carry, query.days if query.begins else None, query.zone)
+    buckets = Buckets(query.begins, until, query.carry)
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]

@@ -6,41 +6,19 @@ changed are read again.
 """
 
 import threading
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from analytics_service.errors import Superseded
-from analytics_service.history.blocks import (
-    NO_HOURS,
-    NOTHING_LATER,
-    PHASES,
-    Block,
-    Lookup,
-    Observations,
-    Run,
-    Slot,
-    candles_of,
-    closed,
-    joined,
-    last_observed,
-    look_up,
-    make_block,
-    or_else,
-)
-from analytics_service.history.candle_blocks import (
-    CandleLookup,
-    CandleRun,
-    CandleSlot,
-    look_up_candles,
-    slot_of_hour,
-)
-from analytics_service.history.candles import SETS, Aggregate, combined, narrowed, needed, no_candles, numbered, points
+from analytics_service.history.at_hand import CandlesAtHand, ValuesAtHand
+from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, make_block, or_else
+from analytics_service.history.candle_blocks import CandleSlot, slot_of_hour
+from analytics_service.history.candles import SETS, Aggregate, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
-from analytics_service.history.memory import Key, Loader
+from analytics_service.history.memory import AnySlot, Key, Loader
 from analytics_service.history.rows import (
     Buckets,
     SeriesInfo,
@@ -70,6 +48,8 @@ class HistoryReader:
         self._store = store
         self._memory = loader.memory
         self._loader = loader
+        self._at_hand = ValuesAtHand(loader.memory, lambda state, slots: self._request(state, slots, urgent=True))
+        self._candles = CandlesAtHand(self._at_hand)
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
@@ -86,10 +66,10 @@ class HistoryReader:
             return
         state = self._advance(head)
         if not known:
-            self._request([state.key(slot) for slot in state.slots()], urgent=False)
+            self._request(state, state.slots(), urgent=False)
         elif known[0].rewrites != state.rewrites:
             mine = [key for key in self._memory.keys(self.history.name) if key.rewrite != state.rewrite_of(key.slot)]
-            self._request([state.key(key.slot) for key in mine], urgent=True)
+            self._request(state, [key.slot for key in mine], urgent=True)
             self._loader.wait(_RELOAD_SECONDS)
 
     def at(self, head: Head) -> State:
@@ -107,7 +87,7 @@ class HistoryReader:
         Cost: that of the buckets and series; from memory without a query. Superseded when the history was rewritten
         since the state.
         """
-        values = self._from_memory(state, ids, buckets) if self._memory.limit else None
+        values = self._at_hand.values(state, ids, buckets)
         if values is not None:
             return values
         series = {asset_id: state.series[asset_id] for asset_id in ids if asset_id in state.series}
@@ -123,71 +103,9 @@ class HistoryReader:
         if agg is Aggregate.LAST:
             return self.values(state, ids, buckets).to_frame("v")
         carried = replace(buckets, carry=True)
-        found = self._candles_in_memory(state, ids, carried, agg) if self._memory.limit else None
+        found = self._candles.candles(state, ids, carried, agg)
         candles, last = found or self._read_candles(state, ids, carried)
         return points(agg, candles, last, carry=buckets.carry)
-
-    def _candles_in_memory(
-        self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate
-    ) -> tuple[pl.DataFrame, pl.Series] | None:
-        """Candles of some series in each bucket, and the values at their ends, from memory; None, and a request for
-        them, when blocks are not there."""
-        lookup = look_up_candles(buckets, needed(agg), len(state.series))
-        last = self._from_memory(state, ids, buckets) if lookup is not None else None
-        blocks = self._blocks(state, lookup, agg) if lookup is not None and last is not None else None
-        if lookup is None or last is None or blocks is None:
-            return None
-        is_shown = lookup.open_from is None and lookup.buckets == [*range(buckets.count)]
-        columns = narrowed(needed(agg), is_shown=is_shown)
-        found = zip(lookup.runs, blocks, strict=True)
-        cells = [candles_of(block, ids, run.hours, columns) for run, block in found]
-        places = [*lookup.buckets]
-        if lookup.open_from is not None:
-            rest = self._open_candle(state, ids, lookup.open_from, buckets, agg)
-            if rest is None:
-                return None
-            cells.append(rest.select(columns))
-            places.append(bisect_left(buckets.begins, buckets.until) - 1)
-        candles = pl.concat([no_candles(columns, 0), *cells], rechunk=True)
-        return (candles if is_shown else combined(candles, len(ids), places, buckets.count)), last
-
-    def _blocks(self, state: State, lookup: CandleLookup, agg: Aggregate) -> list[Block] | None:
-        """The blocks of a lookup's runs; None, and a request for them, when one is not there.
-
-        Blocks of days are made from those of hours where each day is a bucket, so that pages of many zones need no
-        more than these.
-        """
-        blocks, missing = [], []
-        for run in lookup.runs:
-            block = self._block(state, run)
-            if block is None and run.slot.zone is not None and len(lookup.buckets) == len({*lookup.buckets}):
-                block = self._days_from_hours(state, run.slot, agg)
-            blocks += [block] if block is not None else []
-            missing += [run.slot] if block is None else []
-        if missing and (missing[0].zone is None or len(lookup.buckets) > len({*lookup.buckets})):
-            self._request([state.key(slot) for slot in missing], urgent=True)
-        return None if missing else blocks
-
-    def _days_from_hours(self, state: State, slot: CandleSlot, agg: Aggregate) -> Block | None:
-        """A block of days, kept from now on; None, and a request for them, when blocks of hours are not there."""
-        bounds = slot.bounds(state.newest)
-        found = self._candles_in_memory(state, state.ids, Buckets(bounds, bounds[-1]), agg) if bounds[1:] else None
-        if found is None:
-            return None
-        block = make_block(state.ids, found[0].select(slot.columns))
-        self._memory.put(state.key(slot), block)
-        return block
-
-    def _open_candle(
-        self, state: State, ids: Sequence[str], begin: int, buckets: Buckets, agg: Aggregate
-    ) -> pl.DataFrame | None:
-        """Candles from a second on to the end of a page, within a day or an hour; None when memory lacks them."""
-        if buckets.days is not None:
-            found = self._candles_in_memory(state, ids, Buckets([begin, buckets.until], buckets.until), agg)
-            return None if found is None else numbered(found[0])
-        before = self._from_memory(state, ids, Buckets([begin - HOUR, begin], buckets.until))
-        observed = self._observations(state, begin, buckets.until)
-        return None if before is None or observed is None else observed.candles(ids, before, begin, buckets.until)
 
     def _read_candles(self, state: State, ids: Sequence[str], buckets: Buckets) -> tuple[pl.DataFrame, pl.Series]:
         """The same from the store."""
@@ -204,51 +122,17 @@ class HistoryReader:
         state = self.at(head)
         if second >= state.newest:
             return state.newest
+        if second < state.first:
+            return None
         begin = second // HOUR * HOUR
         buckets = Buckets([begin, begin + HOUR], second + 1)
-        lookup = look_up(buckets.begins, buckets.until, state.hours)
-        if self._memory.limit and lookup is not None:
-            blocks, latest = self._in_memory(state, lookup, buckets.until)
-            if latest is not None and None not in blocks:
-                return last_observed(lookup, blocks, latest, buckets.until)
+        known = self._at_hand.last_instant(state, buckets)
+        if known is not None:
+            return known
         found = read_values(self._store, self.history, state.series, buckets, whole=True)["observed_at"]
         require_unchanged(self._store, head)
         last: int | None = found.max()  # type: ignore[assignment]
         return last
-
-    def _from_memory(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series | None:
-        """The same from memory; None, and a request for them, when blocks are not there."""
-        lookup = look_up(buckets.begins, buckets.until, state.hours)
-        if lookup is None:
-            return None
-        blocks, latest = self._in_memory(state, lookup, buckets.until)
-        if latest is not None and None not in blocks:
-            return joined(lookup, blocks, latest, ids, buckets)
-        missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
-        if lookup.open_from is not None and latest is None:
-            missing += filter(None, [state.slot_of_observations(lookup.open_from)])
-        self._request([state.key(slot) for slot in missing], urgent=True)
-        return None
-
-    def _in_memory(self, state: State, lookup: Lookup, until: int) -> tuple[list[Block | None], Observations | None]:
-        """What a lookup needs: the block of each of its runs, and single observations; None for what is not there."""
-        later = NOTHING_LATER if lookup.open_from is None else self._observations(state, lookup.open_from, until)
-        return [self._block(state, run) for run in lookup.runs], later
-
-    def _block(self, state: State, run: Run | CandleRun) -> Block | None:
-        """The block of a run, if memory has all of its hours; an empty one before the first observation."""
-        if run.slot.end <= state.first:
-            return NO_HOURS
-        block = self._memory.get(state.key(run.slot))
-        return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
-
-    def _observations(self, state: State, begin: int, until: int) -> Observations | None:
-        """The single observations of [begin, until), with others, if they are in memory."""
-        if state.tail is not None and state.tail.begin <= begin:
-            return state.tail
-        slot = state.slot_of_observations(begin)
-        found = self._memory.get(state.key(slot)) if slot else None
-        return found if isinstance(found, Observations) and found.end >= until else None
 
     def _advance(self, head: Head) -> State:
         """Read what is new in the state that a head names."""
@@ -369,8 +253,8 @@ class HistoryReader:
             self._memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
             self._states = states[:1]
 
-    def _request(self, keys: Sequence[Key], *, urgent: bool) -> None:
-        self._loader.request(keys, self._load, urgent=urgent)
+    def _request(self, state: State, slots: Sequence[AnySlot], *, urgent: bool) -> None:
+        self._loader.request([state.key(slot) for slot in slots], self._load, urgent=urgent)
 
 
 def _slot_of_hour(hours: int, end: int, phase: int) -> Slot:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
@@ -33,15 +32,12 @@ class SeriesInfo:
 class Buckets:
     """The buckets between `begins` (one more than buckets; unix s), as far as observations before `until` tell.
 
-    Without `carry`, a bucket without an observation of its own has no value. If they begin with local days of a zone,
-    `days` are the ordinals of these.
+    Without `carry`, a bucket without an observation of its own has no value.
     """
 
     begins: Sequence[int]
     until: int
     carry: bool = True
-    days: Sequence[int] | None = None
-    zone: ZoneInfo | None = None
 
     @property
     def count(self) -> int:
@@ -111,7 +107,7 @@ def read_candles(
         rows = _read_candle_rows(store, history, list(series), plan, whole=whole)
         rows = rows.filter(pl.col("series") < count)
         place = {max(begin, 0): bucket for bucket, begin in enumerate(begins[:-1])}
-        bucket = rows["bucket"].replace_strict(place, return_dtype=pl.Int64)
+        bucket = rows["bucket"].cast(pl.Int64).replace_strict(place, return_dtype=pl.Int64)
         observed = scattered(
             rows.select(observed.columns).cast(observed.schema),
             bucket * count + rows["series"].cast(pl.Int64),

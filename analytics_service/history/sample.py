@@ -16,9 +16,15 @@ _NO_VALUE = pl.Series([None], dtype=pl.String)
 _NO_TIME = pl.Series([None], dtype=pl.Int64)
 
 
-@lru_cache(maxsize=16)
 def layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     """For a table of `outer` rows of `inner` values: the row and the column of each value, as numbers from 0."""
+    # That of a higher table begins alike, and one serves pages whose parts have all kinds of heights.
+    rows, columns = _layout(1 << max(outer - 1, 0).bit_length(), inner)
+    return rows.head(outer * inner), columns.head(outer * inner)
+
+
+@lru_cache(maxsize=16)
+def _layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     place = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
     return place // inner, place % inner
 

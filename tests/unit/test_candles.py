@@ -16,7 +16,6 @@ from analytics_service.history.candles import (
     Aggregate,
     combined,
     make_candles,
-    narrowed,
     needed,
     no_observations,
     observed_once,
@@ -77,9 +76,7 @@ def made(series: Sequence[Seen], grid: Sequence[int], until: int) -> tuple[pl.Da
 
 def shown(agg: Aggregate, candles: pl.DataFrame, last: Sequence[str | None], *, carry: bool) -> list[dict[str, object]]:
     """The points as answers have them, from no more columns than the aggregate needs."""
-    found = points(
-        agg, candles.select(narrowed(needed(agg), is_shown=True)), pl.Series(last, dtype=pl.String), carry=carry
-    )
+    found = points(agg, candles.select(needed(agg)), pl.Series(last, dtype=pl.String), carry=carry)
     return list(found.iter_rows(named=True))
 
 
@@ -115,13 +112,27 @@ def test_candles_of_narrow_buckets_come_to_those_of_wide_ones(
     wide = [0, *(place for place in range(1, len(grid) - 1) if data.draw(st.booleans())), len(grid) - 1]
     newest = max(second for rows in series for second, _ in rows)
     narrow, last = made(series, grid, min(end, newest) + 1)
-    buckets = [bucket for bucket, (first, stop) in enumerate(pairwise(wide)) for _ in range(first, stop)]
+    counts = [stop - first for first, stop in pairwise(wide)]
     size = len(series)
     ends = [value for stop in wide[1:] for value in last[(stop - 1) * size : stop * size]]
     for agg in AGGREGATES:
-        found = combined(narrow.select(narrowed(needed(agg), is_shown=False)), size, buckets, len(wide) - 1)
-        assert {name: found.schema[name] for name in needed(agg)} == {name: CANDLE[name] for name in needed(agg)}
-    compare(series, combined(narrow, size, buckets, len(wide) - 1), ends, [grid[place] for place in wide], end)
+        found = combined(narrow.select(needed(agg)), size, counts)
+        assert found.schema == {name: CANDLE[name] for name in needed(agg)}
+    compare(series, combined(narrow, size, counts), ends, [grid[place] for place in wide], end)
+
+
+def test_a_bucket_that_consists_of_no_candle_has_nothing() -> None:
+    one = candle(open="1", high="2", low="0.5", count=3, units=7, rest=8, seconds=9)
+    empty = candle()
+    assert combined(one, 1, [0, 1, 0]).equals(pl.concat([empty, one, empty]))
+    assert combined(one.clear(), 1, [0, 0]).equals(pl.concat([empty, empty]))
+
+
+def test_any_number_of_candles_is_combined() -> None:
+    """More than are combined at once: 1,100 of them, whose values grow, and one."""
+    many = pl.concat([candle(open=str(n), high=f"{n}.5", low=str(n), count=1, seconds=2) for n in range(1_100)])
+    first = candle(open="0", high="1099.5", low="0", count=1_100, seconds=2_200)
+    assert combined(pl.concat([many, many[7]]), 1, [1_100, 1]).equals(pl.concat([first, many[7]]))
 
 
 def candle(**columns: object) -> pl.DataFrame:

@@ -1,12 +1,14 @@
 """Points as JSON by column: an array of values for each series, beside the starts of buckets that all of them share."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import Format, Points
-from analytics_service.history.formats.pieces import marked, value_order, with_nulls
+from analytics_service.history.formats.pieces import always, in_turns, joined, marked, with_nulls
+from analytics_service.history.sample import layout
 
 _COUNT = "n"
 
@@ -16,13 +18,10 @@ def encode(points: Points) -> Iterator[bytes]:
     single series."""
     before = "["
     for ids, values in points.parts:
-        arrays = [_arrays(values[name], len(ids), len(points.begins)) for name in points.columns]
-        texts = [
-            f"{_opening(points, asset_id)}{','.join(map(_member, points.columns, own))}}}"
-            for asset_id, *own in zip(ids, *arrays, strict=True)
-        ]
-        body = (before + ",".join(texts)).encode()
-        yield with_nulls(body) if values[points.columns[0]].has_nulls() else body
+        openings = [_opening(points, asset_id) for asset_id in ids]
+        columns = [values[name] for name in points.columns]
+        body = _encoded(columns, openings) if points.begins else _without_buckets(points.columns, openings)
+        yield before.encode() + (with_nulls(body) if columns[0].has_nulls() else body)
         before = ","
     yield b"]" if before == "," else b"[]"
 
@@ -38,15 +37,41 @@ def _opening(points: Points, asset_id: str) -> str:
     return orjson.dumps(named).decode().removesuffix("}") + ","
 
 
-def _member(name: str, array: str) -> str:
-    return f'"{name}":[{array}]'
+def _without_buckets(names: Sequence[str], openings: Sequence[str]) -> bytes:
+    arrays = ",".join(f'"{name}":[]' for name in names)
+    return ",".join(f"{one}{arrays}}}" for one in openings).encode()
 
 
-def _arrays(values: pl.Series, series: int, count: int) -> Sequence[str]:
-    """The values of each series, separated by commas; numbers are not quoted, and null is marked."""
-    if not len(values):
-        return [""] * series
-    quote = "" if values.name == _COUNT else '"'
-    texts = values.cast(pl.String) if values.name == _COUNT else marked(values)
-    by_series = texts[value_order(series, count)].reshape((series, count))
-    return [f"{quote}{one}{quote}" for one in by_series.arr.join(f"{quote},{quote}").to_list()]
+def _encoded(columns: Sequence[pl.Series], openings: Sequence[str]) -> bytes:
+    """The series, separated by commas. Numbers are not quoted, and null is marked."""
+    quotes = [_quote(column.name) for column in columns]
+    arrays = [f'"{column.name}":[{quote}' for column, quote in zip(columns, quotes, strict=True)]
+    end = f"{quotes[-1]}]}}"
+    firsts = [f"{f'{end},' if place else ''}{one}{arrays[0]}" for place, one in enumerate(openings)]
+    nexts = [f"{last}],{array}" for last, array in zip(quotes, arrays[1:], strict=False)]
+    commas = [f"{quote},{quote}" for quote in quotes]
+    texts = [column.cast(pl.String) if column.name == _COUNT else marked(column) for column in columns]
+    order = _order(len(openings), len(columns[0]) // len(openings), len(columns))
+    return joined([*texts, pl.Series([*firsts, *nexts, *commas, end])], order)
+
+
+def _quote(name: str) -> str:
+    return "" if name == _COUNT else '"'
+
+
+@lru_cache(maxsize=4)
+def _order(series: int, count: int, columns: int) -> pl.Series:
+    """What precedes a value, and the value, in turns: series by series, and column by column within each.
+
+    Pieces are the columns, bucket by bucket; the beginnings of all series, those of their further columns, the comma
+    within each column, and the end.
+    """
+    firsts = columns * series * count
+    nexts = firsts + series - 1
+    commas = nexts + columns
+    place, within = layout(series, columns * count)
+    column, bucket = within // count, within % count
+    begins = (place + firsts).zip_with(column == 0, column + nexts)
+    lead = begins.zip_with(bucket == 0, column + commas)
+    value = column * (series * count) + bucket * series + place
+    return pl.concat([in_turns(lead, value), always(commas + columns, 1)], rechunk=True)

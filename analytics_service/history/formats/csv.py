@@ -54,7 +54,7 @@ def _order(series: int, count: int, columns: int) -> pl.Series:
     turns = [bucket + leads, place + assets, value_order(series, count)]
     for column in range(1, columns):
         turns += [always(comma, size), value_order(series, count) + column * size]
-    return pl.concat([always(comma + 1, 1), in_turns(*turns)[1:], always(comma + 2, 1)])
+    return pl.concat([always(comma + 1, 1), in_turns(*turns)[1:], always(comma + 2, 1)], rechunk=True)
 
 
 def times(seconds: Sequence[int], zone: tzinfo) -> list[str]:

@@ -2,18 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
 import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
-from analytics_service.history.formats.pieces import apart_from_empty, in_turns, value_order
+from analytics_service.history.formats.pieces import (
+    always,
+    apart_from_empty,
+    in_turns,
+    joined,
+    marked,
+    value_order,
+    with_nulls,
+)
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
-
-# Made once: building an expression takes as long as joining the text of a small page.
-_JOINED = pl.col("piece").str.join("")
-_FOUR = pl.format('"{}","h":"{}","l":"{}","c":"{}","n":{}', *OHLC).fill_null('null,"h":null,"l":null,"c":null,"n":0')
 
 
 def encode(points: Points) -> Iterator[bytes]:
@@ -39,10 +44,12 @@ def _encoded_ohlc(values: pl.DataFrame, begins: Sequence[int], opened: Sequence[
     """Points of four values and a count, as `_encoded` has those of one."""
     if not begins:
         return ",".join([one + closed for one in opened]).encode()
-    leads = [f'}},{{"t":{begin},"o":' for begin in begins]
-    leads += [f'{f"}}{closed}," if place else ""}{one}{{"t":{begins[0]},"o":' for place, one in enumerate(opened)]
-    pieces = pl.concat([values.select(_FOUR).to_series(), pl.Series(leads)], rechunk=True)
-    return _text(pieces[_order(len(opened), len(begins))]).encode() + f"}}{closed}".encode()
+    leads = [f'}},{{"t":{begin},"o":"' for begin in begins]
+    leads += [f'{f"}}{closed}," if place else ""}{one}{{"t":{begins[0]},"o":"' for place, one in enumerate(opened)]
+    texts = [values[name].cast(pl.String) if name == OHLC[-1] else marked(values[name]) for name in OHLC]
+    between = ['","h":"', '","l":"', '","c":"', '","n":']
+    body = joined([*texts, pl.Series([*leads, *between, f"}}{closed}"])], _order_ohlc(len(opened), len(begins)))
+    return with_nulls(body) if values[OHLC[0]].has_nulls() else body
 
 
 def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
@@ -62,8 +69,8 @@ def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], cl
 
 def _joined(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
     """The same where no value is null, and where `opened` have the commas."""
-    pieces = pl.concat([values, pl.Series(_leads(begins, opened, closed))], rechunk=True)
-    return _text(pieces[_order(len(opened), len(begins))]).encode() + f'"}}{closed}'.encode()
+    pieces = [values, pl.Series([*_leads(begins, opened, closed), f'"}}{closed}'])]
+    return joined(pieces, _order(len(opened), len(begins)))
 
 
 def _joined_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
@@ -75,15 +82,10 @@ def _joined_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequenc
     is_null = values.is_null()[value_order(series, count)].cast(pl.UInt32)
     null_before = pl.concat([pl.Series([0], dtype=pl.UInt32), is_null[:-1]])
     lead = _lead_of(series, count) + (is_null + 2 * null_before) * len(leads)
-    order = in_turns(lead, value_order(series, count))
+    end = f"{'' if is_null[-1] else chr(34)}}}{closed}"
+    order = pl.concat([in_turns(lead, value_order(series, count)), always(len(values) + 4 * len(leads), 1)])
     # Values that are null are left out when pieces are joined.
-    pieces = pl.concat([values, pl.Series(leads + own + before + both)], rechunk=True)
-    return f"{_text(pieces[order])}{'' if is_null[-1] else chr(34)}}}{closed}".encode()
-
-
-def _text(pieces: pl.Series) -> str:
-    text: str = pieces.to_frame("piece").select_seq(_JOINED).item()
-    return text
+    return joined([values, pl.Series([*leads, *own, *before, *both, end])], order)
 
 
 def _leads(begins: Sequence[int], opened: Sequence[str], closed: str) -> list[str]:
@@ -103,8 +105,22 @@ def _opening(asset_id: str) -> str:
 
 @lru_cache(maxsize=8)
 def _order(series: int, count: int) -> pl.Series:
-    """Lead and value of all points in turns, as numbers of pieces: values come first, and leads after them."""
-    return in_turns(_lead_of(series, count), value_order(series, count))
+    """Lead and value of all points in turns, and the end, as numbers of pieces: values come first, then leads, then the
+    end."""
+    turns = in_turns(_lead_of(series, count), value_order(series, count))
+    return pl.concat([turns, always(series * count + count + series, 1)], rechunk=True)
+
+
+@lru_cache(maxsize=4)
+def _order_ohlc(series: int, count: int) -> pl.Series:
+    """The same for points of four values and a count. Pieces are these columns, the leads, what is between two columns,
+    and the end."""
+    size = series * count
+    leads = _lead_of(series, count) + size * (len(OHLC) - 1)
+    between, value = size * len(OHLC) + count + series, value_order(series, count)
+    further = [(always(between + place, size), value + size * (place + 1)) for place in range(len(OHLC) - 1)]
+    turns = in_turns(leads, value, *chain.from_iterable(further))
+    return pl.concat([turns, always(between + len(further), 1)], rechunk=True)
 
 
 @lru_cache(maxsize=8)

@@ -10,20 +10,23 @@ from analytics_service.history.sample import layout
 # Stands for null in a text. No value contains it.
 _NULL = "\x00"
 _MARK = pl.Series([_NULL])
+# Made once: building an expression takes as long as joining the text of a small page. Bytes of binary are copied once;
+# text would become a str first.
+_JOINED = pl.col("piece").str.join("").cast(pl.Binary)
 
 
 def joined(pieces: Sequence[pl.Series], order: pl.Series) -> bytes:
     """The text of pieces in an order, which has their numbers through all of the series. Null is no text."""
-    text = pl.concat(pieces, rechunk=True)[order].str.join("")
-    # Bytes of binary are copied once; text would become a str first.
-    found: bytes = text.cast(pl.Binary).item()
+    ordered = pl.concat(pieces, rechunk=True)[order].to_frame("piece")
+    # Threads would have to be woken up first.
+    found: bytes = ordered.select_seq(_JOINED).item()
     return found
 
 
 def in_turns(*orders: pl.Series) -> pl.Series:
     """The first number of each order, then the second of each, and so on. Orders are equally long."""
     place, order = layout(len(orders[0]), len(orders))
-    return pl.concat(orders)[order * len(orders[0]) + place]
+    return pl.concat(orders, rechunk=True)[order * len(orders[0]) + place]
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,154 @@
+"""What memory has of a history: values and candles of buckets, from blocks. Blocks that are missing are requested."""
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from analytics_service.history.blocks import (
+    NO_HOURS,
+    NOTHING_LATER,
+    Block,
+    Lookup,
+    Observations,
+    Run,
+    candles_of,
+    joined,
+    last_observed,
+    look_up,
+    make_block,
+)
+from analytics_service.history.calendar import DAY
+from analytics_service.history.candle_blocks import (
+    CandleLookup,
+    CandleRun,
+    CandleSlot,
+    look_up_candles,
+    look_up_hours,
+)
+from analytics_service.history.candles import Aggregate, combined, needed, no_candles
+from analytics_service.history.grid import HOUR
+from analytics_service.history.memory import AnySlot, Memory
+from analytics_service.history.rows import Buckets
+from analytics_service.history.states import State
+
+Request = Callable[[State, Sequence[AnySlot]], None]
+
+
+class ValuesAtHand:
+    """The last values of buckets that are in memory. `request` has blocks of a state loaded."""
+
+    def __init__(self, memory: Memory, request: Request) -> None:
+        self.memory = memory
+        self.request = request
+
+    def values(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series | None:
+        """Values of some series in each bucket, bucket by bucket; None, and a request for them, when blocks are not
+        there."""
+        lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
+        if lookup is None:
+            return None
+        blocks, latest = self._found(state, lookup, buckets.until)
+        if latest is not None and None not in blocks:
+            return joined(lookup, blocks, latest, ids, buckets)
+        missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
+        if lookup.open_from is not None and latest is None:
+            missing += filter(None, [state.slot_of_observations(lookup.open_from)])
+        self.request(state, missing)
+        return None
+
+    def last_instant(self, state: State, buckets: Buckets) -> int | None:
+        """When the last observation before the end of the buckets was made, unix seconds; None where memory lacks it,
+        or where there is none."""
+        lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
+        if lookup is None:
+            return None
+        blocks, latest = self._found(state, lookup, buckets.until)
+        if latest is None or None in blocks:
+            return None
+        return last_observed(lookup, blocks, latest, buckets.until)
+
+    def block(self, state: State, run: Run | CandleRun) -> Block | None:
+        """The block of a run, if memory has all of its hours; an empty one before the first observation."""
+        if run.slot.end <= state.first:
+            return NO_HOURS
+        block = self.memory.get(state.key(run.slot))
+        return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
+
+    def observations(self, state: State, begin: int, until: int) -> Observations | None:
+        """The single observations of [begin, until), with others, if they are in memory."""
+        if state.tail is not None and state.tail.begin <= begin:
+            return state.tail
+        slot = state.slot_of_observations(begin)
+        found = self.memory.get(state.key(slot)) if slot else None
+        return found if isinstance(found, Observations) and found.end >= until else None
+
+    def _found(self, state: State, lookup: Lookup, until: int) -> tuple[list[Block | None], Observations | None]:
+        """What a lookup needs: the block of each of its runs, and single observations; None for what is not there."""
+        later = NOTHING_LATER if lookup.open_from is None else self.observations(state, lookup.open_from, until)
+        return [self.block(state, run) for run in lookup.runs], later
+
+
+class CandlesAtHand:
+    """The candles of buckets that are in memory, beside the values that hold at their ends."""
+
+    def __init__(self, values: ValuesAtHand) -> None:
+        self._values = values
+
+    def candles(
+        self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate
+    ) -> tuple[pl.DataFrame, pl.Series] | None:
+        """Candles of some series in each bucket, as far as an aggregate needs them, and the values at their ends; None,
+        and a request for them, when blocks are not there."""
+        lookup = look_up_candles(buckets, needed(agg), len(state.series))
+        last = self._values.values(state, ids, buckets) if lookup is not None else None
+        if lookup is None or last is None:
+            return None
+        cells, counts = self._cells(state, ids, lookup, needed(agg)), lookup.counts
+        if cells is not None and lookup.open_from is not None:
+            rest = self._open_candle(state, ids, lookup.open_from, buckets.until)
+            cells = None if rest is None else pl.concat([cells, rest.select(cells.columns)], rechunk=True)
+            counts = [*counts[:-1], counts[-1] + 1]
+        if cells is None:
+            return None
+        return combined(cells, len(ids), [*counts, *([0] * (buckets.count - len(counts)))]), last
+
+    def _cells(
+        self, state: State, ids: Sequence[str], lookup: CandleLookup, columns: Sequence[str]
+    ) -> pl.DataFrame | None:
+        """The cells of a lookup; None, and a request for them, when blocks are not there.
+
+        Days are made from hours where no bucket is wider, so that pages of many zones need no more blocks than these.
+        """
+        blocks: list[Block | None] = []
+        missing: list[CandleSlot] = []
+        for run in lookup.runs:
+            block = self._values.block(state, run)
+            if block is None and run.slot.width == DAY and lookup.days == 1:
+                block = self._days_from_hours(state, run.slot)
+            elif block is None:
+                missing.append(run.slot)
+            blocks.append(block)
+        self._values.request(state, missing)
+        found = [
+            candles_of(block, ids, run.hours, columns)
+            for run, block in zip(lookup.runs, blocks, strict=True)
+            if block is not None
+        ]
+        return None if len(found) < len(blocks) else pl.concat([no_candles(columns, 0), *found], rechunk=True)
+
+    def _days_from_hours(self, state: State, slot: CandleSlot) -> Block | None:
+        """A block of days, kept from now on; None, and a request for them, when blocks of hours are not there."""
+        days = len(slot.bounds(state.newest)) - 1
+        lookup = look_up_hours(slot, days, len(state.series))
+        hours = self._cells(state, state.ids, lookup, slot.columns) if days > 0 else None
+        if hours is None:
+            return None
+        block = make_block(state.ids, combined(hours, len(state.ids), lookup.counts))
+        self._values.memory.put(state.key(slot), block)
+        return block
+
+    def _open_candle(self, state: State, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame | None:
+        """Candles from a second on to the end of a page, within an hour; None when memory lacks them."""
+        before = self._values.values(state, ids, Buckets([begin - HOUR, begin], until))
+        observed = self._values.observations(state, begin, until)
+        return None if before is None or observed is None else observed.candles(ids, before, begin, until)
