@@ -13,7 +13,7 @@ from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavaila
 from analytics_service.market.instants import instant, multiples, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Origin, completed, new_version, read_heads
+from analytics_service.store.ledger import Origin, completed, new_version, read_state
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import complete_appends
 from jobs.registry import JOBS, Job
@@ -100,7 +100,7 @@ def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], 
 
 
 def _is_past(store: Store, family: str, at: datetime) -> bool:
-    head = read_heads(store).get(family)
+    head = read_state(store, family)
     return head is not None and at < head.instant
 
 

@@ -15,7 +15,7 @@ from analytics_service.sources.base import Source
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Origin, Run, completed_before, read_heads
+from analytics_service.store.ledger import Head, Origin, Run, completed_before, read_state
 from analytics_service.store.rewrite import publish, staging
 
 
@@ -47,7 +47,7 @@ class Batch:
 
     def head(self) -> Head | None:
         """The newest state of the job's family, if there is one."""
-        return read_heads(self.store).get(self.family)
+        return read_state(self.store, self.family)
 
     def completed_before(self) -> int | None:
         """The last complete snapshot (unix second) of the job's family before the first instant, if there is one."""
@@ -128,8 +128,10 @@ def _run(instant: datetime, rows: Mapping[str, pl.DataFrame], taking: Taking, ve
 def _definitions(store: Store, snapshots: Sequence[Snapshot], family: str) -> list[Asset]:
     """The newest definition of each asset. Snapshots of the past add assets, but redefine none."""
     newest = {asset.id: asset for snapshot in snapshots for asset in snapshot.assets}
-    head = read_heads(store).get(family)
-    if newest and head and snapshots[-1].at < head.instant:
+    if not newest:
+        return []
+    head = read_state(store, family)
+    if head and snapshots[-1].at < head.instant:
         known = read_assets(store)
         return [asset for asset in newest.values() if asset.id not in known]
     return list(newest.values())

@@ -140,10 +140,10 @@ class LedgerStore(Store):
         self.queries[query] += 1
         if self.away:
             raise StoreUnavailable("away")
-        if query == "ledger":
-            self.on_look()
-            return self._ledger()
         family = str(parameters.get("family"))
+        if query in ("ledger", "family_state", "open_appends"):
+            self.on_look()
+            return self._ledger() if query == "ledger" else self._part_of_ledger(query, family)
         if query == "rewrites":
             announced = self.heads[family].rewrites
             return pl.DataFrame({"announced": [announced], "finished": [announced - (family in self.open)]})
@@ -240,6 +240,13 @@ class LedgerStore(Store):
                 runs=old.runs + 1,
             )
 
+    def _part_of_ledger(self, query: str, family: str) -> pl.DataFrame:
+        if query == "open_appends":
+            versions = sorted(run[1] for run, done in self.appended.items() if run[0] == family and not done)
+            return pl.DataFrame({"version": versions}, schema={"version": pl.UInt64})
+        heads = [(h.at, h.last_observed_at, h.version, h.runs) for h in self.heads.values() if h.family == family]
+        return pl.DataFrame(heads, schema=["at", "last_observed_at", "version", "runs"], orient="row")
+
     def _ledger(self) -> pl.DataFrame:
         heads = [
             (h.family, h.at, h.last_observed_at, h.version, h.runs, 0, [], [], [], []) for h in self.heads.values()
@@ -285,6 +292,8 @@ class FakeStore(LedgerStore):
         """The ledger, announcements, or staging tables; else nothing."""
         known = (
             "ledger",
+            "family_state",
+            "open_appends",
             "run_state",
             "staged_runs",
             "staged_tables",
@@ -298,6 +307,13 @@ class FakeStore(LedgerStore):
         super().insert(table, rows)
         if table not in ("publication", "append_run"):
             self.inserts.append((table.partition("_staging_")[0], rows))
+
+
+class FirstHeads(Heads):
+    """Heads that look at the ledger for the first request only, for tests that write nothing after it."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, every=None, clock=lambda: 0.0)
 
 
 class FreshHeads(Heads):

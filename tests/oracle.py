@@ -1,9 +1,10 @@
 """An independent, slow implementation of the rules of history: walks the calendar and the observations one by one."""
 
+import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -35,8 +36,10 @@ def day_begin(day: date, zone: str) -> int:
     """The first instant at which the zone's clocks show the day's midnight or anything later: found by looking."""
     around = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
     midnight = wall(around, "UTC")
-    candidates = range(around - 16 * 3600, around + 40 * 3600, 60)
-    return next(second for second in candidates if wall(second, zone) >= midnight)
+    hourly = range(around - 16 * 3600, around + 40 * 3600, 3600)
+    near = next(second for second in hourly if wall(second, zone) >= midnight)
+    # No clock goes back by more than two hours, so it cannot have shown that any earlier.
+    return next(second for second in range(near - 4 * 3600, near + 1, 60) if wall(second, zone) >= midnight)
 
 
 def seconds_of(at: datetime, zone: str) -> list[int]:
@@ -99,19 +102,13 @@ def _is_aligned(day: date, period: str, interval: int) -> bool:
 
 
 def _hour_begin(start: int, zone: str) -> int:
-    """The last instant up to `start` at which a local hour, or what is left of one, begins."""
-    local = wall(start, zone)
-    top = local.replace(minute=0, second=0)
-    same_hour = [s for s in range(start - 7200, start + 1) if top <= wall(s, zone) <= local]
-    # Of an hour that occurs twice only the pass that leads up to `start` counts.
-    first = len(same_hour) - 1
-    while (
-        first > 0
-        and same_hour[first - 1] == same_hour[first] - 1
-        and wall(same_hour[first - 1], zone) < wall(same_hour[first], zone)
-    ):
-        first -= 1
-    return same_hour[first]
+    """The last instant up to `start` at which a local hour, or what is left of one, begins: found by going back second
+    by second. Of an hour that occurs twice only the pass that leads up to `start` counts."""
+    second, shown = start, wall(start, zone)
+    top = shown.replace(minute=0, second=0)
+    while top <= (before := wall(second - 1, zone)) < shown:
+        second, shown = second - 1, before
+    return second
 
 
 def _step(day: date, period: str, steps: int) -> date:
@@ -189,12 +186,14 @@ class Oracle:
         """The time-weighted mean over [begin, after), rounded half to even to 18 decimals."""
         if begin >= after:
             return held
-        seconds, values, area = self.seconds[asset], self.values[asset], Fraction(0)
-        changes = seconds[bisect_right(seconds, begin) : bisect_left(seconds, after)]
-        for since, until in pairwise([begin, *changes, after]):
-            area += Fraction(values[bisect_right(seconds, since) - 1]) * (until - since)
+        seconds = self.seconds[asset]
+        first, stop = bisect_right(seconds, begin), bisect_left(seconds, after)
+        values = self.values[asset][first - 1 : stop]
+        with localcontext(prec=80, traps=[Inexact]):
+            lengths = (until - since for since, until in pairwise([begin, *seconds[first:stop], after]))
+            area = sum(map(operator.mul, values, lengths), Decimal(0))
         # Python rounds fractions half to even.
-        return Decimal(round(area / (after - begin) * 10**18)).scaleb(-18, Context(prec=60))
+        return Decimal(round(Fraction(area) / (after - begin) * 10**18)).scaleb(-18, Context(prec=60))
 
 
 def text(value: Decimal) -> str:

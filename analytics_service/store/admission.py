@@ -45,8 +45,7 @@ class Holdings:
 
 def read_holdings(store: Store) -> Holdings:
     """What the store holds now."""
-    claims = store.frame("store_claim", table=CLAIM)
-    return Holdings(read_ledger(store).origins, str(claims["side"][0]) if claims.height else None)
+    return Holdings(read_ledger(store).origins, _claimed_by(store))
 
 
 def require_admitted(store: Store, origin: Origin) -> Holdings:
@@ -64,6 +63,8 @@ def claim(store: Store, origin: Origin) -> None:
 
     SourceRefused when the store is another side's. A claim is never given up.
     """
+    if _claimed_by(store) == _side(origin):
+        return
     if require_admitted(store, origin).claimed_by is None:
         claim_for(store, _side(origin))
         require_admitted(store, origin)
@@ -101,6 +102,11 @@ def _refusal(origin: Origin, holdings: Holdings) -> str:
     real = sorted(one.spec for one in holdings.origins if one.spec and not one.simulated)
     same = holdings.simulated_spec or next(iter(real), "none")
     return f"{reason} For {origin}, {other}. To go on with this one, choose --source {same}."
+
+
+def _claimed_by(store: Store) -> str | None:
+    claims = store.frame("store_claim", table=CLAIM)
+    return str(claims["side"][0]) if claims.height else None
 
 
 def _side(origin: Origin) -> str:

@@ -1,6 +1,6 @@
 """Definitions of assets in the store."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -34,9 +34,9 @@ def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
 
 
-def changed_assets(store: Store, assets: Iterable[Asset], version: int) -> pl.DataFrame:
+def changed_assets(store: Store, assets: Sequence[Asset], version: int) -> pl.DataFrame:
     """The definitions that are new or changed, as a batch for the table ASSETS."""
-    known = read_assets(store)
+    known = read_assets(store) if assets else {}
     changed = [asset for asset in assets if known.get(asset.id) != asset]
     columns = {name: [version if name == "version" else getattr(a, name) for a in changed] for name in _SCHEMA}
     return pl.DataFrame(columns, schema=_SCHEMA)

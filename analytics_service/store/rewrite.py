@@ -27,7 +27,18 @@ from analytics_service.store.announcements import (
     once,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import LEDGER, Head, Ledger, Run, completed, ledger_frame, read_heads, read_ledger
+from analytics_service.store.ledger import (
+    LEDGER,
+    Head,
+    Ledger,
+    Run,
+    completed,
+    ledger_frame,
+    open_appends,
+    read_heads,
+    read_ledger,
+    read_state,
+)
 from analytics_service.store.retention import require_staged_kept
 from analytics_service.store.staging import Staging, drop_abandoned
 
@@ -78,7 +89,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = o
     retry(lambda: claim(store, runs[0].origin))
     retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
     retry(lambda: require_staged_kept(store, staged.family, staged.suffix))
-    if appends(retry(lambda: read_heads(store)).get(staged.family), runs):
+    if appends(retry(lambda: read_state(store, staged.family)), runs):
         _append(store, staged, retry)
     else:
         _rewrite(store, staged, retry)
@@ -89,7 +100,7 @@ def complete_appends(store: Store, family: str) -> None:
 
     StoreUnavailable when that fails.
     """
-    for version in read_ledger(store).appends.get(family, ()):
+    for version in open_appends(store, family):
         _resume(store, Staging(store, family, version))
 
 
@@ -159,9 +170,7 @@ def _append(store: Store, staged: Staging, retry: Retry) -> None:
     With a third one neither knows who is first, so it is a rewrite, for which order does not matter.
     """
     with announced(store, staged, APPEND, retry):
-        others = [
-            one for one in retry(lambda: read_ledger(store)).appends.get(staged.family, ()) if one != staged.version
-        ]
+        others = [one for one in retry(lambda: open_appends(store, staged.family)) if one != staged.version]
         for version in others:
             other = Staging(store, staged.family, version)
             with announced(store, other, APPEND, retry):

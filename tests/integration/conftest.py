@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
@@ -18,13 +18,25 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import by_url, client
 
+# A backup of a database that `migrate` has just made. Copies of it take a fifth of the time of 19 migrations.
+_MIGRATED = "Disk('backups', 'migrated')"
+
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """Settings that name one running server."""
     own = Settings(data_dir=tmp_path_factory.mktemp("clickhouse"))
     with clickhouse(own, "pytest") as running:
-        yield by_url(running)
+        settings = by_url(running)
+        _keep_migrated(settings)
+        yield settings
+
+
+def _keep_migrated(settings: Settings) -> None:
+    with closing(Store(replace(settings, clickhouse_database="test_migrated"))) as store:
+        migrate(store)
+        store.execute_outside_database(f"BACKUP DATABASE {store.database} TO {_MIGRATED}")
+        store.execute_outside_database(f"DROP DATABASE {store.database} SYNC")
 
 
 @pytest.fixture
@@ -35,9 +47,9 @@ def settings(server: Settings) -> Settings:
 
 @contextmanager
 def database(settings: Settings) -> Iterator[Store]:
-    """A store on a new database, which is dropped afterwards."""
+    """A store on a new database, as `migrate` makes it, which is dropped afterwards."""
     store = Store(settings)
-    migrate(store)
+    store.execute_outside_database(f"RESTORE DATABASE test_migrated AS `{store.database}` FROM {_MIGRATED}")
     try:
         yield store
     finally:

@@ -1,6 +1,7 @@
 """Random pages of a history, asked over the app and compared with the oracle value by value."""
 
 import random
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -99,7 +100,8 @@ class Pages:
         assert data["range"] == {"start": start, "end": end, "interval": {"unit": period, "value": interval}}
         count = len(grid) - 1
         last = min(end, grid[min(offset + limit, count)] - 1) if offset < count else end
-        seen = [at for rows in self.known.series.values() for at, _ in rows if at <= last]
+        ends = [(seconds, bisect_right(seconds, last)) for seconds in self.known.seconds.values()]
+        seen = [seconds[end - 1] for seconds, end in ends if end]
         assert answer.headers.get("as-of") == (f"prices=@{max(seen)}" if seen else None), query
         following = offset + limit if offset + limit < count else None
         assert data["pagination"] == {"interval_count": count, "next_offset": following}, query

@@ -18,7 +18,7 @@ from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.http.api_keys import add_key
 from analytics_service.store.connection import Store
-from tests.doubles import FreshHeads, WatchedStore
+from tests.doubles import FirstHeads, WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.servers import listening
 
@@ -27,7 +27,7 @@ HOST = "data.example:8443"
 
 def client_of(settings: Settings, store: Store) -> falcon.testing.TestClient:
     now = datetime.fromtimestamp(Simulated.noon, UTC)
-    return falcon.testing.TestClient(create_app(settings, store, lambda: now, FreshHeads(store)))
+    return falcon.testing.TestClient(create_app(settings, store, lambda: now, FirstHeads(store)))
 
 
 def examples(client: falcon.testing.TestClient, host: str = HOST) -> dict[str, str]:

@@ -17,6 +17,7 @@ from analytics_service.config import Settings
 from analytics_service.history import page as pages
 from analytics_service.sources.simulated.universe import ASSETS
 from analytics_service.store.connection import Store
+from tests.doubles import FreshHeads
 from tests.integration.conftest import Simulated
 from tests.integration.pages import commit
 from tests.integration.test_http import HISTORIES, HISTORY, LOANS, NOON, at, client_of, expect_error
@@ -290,7 +291,7 @@ def test_assets_without_prices_have_the_symbols_of_their_definitions(
 
 def test_a_new_snapshot_changes_every_format(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON - 3600, Decimal(1))]})
-    client = client_of(settings, store)
+    client = client_of(settings, store, heads=FreshHeads)
 
     def values(query: str, **headers: str) -> Sequence[str]:
         return [line.rpartition(",")[2] for line in get(client, query=query, **headers).text.splitlines()[-2:]]

@@ -4,7 +4,7 @@ import gzip
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -18,11 +18,12 @@ from analytics_service.config import Settings
 from analytics_service.resources import metrics
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import LISTINGS
+from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from jobs.registry import JOBS
-from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.doubles import FirstHeads, FreshHeads, Statement, WatchedStore
 from tests.integration.conftest import Simulated, database
 from tests.integration.pages import commit
 from tests.samples import samples
@@ -119,9 +120,15 @@ HISTORIES = [path for path in ROUTES if ROUTES[path] == HISTORY]
 Client = falcon.testing.TestClient
 
 
-def client_of(settings: Settings, store: Store | None = None, now: int = NOON + 30) -> Client:
+def client_of(
+    settings: Settings,
+    store: Store | None = None,
+    now: int = NOON + 30,
+    heads: Callable[[Store], Heads] = FirstHeads,
+) -> Client:
+    """The service at a unix second; without `FreshHeads` it shows what there is at its first request."""
     store = store or Store(settings)
-    app = create_app(settings, store, lambda: at(now), FreshHeads(store))
+    app = create_app(settings, store, lambda: at(now), heads(store))
     # Otherwise each response has another id.
     return falcon.testing.TestClient(app, headers={"X-Request-ID": "test"})
 
@@ -694,7 +701,7 @@ def test_browsers_are_told_to_load_and_frame_nothing(protocol: Client, path: str
 
 def test_a_closed_page_is_revalidated_after_any_number_of_snapshots(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON - 7200, Decimal(1)), (NOON, Decimal(2))]})
-    client = client_of(settings, store, NOON + 3600)
+    client = client_of(settings, store, NOON + 3600, FreshHeads)
     path, query = "/api/v1/assets/price-history", f"start={NOON - 10_000}&end={NOON - 3601}&period=h&asset_ids=token;a"
     first = client.simulate_get(path, query_string=query)
     assert first.headers["as-of"] == f"prices=@{NOON - 7200}"
@@ -815,7 +822,7 @@ def test_rendered_answers_are_served_while_the_store_is_unreachable(settings: Se
     """
     commit(store, {"token;a": [(NOON, Decimal(1))]})
     own = Store(settings)
-    client = client_of(replace(settings, history_memory=0), own)
+    client = client_of(replace(settings, history_memory=0), own, heads=FreshHeads)
     rendered = {"/api/v1/assets/prices": "", "/api/v1/assets/price-history": HISTORY}
     before = [client.simulate_get(path, query_string=query) for path, query in rendered.items()]
     own.close()

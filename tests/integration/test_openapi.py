@@ -19,7 +19,7 @@ from analytics_service.market.prices import Price
 from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
-from tests.doubles import FreshHeads
+from tests.doubles import FirstHeads
 from tests.integration.handmade import HandMade
 from tests.unit.small_protocol import ASSETS, AT, CONFIG, MARKETS, ORB, POSITION, PRICES, PTOKEN, USDT, arrangement
 
@@ -72,7 +72,7 @@ def client(settings: Settings, store: Store) -> Iterator[Client]:
     )
     for job in JOBS.values():
         run_once(job, source, store, AT)
-    yield falcon.testing.TestClient(create_app(settings, store, lambda: AT, FreshHeads(store)))
+    yield falcon.testing.TestClient(create_app(settings, store, lambda: AT, FirstHeads(store)))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.sources.simulated import RICH_ADDRESS
-from tests.doubles import FreshHeads
+from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
 
 NOON = f"toDateTime({Simulated.noon}, 'UTC')"
@@ -25,7 +25,7 @@ def rounded(value: Decimal) -> Decimal:
 
 @pytest.fixture(scope="module")
 def client(simulated: Simulated) -> falcon.testing.TestClient:
-    return falcon.testing.TestClient(create_app(simulated.settings, simulated.store, heads=FreshHeads(simulated.store)))
+    return falcon.testing.TestClient(create_app(simulated.settings, simulated.store, heads=FirstHeads(simulated.store)))
 
 
 @pytest.fixture(scope="module")

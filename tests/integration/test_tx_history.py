@@ -22,7 +22,7 @@ from analytics_service.store.loans import read_loans
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import client as clickhouse_client
-from tests.doubles import FreshHeads, dying
+from tests.doubles import FirstHeads, FreshHeads, dying
 from tests.integration.conftest import Simulated
 from tests.integration.handmade import HUGE, NOON, HandMade
 
@@ -270,9 +270,8 @@ def test_a_source_without_events_gives_empty_histories(store: Store, client: Cli
 
 def test_the_rich_address_has_a_history(simulated: Simulated) -> None:
     store = simulated.store
-    client = falcon.testing.TestClient(
-        create_app(simulated.settings, store, lambda: datetime.fromtimestamp(simulated.noon, NOON.tzinfo))
-    )
+    now = datetime.fromtimestamp(simulated.noon, NOON.tzinfo)
+    client = falcon.testing.TestClient(create_app(simulated.settings, store, lambda: now, FirstHeads(store)))
     body = ask(client, address=RICH_ADDRESS, limit="1000", with_text="true", with_value="true")
     rows = simulated.rows(f"SELECT count() AS n FROM account_event FINAL WHERE address = '{RICH_ADDRESS}'")
     assert body["count"] == len(body["data"]) == rows[0]["n"] > 200

@@ -14,11 +14,11 @@ from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.users import PARTS, Part, UserPart
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, UNHEALTHY_ADDRESS
 from analytics_service.sources.simulated.terms import ID_OF
-from analytics_service.state.heads import Heads, Known
+from analytics_service.state.heads import Known
 from analytics_service.state.view import View
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
-from tests.doubles import FreshHeads
+from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
 
 Client = falcon.testing.TestClient
@@ -29,8 +29,7 @@ OTHERS = 3
 
 @pytest.fixture(scope="module")
 def client(simulated: Simulated) -> Client:
-    heads = Heads(simulated.store, every=None)
-    heads.look()
+    heads = FirstHeads(simulated.store)
     return falcon.testing.TestClient(create_app(simulated.settings, simulated.store, heads=heads))
 
 
@@ -239,7 +238,7 @@ def test_a_staking_pool_is_looked_up_by_index_or_duration(
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.path)
 def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: Part) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
-    heads = FreshHeads(simulated.store).known().heads
+    heads = FirstHeads(simulated.store).known().heads
     given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"]}
     resource = UserPart(shared_with_nobody(), part)
 

@@ -212,6 +212,8 @@ def test_a_command_for_keys_that_cannot_work_says_why(arguments: tuple[str, ...]
 def test_a_service_whose_file_of_keys_is_missing_does_not_start(command: str, tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     missing = str(tmp_path / "keys.txt")
-    result = run(command, "--bind", f"127.0.0.1:{free_port()}", "--data-dir", data, ANALYTICS_API_KEYS_FILE=missing)
+    # The default port for metrics may be taken by a service that runs on this machine.
+    free = {"ANALYTICS_METRICS_BIND": "none", "ANALYTICS_API_KEYS_FILE": missing}
+    result = run(command, "--bind", f"127.0.0.1:{free_port()}", "--data-dir", data, **free)
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
     assert result.output.startswith(f"Error: The file of API keys {missing} cannot be read")

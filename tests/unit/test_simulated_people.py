@@ -255,9 +255,9 @@ def test_a_user_borrows_what_the_debt_grows_by() -> None:
     assert (event.action is Action.BORROW) == (shares[1] > shares[0])
 
 
-def test_the_rich_address_does_everything_in_two_years() -> None:
+def test_the_rich_address_does_everything_in_the_first_forty_days() -> None:
     """But the arrangement that is reclaimed is another's."""
-    seen = Counter(event.action for event in events("1", EPOCH, LAUNCH + 730 * DAY) if event.address == RICH_ADDRESS)
+    seen = Counter(event.action for event in events("1", EPOCH, LAUNCH + 40 * DAY) if event.address == RICH_ADDRESS)
     assert set(seen) == set(Action) - {Action.RECLAIM_TOKEN_UNLOCK}
 
 
@@ -312,9 +312,9 @@ def worth(event: Event) -> Decimal:
 
 
 @few
-@given(seeds, instants)
+@given(seeds, st.datetimes(datetime(2025, 1, 2), datetime(2025, 4, 1), timezones=st.just(UTC)))  # noqa: DTZ001 - made aware
 def test_collaterals_and_stakes_are_what_events_add_up_to(seed: str, at: datetime) -> None:
-    """From the launch on."""
+    """From the launch on, which all events are read from; within three months everyone trades at least twice."""
     held: Counter[tuple[str, int, str]] = Counter()
     staked: Counter[str] = Counter()
     signs = {
@@ -324,7 +324,7 @@ def test_collaterals_and_stakes_are_what_events_add_up_to(seed: str, at: datetim
         Action.BOND: 1,
         Action.UNBOND: -1,
     }
-    for event in events(seed, EPOCH, min(at, LAUNCH + 200 * DAY)):
+    for event in events(seed, EPOCH, at):
         if event.action not in signs or event.leg is Leg.DEBT:
             continue
         assert event.amount is not None and event.account_index is not None
@@ -333,7 +333,7 @@ def test_collaterals_and_stakes_are_what_events_add_up_to(seed: str, at: datetim
             staked[event.address] += change
         else:
             held[event.address, event.account_index, event.asset_id] += change
-    everyone = positions(seed, min(at, LAUNCH + 200 * DAY))
+    everyone = positions(seed, at)
     assert {key: amount for key, amount in held.items() if amount} == {
         (one.address, account.index, collateral.asset_id): collateral.shares
         for one in everyone.values()
@@ -346,11 +346,11 @@ def test_collaterals_and_stakes_are_what_events_add_up_to(seed: str, at: datetim
 
 def test_what_an_arrangement_says_is_claimed_was_claimed_by_events() -> None:
     claimed: Counter[str] = Counter()
-    for event in events("1", EPOCH, NOON + 200 * DAY):
+    for event in events("1", EPOCH, NOON + 40 * DAY):
         if event.action is Action.CLAIM_TOKEN_UNLOCK:
             claimed[event.address] += event.amount or 0
     agreed: Counter[str] = Counter()
-    for one in SOURCE.arrangements(NOON + 200 * DAY):
+    for one in SOURCE.arrangements(NOON + 40 * DAY):
         agreed[one.address] += one.claimed
     assert claimed == +agreed
 
