@@ -44,6 +44,7 @@ STATUS = Shape(
         Field("faults", Many(STRING), "What is wrong, in plain words."),
         Field("at", TIME.bare, "When the state was checked."),
         Field("simulated", BOOLEAN, "Whether the store has simulated data: made up, not observed."),
+        Field("sources", Many(STRING), "Names of the sources that the data is from, or `imported history`."),
         Field("store", STORE_STATUS, "The store.", source=""),
         Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by family."),
     ),

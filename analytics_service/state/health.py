@@ -55,6 +55,11 @@ class Status:
         return any(origin.simulated for origin in self.origins)
 
     @property
+    def sources(self) -> list[str]:
+        """Where the data is from. What follows the name of a source is not for everyone: it may be an address."""
+        return sorted({str(origin).partition(":")[0] for origin in self.origins})
+
+    @property
     def healthy(self) -> bool:
         """Whether there is no fault."""
         return not self.faults

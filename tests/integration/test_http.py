@@ -868,6 +868,7 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
         "healthy": False,
         "at": "2025-03-01T12:06:40Z",
         "simulated": False,
+        "sources": ["test"],
         "store": {"reachable": True, "schema_current": True},
     }
     unreachable = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/api/v1/status/health")

@@ -435,6 +435,7 @@ def test_a_status_shows_the_store_and_each_snapshot() -> None:
         "faults": ["there is no snapshot of markets yet"],
         "at": "2025-03-15T00:00:00Z",
         "simulated": True,
+        "sources": ["imported history", "simulated"],
         "store": {"reachable": True, "schema_current": True},
         "snapshots": [
             {"family": "prices", "newest": "2025-03-15T00:00:00Z", "age_seconds": 90, "fresh": True},

@@ -13,6 +13,7 @@ export function header(element, reload) {
   const chips = h("ul", { class: "chips", "aria-label": "Newest snapshots" });
   const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },
     "SIMULATED");
+  const sources = h("span", { class: "soft" });
   const links = Object.entries(VIEWS).map(([view, name]) => [view, h("a", { href: link({ view }), onclick: follow }, name)]);
   const nav = h("nav", { "aria-label": "Views" }, h("ul", {}, links.map(([, anchor]) => h("li", {}, anchor))));
   const ranges = Object.keys(RANGES).map((range) => [range, h("button", { type: "button",
@@ -22,10 +23,10 @@ export function header(element, reload) {
   const theme = h("button", { type: "button", onclick: () => go({ theme: isDark() ? "light" : "dark" }) });
   const refresh = h("button", { type: "button", onclick: reload }, "Refresh");
   element.replaceChildren(
-    h("div", {}, h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), simulated, nav, chips),
+    h("div", {}, h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), simulated, sources, nav, chips),
     h("div", {}, h("fieldset", {}, h("legend", { class: "hidden" }, "Range"), ranges.map(([, button]) => button)),
       custom.details, h("label", {}, "Zone", zone), theme, refresh));
-  watch(chips, simulated);
+  watch(chips, simulated, sources);
   return function update() {
     const route = current();
     document.documentElement.dataset.theme = route.theme ?? "";
@@ -75,17 +76,18 @@ function customRange() {
 }
 
 /** Asks how old the data is, again and again. */
-async function watch(chips, simulated) {
+async function watch(chips, simulated, sources) {
   try {
     const data = await status();
     simulated.hidden = !data.simulated;
+    sources.textContent = data.simulated ? "" : data.sources.join(", ");
     chips.replaceChildren(...data.snapshots.map(chip));
     if (!data.store.reachable) chips.prepend(h("li", { class: "chip late" }, "store cannot be reached"));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     chips.replaceChildren(h("li", { class: "chip late" }, error.kind === "unauthorized" ? "needs a key" : "no answer"));
   } finally {
-    setTimeout(watch, REFRESH, chips, simulated);
+    setTimeout(watch, REFRESH, chips, simulated, sources);
   }
 }
 
