@@ -134,7 +134,9 @@ class CandlesAtHand:
             for run, block in zip(lookup.runs, blocks, strict=True)
             if block is not None
         ]
-        return None if len(found) < len(blocks) else pl.concat([no_candles(columns, 0), *found], rechunk=True)
+        if len(found) < len(blocks):
+            return None
+        return pl.concat(found, rechunk=True) if found else no_candles(columns, 0)
 
     def _days_from_hours(self, state: State, slot: CandleSlot) -> Block | None:
         """A block of days, kept from now on; None, and a request for them, when blocks of hours are not there."""

@@ -7,7 +7,7 @@ clocks change on it.
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby
 
 from analytics_service.history.blocks import hours_of
 from analytics_service.history.calendar import DAY
@@ -18,8 +18,9 @@ from analytics_service.store.cells import QUARTER
 # Cells of a block, by their width: one is read in a fraction of a second.
 _CELLS = {HOUR: 512, DAY: 64}
 _HOURS_OF_A_DAY = DAY // HOUR
-# The local days of a zone begin at few times of day in UTC. Buckets that begin at more are not of days.
-_MOST_TIMES = 8
+# Each time of day at which buckets begin takes blocks of its own. Fewer days than this at each are put together from
+# hours sooner.
+_DAYS_AT_A_TIME = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +80,29 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
     begin with a quarter of an hour.
     """
     stop = bisect_left(buckets.begins, buckets.until, 0, max(buckets.count, 0))
-    begins = buckets.begins[: stop + 1] if stop else []
-    by_days = len({begin % DAY for begin in begins[:-1]}) <= _MOST_TIMES
+    begins = buckets.begins[:stop]
+    is_cut = stop > 0 and buckets.begins[stop] > buckets.until
+    ends = [*buckets.begins[1:stop], min(buckets.begins[stop], buckets.until)] if stop else []
+    lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
+    times = len({begin % DAY for begin in begins})
+    by_days = times == 1 or (times > 1 and ends[-1] - begins[0] >= times * _DAYS_AT_A_TIME * DAY)
     spans: list[tuple[int, int, int]] = []
-    counts, most_days, rest = [], 0, 0
-    for begin, end in pairwise(begins):
-        seconds = min(end, buckets.until) - begin
-        days = seconds // DAY if by_days else 0
-        hours, rest = divmod(seconds - days * DAY, HOUR)
-        if begin < 0 or begin % QUARTER or (rest and end <= buckets.until):
+    counts: list[int] = []
+    most_days = rest = 0
+    for length, numbers in groupby(range(stop), key=lengths.__getitem__):
+        alike = [begins[number] for number in numbers]
+        days = length // DAY if by_days else 0
+        hours, rest = divmod(length - days * DAY, HOUR)
+        # Where the first one begins with a quarter, so do those that are as long and follow it.
+        if alike[0] < 0 or alike[0] % QUARTER or (rest and not (is_cut and alike == begins[-1:])):
             return None
-        _extend(spans, begin, DAY, days)
-        _extend(spans, begin + days * DAY, HOUR, hours)
-        counts.append(days + hours)
+        if (days, hours) in ((0, 1), (1, 0)):
+            _extend(spans, alike[0], length - rest, len(alike))
+        else:
+            for begin in alike:
+                _extend(spans, begin, DAY, days)
+                _extend(spans, begin + days * DAY, HOUR, hours)
+        counts += [days + hours] * len(alike)
         most_days = max(most_days, days)
     return CandleLookup(_runs(spans, columns, series), counts, buckets.until - rest if rest else None, most_days)
 

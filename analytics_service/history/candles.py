@@ -218,21 +218,21 @@ def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: boo
     `last` are the values that hold at the ends of buckets, null before the first observation and where a bucket begins
     after the newest one. Without `carry`, buckets without observations have null.
     """
-    frame = candles.with_columns(close=last)
-    seen = pl.col("count") > 0
-    close = pl.col("close") if carry else pl.when(seen).then("close")
+    seen = candles["count"] > 0
+    are_seen = bool(seen.all())
+    close = last if carry or are_seen else last.set(~seen, None)
     if agg is Aggregate.MEAN:
-        frame = frame.with_columns(mean=_mean(candles))
-        return frame.select(v=pl.when(close.is_not_null() & (pl.col("seconds") > 0)).then("mean").otherwise(close))
-    shown = {"open": "open", "high": "high", "low": "low"}
-    if frame["count"].min() == 0:
-        values = {name: pl.when(seen).then(name).otherwise(close) for name in shown}
-    else:
-        values = {name: pl.col(name) for name in shown}
+        known = close.is_not_null() & (candles["seconds"] > 0)
+        return pl.DataFrame([_mean(candles).zip_with(known, close).alias("v")])
+
+    def shown(name: str) -> pl.Series:
+        return candles[name] if are_seen else candles[name].zip_with(seen, close)
+
     if agg is Aggregate.OHLC:
-        return frame.select(o=values["open"], h=values["high"], l=values["low"], c=close, n=pl.col("count"))
+        four = {"o": shown("open"), "h": shown("high"), "l": shown("low"), "c": close}
+        return pl.DataFrame([*(one.alias(name) for name, one in four.items()), candles["count"].alias("n")])
     column = {Aggregate.FIRST: "open", Aggregate.MIN: "low", Aggregate.MAX: "high"}[agg]
-    return frame.select(v=values[column])
+    return shown(column).to_frame("v")
 
 
 def _mean(candles: pl.DataFrame) -> pl.Series:

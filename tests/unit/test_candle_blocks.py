@@ -1,0 +1,89 @@
+"""Which cells of blocks the candles of buckets consist of."""
+
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from analytics_service.history.candle_blocks import CandleLookup, look_up_candles, look_up_hours
+from analytics_service.history.grid import Period, make_grid
+from analytics_service.history.rows import Buckets
+
+HOUR, DAY = 3600, 86_400
+COLUMNS = ("open",)
+ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia", "Africa/Monrovia")
+
+
+def cells(found: CandleLookup) -> list[tuple[int, int]]:
+    """Where each cell of a lookup begins, and its width."""
+    return [
+        (run.slot.begin + cell * run.slot.width, run.slot.width)
+        for run in found.runs
+        for cell in run.hours
+        if 0 <= cell < run.slot.cells
+    ]
+
+
+@given(
+    zone=st.sampled_from(ZONES).map(ZoneInfo),
+    start=st.integers(0, 1_900_000_000),
+    period=st.sampled_from([Period.HOUR, Period.DAY, Period.WEEK, Period.MONTH]),
+    interval=st.integers(1, 40),
+    count=st.integers(1, 60),
+    until=st.floats(0, 1.2),
+    series=st.sampled_from([1, 37, 500]),
+)
+def test_the_cells_of_a_bucket_follow_each_other_from_its_start_to_its_end(
+    zone: ZoneInfo, start: int, period: Period, interval: int, count: int, until: float, series: int
+) -> None:
+    """The last bucket ends with the last observation, and what is left of an hour there is told."""
+    begins = make_grid(start, start, period, interval, zone).begins(0, count + 1)
+    last = begins[0] + int((begins[-1] - begins[0]) * until)
+    found = look_up_candles(Buckets(begins, last), COLUMNS, series)
+    assume(found is not None)
+    assert found is not None
+    left = iter(cells(found))
+    for (begin, end), size in zip(pairwise(begins), found.counts, strict=False):
+        for _ in range(size):
+            cell, width = next(left)
+            assert cell == begin
+            begin += width
+        assert begin == (end if end <= last else last if found.open_from is None else found.open_from)
+    assert next(left, None) is None
+    assert len(found.counts) == sum(begin < last for begin in begins[:-1])
+    assert found.open_from is None or last - HOUR < found.open_from < last
+
+
+def test_local_days_are_cells_of_their_own_unless_clocks_change() -> None:
+    """New York, 200 days from 2025-01-15: 53 at five hours from UTC, one of 23 hours, 146 at four."""
+    begins = make_grid(1_736_917_200, 1_736_917_200, Period.DAY, 1, ZoneInfo("America/New_York")).begins(0, 201)
+    found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
+    assert found is not None
+    assert found.counts == [1] * 53 + [23] + [1] * 146
+    assert found.days == 1
+    assert {run.slot.phase for run in found.runs if run.slot.width == DAY} == {5 * HOUR, 4 * HOUR}
+
+
+def test_few_days_at_many_times_are_put_together_from_hours() -> None:
+    """Buckets of 30 hours begin at four times of day."""
+    begins = range(0, 9 * 30 * HOUR, 30 * HOUR)
+    found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
+    assert found is not None
+    assert {run.slot.width for run in found.runs} == {HOUR}
+
+
+def test_a_bucket_of_odd_length_is_not_in_memory() -> None:
+    """As where a zone has left its local mean time."""
+    begins = [0, HOUR, 2 * HOUR + 30, 3 * HOUR]
+    assert look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37) is None
+
+
+def test_the_hours_of_a_block_of_days_are_those_of_its_days() -> None:
+    begins = range(2 * HOUR, 2 * HOUR + 101 * DAY, DAY)
+    found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
+    assert found is not None
+    first = found.runs[0].slot
+    hours = look_up_hours(first, 64, 37)
+    assert cells(hours) == [(2 * HOUR + n * HOUR, HOUR) for n in range(64 * 24)]
+    assert hours.counts == [24] * 64
