@@ -38,7 +38,7 @@ def stalled_client(bind: str) -> Iterator[None]:
         yield
 
 
-def test_up_answers_with_current_prices_and_ninety_days_of_history(own: Service) -> None:
+def test_up_answers_with_current_prices_and_ninety_days_of_history_and_sigterm_ends_all_of_it(own: Service) -> None:
     own.source = "simulated"
     process = own.up()
     assert own.get("/healthz")[0] == 200
@@ -52,7 +52,12 @@ def test_up_answers_with_current_prices_and_ninety_days_of_history(own: Service)
     assert [len(series["points"]) for series in history["data"]["series"]] == [90] * prices["count"]
     assert all(point["v"] is not None for series in history["data"]["series"] for point in series["points"])
     until(lambda: own.get("/readyz")[0] == 200)
+    parts, started = parts_of(process.pid), descendants(process.pid)
+    assert all(parts.values())
+    assert all(children(arbiter) for arbiter in parts["gunicorn"]), "gunicorn has no worker"
     assert stop(process) == 0
+    assert all_stopped(started)
+    assert own.get("/healthz")[0] == 0
 
 
 def test_the_schema_is_up_to_date_and_status_says_so(service: Service) -> None:
@@ -147,16 +152,6 @@ def test_a_process_on_the_port_of_a_killed_clickhouse_is_sent_nothing_and_all_pa
     assert recorder.accepted >= 1
     assert recorder.received == b""
     assert after.pid == up
-
-
-def test_sigterm_ends_up_cleanly_and_leaves_no_process_behind(own: Service) -> None:
-    process = own.up()
-    parts, started = parts_of(process.pid), descendants(process.pid)
-    assert all(parts.values())
-    assert all(children(arbiter) for arbiter in parts["gunicorn"]), "gunicorn has no worker"
-    assert stop(process) == 0
-    assert all_stopped(started)
-    assert own.get("/healthz")[0] == 0
 
 
 def test_ctrl_c_ends_up_cleanly_even_when_the_one_before_was_killed_and_data_outlives_both(own: Service) -> None:

@@ -20,7 +20,7 @@ from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.prices import price_frame
 from tests import oracle
-from tests.doubles import FreshHeads
+from tests.doubles import FirstHeads
 from tests.integration.pages import Observations, Pages, commit
 
 
@@ -30,7 +30,7 @@ def second(*at: int) -> int:
 
 @pytest.fixture
 def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
-    return falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    return falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))
 
 
 def merged(*parts: Observations) -> oracle.Oracle:
@@ -181,10 +181,13 @@ def test_random_pages_of_real_prices_agree_with_the_oracle(
     folder = Path(os.environ["ANALYTICS_TEST_DATA"])
     with (folder / "assets.csv").open() as file:
         ids = {row["symbol"]: f"token;{row['address']}" for row in csv.DictReader(file)}
+    # Others in each run; all of them take most of a minute to write and to walk over.
+    ids = dict(draw.sample(sorted(ids.items()), 12))
     real: Observations = {asset_id: [] for asset_id in ids.values()}
     with gzip.open(folder / "prices_hourly.csv.gz", "rt") as file:
         for row in csv.DictReader(file):
-            real[ids[row["symbol"]]].append((int(row["timestamp"]) // 1000, Decimal(row["USD_price"])))
+            if row["symbol"] in ids:
+                real[ids[row["symbol"]]].append((int(row["timestamp"]) // 1000, Decimal(row["USD_price"])))
     commit(store, {name: list(dict(rows).items()) for name, rows in real.items()}, kind="import")
     pages = Pages(client, merged(real), draw)
     for number in range(150):
