@@ -16,7 +16,7 @@ from analytics_service.history.rows import Buckets
 from analytics_service.store.cells import QUARTER
 
 # Cells of a block, by their width: one is read in a fraction of a second.
-_CELLS = {HOUR: 512, DAY: 64}
+_CELLS = {HOUR: 512, DAY: 128}
 _HOURS_OF_A_DAY = DAY // HOUR
 # Each time of day at which buckets begin takes blocks of its own. Fewer days than this at each are put together from
 # hours sooner.

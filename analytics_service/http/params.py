@@ -136,25 +136,31 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+# Made once, as listing the members of an enumeration takes longer than comparing them.
+_period = one_of(*Period, AUTO)
+_format = one_of(*FORMATS)
+_aggregate = one_of(*Aggregate)
+_action = one_of(*Action)
+
+
 def period(value: str) -> Period | None:
     """A bucket's unit; None where it is to be chosen."""
-    one_of(*Period, AUTO)(value)
-    return None if value == AUTO else Period(value)
+    return None if _period(value) == AUTO else Period(value)
 
 
 def page_format(value: str) -> Format:
     """A format of history pages."""
-    return FORMATS[one_of(*FORMATS)(value)]
+    return FORMATS[_format(value)]
 
 
 def aggregate(value: str) -> Aggregate:
     """What a point tells of its bucket."""
-    return Aggregate(one_of(*Aggregate)(value))
+    return Aggregate(_aggregate(value))
 
 
 def action(value: str) -> Action:
     """What an address did."""
-    return Action(one_of(*Action)(value))
+    return Action(_action(value))
 
 
 @lru_cache(maxsize=1_000)

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.history.candles import Aggregate
 from analytics_service.history.catalogue import PRICES
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
@@ -82,3 +83,12 @@ def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading)
     reading.reader.prepare(after)
     assert reading.rewrites_in_memory() == {1}
     assert reading.hours(after, NOON + 10) == ["1", "7", "3"]
+
+
+def test_candles_may_begin_after_the_last_second_of_the_store(reading: Reading, store: Store) -> None:
+    """Its seconds have 32 bits and end in 2106."""
+    head = reading.write(history((0, 5)))
+    reader = HistoryReader(store, PRICES, Loader(Memory(0)))
+    buckets = Buckets([NOON - HOUR, 2**32, 2**33], head.last_observed_at + 1)
+    found = reader.points(reader.at(head), [ID], buckets, Aggregate.MAX)
+    assert found["v"].to_list() == ["5", None]
