@@ -28,11 +28,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     own = Settings(data_dir=tmp_path_factory.mktemp("clickhouse"))
     with clickhouse(own, "pytest") as running:
         settings = by_url(running)
-        _keep_migrated(settings)
+        keep_migrated(settings)
         yield settings
 
 
-def _keep_migrated(settings: Settings) -> None:
+def keep_migrated(settings: Settings) -> None:
+    """Have a server keep what `database` makes its databases from."""
     with closing(Store(replace(settings, clickhouse_database="test_migrated"))) as store:
         migrate(store)
         store.execute_outside_database(f"BACKUP DATABASE {store.database} TO {_MIGRATED}")
@@ -47,7 +48,7 @@ def settings(server: Settings) -> Settings:
 
 @contextmanager
 def database(settings: Settings) -> Iterator[Store]:
-    """A store on a new database, as `migrate` makes it, which is dropped afterwards."""
+    """A store on a new database, as `migrate` makes it, which is dropped afterwards. See `keep_migrated`."""
     store = Store(settings)
     store.execute_outside_database(f"RESTORE DATABASE test_migrated AS `{store.database}` FROM {_MIGRATED}")
     try:

@@ -29,7 +29,7 @@ _FORK = multiprocessing.get_context("forkserver")
 _FORK.set_forkserver_preload([__name__])
 SOURCE = SimulatedSource("1")
 # Pauses between the requests of a reader, so that readers leave time to writers.
-_BREATH = 0.08
+_BREATH = 0.15
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from analytics_service.imports.run import Summary
 from analytics_service.store.connection import Store
 from analytics_service.store.staging import drop_abandoned
 from tests.doubles import Statement, WatchedStore
-from tests.integration.conftest import database
+from tests.integration.conftest import database, keep_migrated
 from tests.integration.imports import (
     IDS,
     NOW,
@@ -77,6 +77,7 @@ def test_an_import_gives_up_after_half_a_minute_and_says_how_to_continue(setting
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """A server that only this test uses, so that it can be killed."""
     with clickhouse(Settings(data_dir=tmp_path_factory.mktemp("mortal")), "pytest") as running:
+        keep_migrated(running)
         yield running
 
 

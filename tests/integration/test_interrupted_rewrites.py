@@ -38,8 +38,8 @@ CORRECTION = 1000
 # A page that waited for a killed writer would take three seconds.
 PROMPT_SECONDS = 2.0
 WHOLE_SECONDS = 10.0
-# Writers at work at a time, each in a database of its own.
-LANES = 2
+# Writers at work at a time, each in a database of its own: most of them wait for silence.
+LANES = 3
 
 
 @dataclass(frozen=True)
