@@ -25,7 +25,7 @@ from tests.unit.small_protocol import ASSETS, AT, CONFIG, MARKETS, ORB, POSITION
 
 CONTRACT = "0x" + "d" * 40
 # They describe the API and have no envelope.
-DOCUMENTS = {"/api/v1/openapi.json", "/docs"}
+DOCUMENTS = {"/api/v1/openapi.json", "/docs", "/", "/static/{version}/{name}"}
 NOW = int(AT.timestamp())
 GIVEN = {
     "start": str(NOW - 5 * 3600),
