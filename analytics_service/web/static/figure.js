@@ -36,7 +36,7 @@ export function figure(title, load, spec, tools = null) {
 
 /** What is shown instead of a chart without values: where the newest ones are. */
 function empty({ asOf, t }) {
-  if (asOf === null || t.length === 0) return [notice("There is no data yet.")];
+  if (asOf === null || t.length === 0) return [notice("There is no data up to the end of this range.")];
   if (asOf >= t[0]) return [notice("There is no data in this range.")];
   const route = current();
   const show = () => go(rangeUpTo(asOf, route));
