@@ -1,5 +1,6 @@
 """What the pages consist of, each file at a path that changes with its contents."""
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -9,6 +10,8 @@ from pathlib import PurePath
 from analytics_service.http.answer import tag_of
 
 ROOT = "/static"
+_SCRIPT = re.compile(r'<script type="module" src="{{own}}/([^"]+)"')
+_IMPORT = re.compile(r'from "\./([^"]+)"')
 TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -34,12 +37,26 @@ def files() -> dict[tuple[str, str], File]:
 
 
 def page(name: str, **facts: str) -> bytes:
-    """An HTML page whose `{{name}}` are filled in with facts, and with the paths of `own` files and of `charts`."""
+    """An HTML page whose `{{name}}` are filled in with facts, and with the paths of `own` files and of `charts`.
+
+    It tells browsers of all modules at once, so that they need not find out one after the other.
+    """
     found = (_folder() / f"{name}.html").read_text()
+    preloads = [f'  <link rel="modulepreload" href="{{{{own}}}}/{module}">\n' for module in _modules(found)]
+    found = found.replace("</head>", f"{''.join(preloads)}</head>")
     paths = {"own": f"{ROOT}/{_own()[0]}", "charts": f"{ROOT}/{_charts()[0]}/plotly.min.js"}
     for fact, value in (paths | facts).items():
         found = found.replace(f"{{{{{fact}}}}}", escape(value))
     return found.encode()
+
+
+def _modules(html: str) -> list[str]:
+    """The modules that those of a page import, and those that these import."""
+    found = [*_SCRIPT.findall(html)]
+    for module in found:
+        imported = _IMPORT.findall(_own()[1][module].body.decode())
+        found += [name for name in dict.fromkeys(imported) if name not in found]
+    return found
 
 
 @cache

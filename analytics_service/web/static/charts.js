@@ -1,9 +1,12 @@
-// Charts by plotly.js, which the page loads as a script of its own. A crosshair is shared by all charts of a view.
+// Charts by plotly.js. A crosshair is shared by all charts of a view.
 import { h } from "./dom.js";
 import { go } from "./route.js";
+import { spark } from "./spark.js";
 
 const MARGIN = { l: 64, r: 12, t: 8, b: 36 };
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
+// Milliseconds for everything else to be drawn before the library is started.
+const PAUSE = 150;
 const shown = new Set();
 
 /** Forgets the charts of the view before. */
@@ -41,6 +44,7 @@ export function candles(name, x, series) {
  * tells of a bucket; and optionally `place`, the bucket that is told of first, `zoomable` (false where a range would not be the page's), `openFrom` and `openTo`, the bucket that has not ended, `log`, and `format` of the
  * vertical axis. */
 export async function draw(box, readout, spec) {
+  if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
   if (!box.isConnected) return;
   box.replaceChildren();
@@ -178,13 +182,22 @@ export function colorOf(variable) {
   return color;
 }
 
-async function library() {
-  const script = document.getElementById("charts");
-  if (!globalThis.Plotly) {
-    await new Promise((loaded, failed) => {
-      script.addEventListener("load", loaded);
-      script.addEventListener("error", () => failed(new Error("The charting library could not be loaded.")));
-    });
-  }
-  return globalThis.Plotly;
+let loading = null;
+
+/** plotly.js, which takes a second to begin on a slow machine: it is started when the rest of the page is there. */
+function library() {
+  loading ??= new Promise((loaded, failed) => {
+    const script = h("script", { src: document.getElementById("charts").href });
+    script.addEventListener("load", () => loaded(globalThis.Plotly));
+    script.addEventListener("error", () => failed(new Error("The charting library could not be loaded.")));
+    setTimeout(() => requestIdleCallback(() => document.head.append(script), { timeout: PAUSE }), PAUSE);
+  });
+  return loading;
+}
+
+/** What a chart looks like until the library draws it: its first line, or all areas as one. */
+function preview({ traces }) {
+  const lines = traces.map((trace) => trace.y ?? trace.close);
+  const values = traces[0].stackgroup ? lines[0].map((_, place) => lines.reduce((sum, y) => sum + (y[place] ?? 0), 0)) : lines[0];
+  return h("div", { class: "preview", "aria-hidden": "true" }, spark(values, ""));
 }

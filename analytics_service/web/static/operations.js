@@ -27,7 +27,7 @@ async function refresh() {
 
 function draw() {
   const seconds = (Date.now() - shownAt) / 1000;
-  patchChildren("header", headline(shown, seconds));
+  patchChildren("headline", headline(shown, seconds));
   patchChildren("main", [h("h1", {}, "Operations"), trouble(seconds), h("div", {}, shown ? sections(shown) : null)]);
 }
 
@@ -65,6 +65,6 @@ function followUrl() {
 }
 
 dark.addEventListener("change", followUrl);
-document.getElementById("header").after(themeButton);
+document.getElementById("headline").after(themeButton);
 followUrl();
 refresh();
