@@ -23,7 +23,12 @@ export function table(caption, columns, rows) {
   const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));
   const cell = (column, row) => h("td", { class: column.number ? "number" : null }, column.cell(row) ?? "–");
   const body = rows.map((row) => h("tr", {}, columns.map((column) => cell(column, row))));
-  const all = [h("caption", { class: "hidden" }, caption), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, body)];
+  return scrolling(caption, heads, h("tbody", {}, body));
+}
+
+/** A table of heads and a body, which scrolls by itself where it is wider than the page. */
+export function scrolling(caption, heads, body) {
+  const all = [h("caption", { class: "hidden" }, caption), h("thead", {}, h("tr", {}, heads)), body];
   // What scrolls must be reachable by keyboard.
   return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, all));
 }

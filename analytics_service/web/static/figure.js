@@ -78,7 +78,6 @@ function fileLink(name, url) {
 
 /** The numbers of a chart as a table, made when it is opened: for those who cannot see the chart. */
 function rows(title, spec) {
-  if (!spec.table) return null;
   const details = h("details", {}, h("summary", {}, "Numbers"));
   details.addEventListener("toggle", () => {
     if (details.open && !details.querySelector("table")) details.append(table(title, spec.table.columns, spec.table.rows));

@@ -33,10 +33,11 @@ export function age(seconds) {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
-/** Bytes: `840 B`, `12.4 kB`. */
+/** Bytes: `840 B`, `12.4 kB`, `1.5 GB`. */
 export function bytes(count) {
   if (count < 1000) return `${count} B`;
-  return count < 1_000_000 ? `${(count / 1000).toFixed(1)} kB` : `${(count / 1_000_000).toFixed(1)} MB`;
+  if (count < 1_000_000) return `${(count / 1000).toFixed(1)} kB`;
+  return count < 1e9 ? `${(count / 1_000_000).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`;
 }
 
 /** An instant (unix seconds) on the clocks of a zone: `2026-11-22 14:05`. */

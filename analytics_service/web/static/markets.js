@@ -1,6 +1,6 @@
 // Every asset in one table: price, market, rates.
 import { get } from "./api.js";
-import { h, notice } from "./dom.js";
+import { h, notice, scrolling } from "./dom.js";
 import { change, percent, short, usd } from "./format.js";
 import { current, follow, link, note } from "./route.js";
 import { numbers } from "./series.js";
@@ -46,8 +46,7 @@ export async function markets(place, route, signal) {
   }
   fill();
   place.replaceChildren(h("h1", {}, "Markets"), h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count),
-    h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Markets" },
-      h("table", {}, h("caption", { class: "hidden" }, "Markets by asset"), h("thead", {}, h("tr", {}, heads)), body)));
+    scrolling("Markets by asset", heads, body));
 }
 
 /** A row for each asset with a price or a market. */

@@ -155,6 +155,5 @@ function count(number) {
 }
 
 function size(number) {
-  if (number === null || number === undefined) return null;
-  return number < 1e9 ? bytes(number) : `${(number / 1e9).toFixed(1)} GB`;
+  return number === null || number === undefined ? null : bytes(number);
 }

@@ -4,7 +4,7 @@ import { wall } from "./format.js";
 import { bounds } from "./route.js";
 
 /** The parameters of a page of history that covers the range in as many buckets as a chart can show. */
-export function query(route, more = {}) {
+function query(route, more = {}) {
   const points = innerWidth < 640 ? 100 : 200;
   return { ...bounds(route), period: "auto", points, tz: route.tz, format: "columns", ...more };
 }
@@ -43,15 +43,15 @@ export function numbers(column) {
   return column.map((value) => (value === null ? null : Number(value)));
 }
 
-/** Whether a series has any value. */
-export function hasValues(series) {
-  return (series.v ?? series.c).some((value) => value !== null);
+/** Whether a column has any value. */
+export function hasValues(column) {
+  return column.some((value) => value !== null);
 }
 
-/** The sum of all series at each bucket; null before the first value of any. */
-export function total(answer) {
-  return answer.t.map((_, place) => {
-    const there = answer.series.map((one) => one.v[place]).filter((value) => value !== null);
+/** The sum of some series at each bucket; null where none has a value. */
+export function total({ t, series }) {
+  return t.map((_, place) => {
+    const there = series.map((one) => one.v[place]).filter((value) => value !== null);
     return there.length ? there.reduce((sum, value) => sum + Number(value), 0) : null;
   });
 }

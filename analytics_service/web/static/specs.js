@@ -1,7 +1,7 @@
 // What charts over time have in common: the range, the open bucket, the crosshair's text, the table of numbers.
 import { colorOf } from "./charts.js";
 import { usd } from "./format.js";
-import { hasValues, numbers } from "./series.js";
+import { hasValues, numbers, total } from "./series.js";
 
 // More assets than this are drawn as one.
 const MOST = 7;
@@ -9,8 +9,7 @@ const MOST = 7;
 /** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with a
  * name, how the crosshair formats them, and whether they only count observations; `more` goes to `draw` of charts.js. */
 export function overTime(answer, traces, readings, more = {}) {
-  const isEmpty = ({ values, counts }) => counts || values.every((value) => value === null);
-  if (readings.every(isEmpty)) return null;
+  if (!readings.some(({ values, counts }) => !counts && hasValues(values))) return null;
   const { x, range } = answer;
   const end = range.end + 1;
   const open = end * 1000 > Date.now() ? { openFrom: x.at(-1), openTo: answer.at(end) } : {};
@@ -31,10 +30,10 @@ export function overTime(answer, traces, readings, more = {}) {
 /** Areas on each other, one for each asset, the largest first; the smallest are one area. */
 export function stacked(answer) {
   const worth = (series) => Number(series.v.findLast((value) => value !== null) ?? 0);
-  const sorted = answer.series.filter(hasValues).sort((one, other) => worth(other) - worth(one));
+  const sorted = answer.series.filter(({ v }) => hasValues(v)).sort((one, other) => worth(other) - worth(one));
   const areas = sorted.slice(0, MOST).map((series) => ({ name: series.symbol ?? series.asset, y: numbers(series.v) }));
   const rest = sorted.slice(MOST);
-  if (rest.length) areas.push({ name: "Others", y: sums(rest, answer.x.length) });
+  if (rest.length) areas.push({ name: "Others", y: total({ t: answer.t, series: rest }) });
   const traces = areas.map(({ name, y }, place) => area(name, answer.x, y, `--series-${place + 1}`));
   const readings = sorted.map(({ symbol, asset, v }) => ({ name: symbol ?? asset, values: v, format: usd }));
   return overTime(answer, traces, readings, { yaxis: { tickprefix: "$" } });
@@ -43,8 +42,4 @@ export function stacked(answer) {
 function area(name, x, y, color) {
   const line = { width: 0.5, color: colorOf(color) };
   return { x, y, name, type: "scatter", mode: "lines", stackgroup: "one", line, fillcolor: colorOf(color), hoverinfo: "skip" };
-}
-
-function sums(series, count) {
-  return Array.from({ length: count }, (_, place) => series.reduce((sum, { v }) => sum + Number(v[place] ?? 0), 0));
 }
