@@ -16,7 +16,7 @@ from analytics_service.store.sql import Parts
 
 
 class Statement(NamedTuple):
-    """A statement: `query` and its name, `insert` and the table, or `execute` and the SQL."""
+    """A statement: `query` or `run` and its name, `insert` and the table, or `execute` and the SQL."""
 
     kind: str
     name: str
@@ -57,6 +57,11 @@ class WatchedStore(Store):
         self._begin(Statement("execute", statement))
         super().execute(statement)
         self._after(Statement("execute", statement))
+
+    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
+        self._begin(Statement("run", query))
+        super().run(query, parts, **parameters)
+        self._after(Statement("run", query))
 
     def _begin(self, statement: Statement) -> None:
         if self.away:
@@ -205,8 +210,11 @@ class LedgerStore(Store):
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         """Compute cells."""
-        self._begin("run", query)
-        assert (query, parameters["cells"]) == ("fill_cells", "price_cell"), query
+        cells = str(parameters["cells"])
+        assert (query, cells.partition("_staging_")[0]) == ("fill_cells", "price_cell"), query
+        self._begin("run", f"{query} {cells}")
+        if cells != "price_cell":
+            self._require(cells)
 
     def _begin(self, kind: str, name: str) -> None:
         if self.away:

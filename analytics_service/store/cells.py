@@ -1,10 +1,12 @@
 """Cells: what the observations of 15 minutes, of a UTC day and of a UTC month come to (rule 8.11).
 
-They are computed from raw rows, by the run that closes them and by each rewrite that touches them. Cells that have not
-ended may be there, too; nobody reads them, and they are computed again when they close.
+They are computed from raw rows, by the run that closes them and by each rewrite that touches them. A rewrite computes
+them into staging before it is announced, so that readers do not wait for that. Cells that have not ended may be there,
+too; nobody reads them, and they are computed again when they close.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -22,12 +24,19 @@ SELECT arrayJoin(['quarter', 'day', 'month']) AS touched_width, asset_id, multiI
 touched_width = 'quarter', toStartOfFifteenMinutes(observed_at),
 touched_width = 'day', toStartOfDay(observed_at),
 toDateTime(toStartOfMonth(observed_at), 'UTC'))
-FROM {staged}
+FROM {staged:Identifier}
 WHERE observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC'))
 """
 _CLOSING = (
     "(ends_at > toDateTime({closing_from:UInt32}, 'UTC') AND ends_at <= toDateTime({closing_until:UInt32}, 'UTC'))"
 )
+# Raw rows of a span of time: those in place, or as they will be once those in staging are in place, too.
+_WITHIN = "observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')"
+_ROWS = "SELECT asset_id, observed_at, {value:Identifier} AS value, version FROM"
+_IN_PLACE = f"{_ROWS} {{table:Identifier}} FINAL WHERE {_WITHIN}"
+_WITH_STAGED = f"""SELECT asset_id, observed_at, argMax(one.value, one.version) AS value, max(one.version) AS version
+FROM ({_ROWS} {{table:Identifier}} WHERE {_WITHIN} UNION ALL {_ROWS} {{staged:Identifier}} WHERE {_WITHIN}) AS one
+GROUP BY asset_id, observed_at"""
 # The unix second at which a cell ends, in SQL.
 ENDS_AT = "toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, addMonths(cell, 1)))"
 
@@ -58,36 +67,22 @@ class Change:
 def write_cells(store: Store, tables: Sequence[str], change: Change) -> None:
     """Compute the cells of some tables that a run closes or touches, once its rows are in place. Repeating it does no
     harm."""
-    closing = closing_span(change)
-    if closing is None and not change.staged:
-        return
-    for table, value in _celled(store).items():
-        if table not in tables:
-            continue
-        months = _touched_months(store, table + change.staged) if change.staged else []
-        chosen = [_CLOSING] if closing else []
-        chosen += [_TOUCHED.replace("{staged}", table + change.staged)] if change.staged else []
-        for span in _spans(store, table, months, closing):
-            store.run(
-                "fill_cells",
-                {"chosen": " OR ".join(chosen)},
-                **_names(table, value),
-                since=span.since,
-                until=span.until,
-                closing_from=change.newest_before,
-                closing_until=change.newest + 1,
-            )
+    _compute(store, tables, change, _IN_PLACE)
+
+
+def stage_cells(store: Store, tables: Sequence[str], change: Change) -> None:
+    """Compute the cells of some tables that a rewrite closes or touches into staging, where its rows still are."""
+    _compute(store, tables, change, _WITH_STAGED, into=change.staged)
 
 
 def write_all_cells(store: Store, reporter: Reporter) -> None:
     """Compute all cells of all histories, some months at a time."""
-    for table, value in _celled(store).items():
-        months = _touched_months(store, table)
-        spans = list(_spans(store, table, months, None))
+    for table, value in celled(store).items():
+        spans = list(_spans(store, {table}, list(rows_by_month(store, table)), None))
         if spans:
             reporter.stage(f"Computing {cell_table(table)}", len(spans))
         for span in spans:
-            store.run("fill_cells", {"chosen": "true"}, **_names(table, value), since=span.since, until=span.until)
+            _fill_all(store, table, value, span)
             reporter.advance(1)
 
 
@@ -128,8 +123,7 @@ def cells_agree(store: Store, table: str, span: Span) -> bool:
 
 def fill_month(store: Store, table: str, span: Span) -> None:
     """Compute all cells of a month that is closed."""
-    names = _names(table, _celled(store)[table])
-    store.run("fill_cells", {"chosen": "true"}, **names, since=span.since, until=span.until)
+    _fill_all(store, table, celled(store)[table], span)
 
 
 def rows_by_month(store: Store, table: str) -> dict[int, int]:
@@ -138,22 +132,45 @@ def rows_by_month(store: Store, table: str) -> dict[int, int]:
     return {int(datetime(int(name[:4]), int(name[4:]), 1, tzinfo=UTC).timestamp()): count for name, count in rows}
 
 
-def _celled(store: Store) -> Mapping[str, str]:
+def celled(store: Store) -> Mapping[str, str]:
     """The column of values of each table that has cells."""
     return dict(store.frame("celled_tables").iter_rows())
 
 
-def _names(table: str, value: str) -> dict[str, object]:
-    return {"table": table, "cells": cell_table(table), "value": value}
+def _compute(store: Store, tables: Sequence[str], change: Change, rows: str, into: str = "") -> None:
+    closing = closing_span(change)
+    if closing is None and not change.staged:
+        return
+    chosen = " OR ".join(([_CLOSING] if closing else []) + ([_TOUCHED] if change.staged else []))
+    for table, value in celled(store).items():
+        if table not in tables:
+            continue
+        staged = table + change.staged
+        touched = list(rows_by_month(store, staged)) if change.staged else []
+        for span in _spans(store, {table, staged} if into else {table}, touched, closing):
+            store.run(
+                "fill_cells",
+                {"rows": rows, "chosen": chosen},
+                table=table,
+                staged=staged,
+                cells=cell_table(table) + into,
+                value=value,
+                since=span.since,
+                until=span.until,
+                closing_from=change.newest_before,
+                closing_until=change.newest + 1,
+            )
 
 
-def _touched_months(store: Store, staged: str) -> list[int]:
-    return list(rows_by_month(store, staged))
+def _fill_all(store: Store, table: str, value: str, span: Span) -> None:
+    """Compute all cells of a span of whole months."""
+    names = {"table": table, "cells": cell_table(table), "value": value}
+    store.run("fill_cells", {"rows": _IN_PLACE, "chosen": "true"}, **names, since=span.since, until=span.until)
 
 
-def _spans(store: Store, table: str, months: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """The ranges in which months and a closing span lie, each with a bounded number of months, and of rows unless a
-    month has more."""
+def _spans(store: Store, tables: Set[str], months: Sequence[int], closing: Span | None) -> Iterator[Span]:
+    """The ranges in which months and a closing span lie, each with a bounded number of months, and of rows of some
+    tables unless a month has more."""
     begins = {month: month for month in months}
     if closing is not None:
         month = month_of(closing.since)
@@ -166,12 +183,12 @@ def _spans(store: Store, table: str, months: Sequence[int], closing: Span | None
         ((month, since),) = begins.items()
         yield Span(since, next_month(month))
         return
-    rows = rows_by_month(store, table)
+    rows = sum((Counter(rows_by_month(store, table)) for table in tables), Counter())
     ordered = sorted(begins)
     first, total = begins[ordered[0]], 0
     for month, following in pairwise([*ordered, 0]):
-        total += rows.get(month, 0)
-        is_full = total + rows.get(following, 0) > _ROWS_AT_ONCE or following - first > _SECONDS_AT_ONCE
+        total += rows[month]
+        is_full = total + rows[following] > _ROWS_AT_ONCE or following - first > _SECONDS_AT_ONCE
         if is_full or following != next_month(month):
             yield Span(first, next_month(month))
             first, total = begins.get(following, 0), 0

@@ -2,11 +2,12 @@
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from analytics_service.store.assets import ASSETS, SHOWN_WITH
-from analytics_service.store.cells import Change, write_cells
+from analytics_service.store.cells import Change, cell_table, celled, stage_cells, write_cells
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Head, Run, new_version, read_ledger, runs_of
 
@@ -50,24 +51,38 @@ class Staging:
             return []
         return runs_of(self._store.frame("staged_runs", table=ledger))
 
-    def put_in_place(self, head: Head | None, *, is_rewrite: bool) -> None:
+    def compute_cells(self) -> Head | None:
+        """Compute the cells that a rewrite changes before it is announced. Returns the head that they are right beside;
+        None when another run of the family is unfinished, and nothing is computed."""
+        ledger = read_ledger(self._store)
+        head = ledger.heads.get(self.family)
+        if head is None or self.family in ledger.open or self.family in ledger.appends:
+            return None
+        tables = self._tables()
+        for table in celled(self._store).keys() & set(tables):
+            self._like(cell_table(table))
+        stage_cells(self._store, tables, self._change(head, is_rewrite=True))
+        return head
+
+    def put_in_place(self, head: Head | None, *, is_rewrite: bool, computed_beside: Head | None = None) -> None:
         """Attach all rows, compute the cells that change, and write the ledger's rows last: its view must see them as
         an insert. `head` is the family's before the run.
 
+        Cells that were computed into staging are right if no other run of the family has been announced since
+        `computed_beside`. One that is announced after the rows were attached computes its cells from them, too.
         The ledger's staging table is the first to be dropped. Without it nothing is left to do.
         """
-        staged = self._staged()
-        names = [name for name, engine in staged.select("name", "engine").iter_rows() if engine != _VIEW]
-        if LEDGER + self.suffix not in names:
+        tables = self._tables()
+        if LEDGER not in tables:
             return
-        for name in names:
-            table = name.removesuffix(self.suffix)
+        for table in tables:
             if table == ASSETS and self.family != SHOWN_WITH:
                 self._add_assets()
             elif table != LEDGER:
-                self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {name}")
-        tables = [name.removesuffix(self.suffix) for name in names]
-        self._write_cells(tables, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
+                self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {table}{self.suffix}")
+        if computed_beside is None or not self._is_next_after(computed_beside):
+            change = self._change(head, is_rewrite=is_rewrite or self._meets_rewrite(head))
+            write_cells(self._store, tables, change)
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
 
     def drop(self) -> None:
@@ -82,11 +97,22 @@ class Staging:
         ledger = read_ledger(self._store)
         return self.family in ledger.open or ledger.heads.get(self.family) != head
 
-    def _write_cells(self, tables: Sequence[str], head: Head | None, *, is_rewrite: bool) -> None:
+    def _is_next_after(self, head: Head) -> bool:
+        """Whether this rewrite is the only run of the family that was announced since a head."""
+        ledger = read_ledger(self._store)
+        own = replace(head, rewrites=head.rewrites + 1)
+        return ledger.heads.get(self.family) == own and self.family not in ledger.appends
+
+    def _change(self, head: Head | None, *, is_rewrite: bool) -> Change:
         runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head is not None else first - 1
-        write_cells(self._store, tables, Change(before, max(newest, before), self.suffix if is_rewrite else ""))
+        return Change(before, max(newest, before), self.suffix if is_rewrite else "")
+
+    def _tables(self) -> list[str]:
+        """The tables whose rows are staged."""
+        staged = self._staged().select("name", "engine").iter_rows()
+        return [name.removesuffix(self.suffix) for name, engine in staged if engine != _VIEW]
 
     def _add_assets(self) -> None:
         """Add definitions under a version that is newer than any version of prices that a reader has seen, so that they

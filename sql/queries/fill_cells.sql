@@ -36,12 +36,11 @@ FROM
         SELECT
             asset_id,
             observed_at,
-            {value:Identifier} AS value,
+            value,
             version,
             leadInFrame(observed_at) OVER (
                 PARTITION BY asset_id ORDER BY observed_at ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
-        FROM {table:Identifier} FINAL
-        WHERE observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+        FROM ({rows})
     )
     ARRAY JOIN ['quarter', 'day', 'month'] AS cell_width
 )

@@ -209,11 +209,12 @@ def tick(store: Store, at: int, usd: int) -> None:
     commit(store, [snapshot], Taking("prices", "job", Origin("test")), new_version())
 
 
-def test_cells_are_right_however_a_tick_and_an_import_overtake_each_other(
-    settings: Settings, store: Store, tmp_path: Path, draw: random.Random
+@pytest.mark.parametrize("is_tick", [True, False], ids=["tick", "import"])
+def test_cells_are_right_however_an_import_and_another_run_overtake_each_other(
+    settings: Settings, store: Store, tmp_path: Path, draw: random.Random, is_tick: bool
 ) -> None:
-    """Each tick closes a quarter of an hour, some a day and a month as well, and the import brings prices of the same
-    quarter. Some imports also correct the tick before, and some bring prices that are later than the tick."""
+    """Each run closes a quarter of an hour, some a day and a month as well, and the import brings prices of the same
+    quarter. Some imports also correct the run before, and some bring prices that are later than those of the other."""
     begin = second(2025, 2, 28, 23)
     run(store, prices_file(tmp_path, [(name, begin - 1, "1") for name in IDS]))
     known = {(name, begin - 1): Decimal(1) for name in IDS}
@@ -225,12 +226,20 @@ def test_cells_are_right_however_a_tick_and_an_import_overtake_each_other(
         if number % 4 == 3:
             rows.append((IDS[1], opened + 900, "3"))
         path = prices_file(tmp_path, rows)
+        last = [(name, opened + 899, str(number)) for name in IDS[:2]]
+        (tmp_path / "other").mkdir(exist_ok=True)
+        # Prices of a quarter before make an import a rewrite.
+        other = prices_file(tmp_path / "other", [*last, (IDS[2], begin - 1, f"3{number}")])
+
+        def follow(own: Store, number: int = number, opened: int = opened, other: Path = other) -> None:
+            tick(own, opened + 899, number) if is_tick else run(own, other)
+
         works = [
-            Pausing(settings, lambda own, path=path: run(own, path), draw.randint(1, 17)),
-            Pausing(settings, lambda own, at=opened + 899, usd=number: tick(own, at, usd), draw.randint(1, 12)),
+            Pausing(settings, lambda own, path=path: run(own, path), draw.randint(1, 20)),
+            Pausing(settings, follow, draw.randint(1, 14 if is_tick else 20)),
         ]
         draw.shuffle(works)
         overtaken(*works)
-        known |= {(name, at): Decimal(usd) for name, at, usd in rows}
-        known |= {(name, opened + 899): Decimal(number) for name in IDS[:2]}
+        known |= {(name, at): Decimal(usd) for name, at, usd in rows + last}
+        known |= {} if is_tick else {(IDS[2], begin - 1): Decimal(f"3{number}")}
         assert stored_cells(settings) == oracle.cells(known), number
