@@ -1,6 +1,5 @@
 """Random tests take other numbers in every run; what a failed one took is printed."""
 
-import os
 import random
 
 import pytest
@@ -14,12 +13,6 @@ settings.load_profile("tests")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that repeats a random test."""
     parser.addoption("--seed", type=int, help="seed of random tests, as printed by one that failed")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """How many processes run tests: one more than processors, because tests of processes often wait for those."""
-    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture
