@@ -1,6 +1,6 @@
 """What a job is given, what it returns, and the one way in which that gets into the store."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -67,12 +67,6 @@ class Snapshot:
     dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     assets: Sequence[Asset] = ()
 
-    def stamped(self, version: int) -> dict[str, pl.DataFrame]:
-        """All rows by table, as they are written."""
-        at = pl.lit(unix_second(self.at), pl.UInt32)
-        rows = {table: rows.with_columns(observed_at=at) for table, rows in self.rows.items()}
-        return {table: versioned(rows, version) for table, rows in {**self.dated, **rows}.items()}
-
 
 # Columns that say when something was observed, or happened.
 _TIMES = ("observed_at", "at")
@@ -96,9 +90,8 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, version:
     All of it gets visible at once. A commit that dies half-way shows nothing, or is completed by others (rules 8.1 to
     8.5). SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
     """
-    stamped = [snapshot.stamped(version) for snapshot in snapshots]
-    runs = [_run(snapshot.at, rows, taking, version) for snapshot, rows in zip(snapshots, stamped, strict=True)]
-    tables = {table: pl.concat([rows[table] for rows in stamped]) for table in stamped[0]}
+    runs = [_run(snapshot, taking, version) for snapshot in snapshots]
+    tables = {table: versioned(rows, version) for table, rows in _tables(snapshots)}
     assets = changed_assets(store, _definitions(store, snapshots, taking.family), version)
     tables = {ASSETS: assets, **tables} if assets.height else tables
     with staging(store, taking.family, list(tables), version) as staged:
@@ -107,18 +100,31 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, version:
         publish(store, staged, runs)
 
 
-def _run(instant: datetime, rows: Mapping[str, pl.DataFrame], taking: Taking, version: int) -> Run:
-    """The ledger's row about a snapshot with these rows."""
-    at = unix_second(instant)
-    times = [frame[name] for frame in rows.values() for name in _TIMES if name in frame.columns]
+def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of all snapshots by table, each with its instant, without `version`."""
+    for table in snapshots[0].dated:
+        yield table, pl.concat([snapshot.dated[table] for snapshot in snapshots])
+    instants = [unix_second(snapshot.at) for snapshot in snapshots]
+    for table in snapshots[0].rows:
+        frames = [snapshot.rows[table] for snapshot in snapshots]
+        at = [second for second, rows in zip(instants, frames, strict=True) for _ in range(rows.height)]
+        yield table, pl.concat(frames).with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
+
+
+def _run(snapshot: Snapshot, taking: Taking, version: int) -> Run:
+    """The ledger's row about a snapshot."""
+    at = unix_second(snapshot.at)
+    frames = (*snapshot.rows.values(), *snapshot.dated.values())
+    times = [frame[name] for frame in snapshot.dated.values() for name in _TIMES if name in frame.columns]
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
+    observed += [at] if any(frame.height for frame in snapshot.rows.values()) else []
     return Run(
         family=taking.family,
         at=at,
         kind=taking.kind,
         first_observed_at=min(observed, default=at),
         last_observed_at=max(observed, default=at),
-        rows=sum(frame.height for frame in rows.values()),
+        rows=sum(frame.height for frame in frames),
         source=taking.origin.spec,
         version=version,
         simulated=taking.origin.simulated,

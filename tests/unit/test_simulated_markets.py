@@ -40,6 +40,7 @@ def forget() -> None:
         accrual.accrued,
         accrual._sums,
         census.census,
+        census._count_of,
         holdings.position,
         holdings._day_price,
         people.profile,

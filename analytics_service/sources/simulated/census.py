@@ -1,5 +1,6 @@
 """All users' positions at an instant, and their sums."""
 
+import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,20 +24,55 @@ class Census:
 @lru_cache(maxsize=8)
 def census(seed: str, second: int) -> Census:
     """Everyone who has joined by a second. Do not change the result: it is cached."""
-    trades = ((number, trade(profile(seed, number), second)) for number in range(USERS))
-    result = Census(tuple(position(seed, number, last) for number, last in trades if last >= 0))
-    for one in result.positions:
-        _count(one, result)
-    return result
+    return _count_of(seed).at(second)
 
 
-def _count(one: Position, into: Census) -> None:
-    for account in one.accounts:
-        for held in account.collaterals:
-            into.collateral[held.asset_id] += held.shares
-        for owed in account.debts:
-            into.debt[owed.asset_id] += owed.shares
-    for lent in one.lends:
-        into.receipts[lent.asset_id] += lent.held + lent.collateralized
-    for stake in one.stakes:
-        into.bonded[stake.pool] += stake.amount
+class _Count:
+    """The census of the second that was asked for last. From there to another hour few users trade, and only what they
+    hold is counted anew."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._trades = [-1] * USERS
+        self._positions: list[Position | None] = [None] * USERS
+        self._sums = Census(())
+        self._lock = threading.Lock()
+
+    def at(self, second: int) -> Census:
+        """The census as of a second, earlier or later than the one before."""
+        with self._lock:
+            for number, known in enumerate(self._trades):
+                last = trade(profile(self._seed, number), second)
+                if last != known:
+                    now = position(self._seed, number, last) if last >= 0 else None
+                    self._count(self._positions[number], -1)
+                    self._count(now, 1)
+                    self._trades[number], self._positions[number] = last, now
+            sums = self._sums
+            return Census(
+                tuple(one for one in self._positions if one is not None),
+                Counter(sums.collateral),
+                Counter(sums.debt),
+                Counter(sums.receipts),
+                Counter(sums.bonded),
+            )
+
+    def _count(self, one: Position | None, times: int) -> None:
+        """Add what a user holds to the sums so many times. Nobody holds anything before the first trade."""
+        if one is None:
+            return
+        sums = self._sums
+        for account in one.accounts:
+            for held in account.collaterals:
+                sums.collateral[held.asset_id] += times * held.shares
+            for owed in account.debts:
+                sums.debt[owed.asset_id] += times * owed.shares
+        for lent in one.lends:
+            sums.receipts[lent.asset_id] += times * (lent.held + lent.collateralized)
+        for stake in one.stakes:
+            sums.bonded[stake.pool] += times * stake.amount
+
+
+@lru_cache(maxsize=2)
+def _count_of(seed: str) -> _Count:
+    return _Count(seed)
