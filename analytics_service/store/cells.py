@@ -19,17 +19,11 @@ QUARTER, DAY = 900, 86_400
 # last: an insert may write to 100 partitions at most, and each month has one.
 _ROWS_AT_ONCE = 4_000_000
 _SECONDS_AT_ONCE = 5 * 366 * DAY
-_TOUCHED = """(cell_width, asset_id, begins_at) IN (
-SELECT arrayJoin(['quarter', 'day', 'month']) AS touched_width, asset_id, multiIf(
-touched_width = 'quarter', toStartOfFifteenMinutes(observed_at),
-touched_width = 'day', toStartOfDay(observed_at),
-toDateTime(toStartOfMonth(observed_at), 'UTC'))
-FROM {staged:Identifier}
-WHERE observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC'))
-"""
-_CLOSING = (
-    "(ends_at > toDateTime({closing_from:UInt32}, 'UTC') AND ends_at <= toDateTime({closing_until:UInt32}, 'UTC'))"
-)
+# Which cells are written: those that a run closes, and those with an observation that it has brought.
+_CLOSING = "ends_at > toDateTime({closing_from:UInt32}, 'UTC') AND ends_at <= toDateTime({closing_until:UInt32}, 'UTC')"
+_CLOSED = {"where": _CLOSING, "having": "true"}
+_CLOSED_OR_TOUCHED = {"where": "true", "having": f"max(version = {{version:UInt64}} OR ({_CLOSING}))"}
+_ALL = {"where": "true", "having": "true"}
 # Raw rows of a span of time: those in place, or as they will be once those in staging are in place, too.
 _WITHIN = "observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')"
 _ROWS = "SELECT asset_id, observed_at, {value:Identifier} AS value, version FROM"
@@ -57,11 +51,12 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a run changes: it closes the cells that end in (`newest_before`, `newest`], unix seconds, and, if it is a
-    rewrite, touches those of the rows in the staging tables that have this suffix."""
+    rewrite, touches those of its rows. They have its `version`, and its staging tables have the suffix `staged`."""
 
     newest_before: int
     newest: int
     staged: str = ""
+    version: int = 0
 
 
 def write_cells(store: Store, tables: Sequence[str], change: Change) -> None:
@@ -141,7 +136,7 @@ def _compute(store: Store, tables: Sequence[str], change: Change, rows: str, int
     closing = closing_span(change)
     if closing is None and not change.staged:
         return
-    chosen = " OR ".join(([_CLOSING] if closing else []) + ([_TOUCHED] if change.staged else []))
+    chosen = _CLOSED_OR_TOUCHED if change.staged else _CLOSED
     for table, value in celled(store).items():
         if table not in tables:
             continue
@@ -150,7 +145,7 @@ def _compute(store: Store, tables: Sequence[str], change: Change, rows: str, int
         for span in _spans(store, {table, staged} if into else {table}, touched, closing):
             store.run(
                 "fill_cells",
-                {"rows": rows, "chosen": chosen},
+                {"rows": rows, **chosen},
                 table=table,
                 staged=staged,
                 cells=cell_table(table) + into,
@@ -159,13 +154,14 @@ def _compute(store: Store, tables: Sequence[str], change: Change, rows: str, int
                 until=span.until,
                 closing_from=change.newest_before,
                 closing_until=change.newest + 1,
+                version=change.version,
             )
 
 
 def _fill_all(store: Store, table: str, value: str, span: Span) -> None:
     """Compute all cells of a span of whole months."""
     names = {"table": table, "cells": cell_table(table), "value": value}
-    store.run("fill_cells", {"rows": _IN_PLACE, "chosen": "true"}, **names, since=span.since, until=span.until)
+    store.run("fill_cells", {"rows": _IN_PLACE, **_ALL}, **names, since=span.since, until=span.until)
 
 
 def _spans(store: Store, tables: Set[str], months: Sequence[int], closing: Span | None) -> Iterator[Span]:

@@ -107,7 +107,7 @@ class Staging:
         runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head is not None else first - 1
-        return Change(before, max(newest, before), self.suffix if is_rewrite else "")
+        return Change(before, max(newest, before), self.suffix if is_rewrite else "", self.version)
 
     def _tables(self) -> list[str]:
         """The tables whose rows are staged."""

@@ -44,5 +44,8 @@ FROM
     )
     ARRAY JOIN ['quarter', 'day', 'month'] AS cell_width
 )
-WHERE {chosen}
+WHERE {where}
 GROUP BY cell_width, asset_id, begins_at
+HAVING {having}
+-- No cell comes twice, so there is nothing to replace among them.
+SETTINGS optimize_on_insert = 0
