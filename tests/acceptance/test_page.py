@@ -117,6 +117,18 @@ def test_the_first_view_needs_nothing_from_elsewhere(visit: Visit) -> None:
     assert asked and all(urlsplit(url).netloc == visit.service.bind for url in asked)
 
 
+def test_only_views_with_charts_load_what_draws_them(visit: Visit) -> None:
+    asked: list[str] = []
+    page = visit.browser.open("about:blank")
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(visit.url(VIEWS["markets"]))
+    visit.wait(page)
+    assert not [url for url in asked if "plotly" in url]
+    page.get_by_role("link", name="Overview").click()
+    visit.wait(page)
+    assert [url for url in asked if "plotly" in url]
+
+
 def test_numbers_of_a_chart_are_those_of_the_api(visit: Visit) -> None:
     page = visit.open(ASSET)
     [series] = (data := visit.data(source(page)))["series"]
@@ -322,6 +334,16 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment(visit: Visit) -> 
         page.get_by_role("button", name="Show", exact=True).last.click()
     assert query(asked.value.url)["at"].startswith(moment.strftime("%Y-%m-%dT%H:%M"))
     assert query(page.url)["at"] == query(asked.value.url)["at"]
+
+
+@pytest.mark.parametrize(
+    ("query", "told"), [({}, "No asset is chosen."), ({"asset": "native;none"}, "There is no asset native;none.")]
+)
+def test_an_asset_that_is_none_is_told_beside_the_way_to_all(visit: Visit, query: dict[str, str], told: str) -> None:
+    page = visit.browser.open(visit.url({"view": "asset"} | query))
+    expect(page.get_by_role("alert")).to_have_text(told)
+    page.get_by_role("link", name="All markets").click()
+    expect(page.get_by_role("table")).to_be_visible()
 
 
 def test_an_address_that_is_none_is_an_error_in_the_services_words(visit: Visit) -> None:

@@ -31,7 +31,14 @@ export async function get(path, query = {}, signal = null) {
   }
   const instants = [...(response.headers.get("As-Of") ?? "").matchAll(/=@(\d+)/g)].map(([, second]) => Number(second));
   const asOf = instants.length ? Math.max(...instants) : null;
-  return { data: envelope.data, url, bytes: body.length, ms: performance.now() - begun, asOf };
+  return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), asOf };
+}
+
+/** The milliseconds of a request that began at an instant of the page's clock, without those that its answer waited for
+ * other scripts. */
+function took(url, begun) {
+  const request = performance.getEntriesByName(url, "resource").findLast(({ startTime }) => startTime >= begun);
+  return request?.duration ?? performance.now() - begun;
 }
 
 async function fetched(url, signal) {

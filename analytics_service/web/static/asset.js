@@ -18,7 +18,8 @@ const PATHS = [
   ["/markets/history/utilization", "markets"],
   ["/analytics/market/history/loans-originated/by-asset", "loans"],
 ];
-const PERCENT = { yaxis: { tickformat: ".2%" } };
+// As many digits as tell the ticks apart.
+const PERCENT = { yaxis: { tickformat: "~%" } };
 
 /** The view of the asset that the route names. */
 export async function asset(place, route, signal) {
@@ -26,7 +27,8 @@ export async function asset(place, route, signal) {
   const all = (await get("/assets", {}, signal)).data;
   const found = all.find((one) => one.asset.id === id);
   const back = h("p", {}, h("a", { href: link({ view: "markets" }), onclick: follow }, "All markets"));
-  if (!found) return place.replaceChildren(h("h1", {}, "Asset"), notice(`There is no asset ${id}.`, true), back);
+  const missing = id ? `There is no asset ${id}.` : "No asset is chosen.";
+  if (!found) return place.replaceChildren(h("h1", {}, "Asset"), notice(missing, true), back);
   const { name, symbol } = found.metadata;
   const of = (path, more = {}) => history(path, route, { asset_ids: id, agg: "ohlc", ...more }, signal);
   const there = await families();
@@ -107,7 +109,7 @@ function curve(lend, borrow, utilization) {
     ({ title, number: true, cell: (place) => percent(values[place]) }));
   return {
     traces: [dots("Lend", lent, "--series-3"), dots("Borrow", owed, "--series-2")],
-    xaxis: { tickformat: ".1%", title: { text: "Utilization" } },
+    xaxis: { tickformat: "~%", title: { text: "Utilization" } },
     table: { columns, rows: at.map((_, place) => place) },
     ...PERCENT,
   };
@@ -126,5 +128,5 @@ function daily(answer) {
   const widths = days.t.map((second, place) => 1000 * ((days.t[place + 1] ?? second + 86_400) - second) * 0.9);
   const marker = { color: colorOf("--series-1") };
   const bars = { x: days.x, y: values, width: widths, offset: 0, name: "Loans", type: "bar", hoverinfo: "skip", marker };
-  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { tickprefix: "$" } });
+  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { tickprefix: "$", rangemode: "tozero" } });
 }

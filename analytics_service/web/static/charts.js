@@ -182,12 +182,19 @@ export function colorOf(variable) {
   return color;
 }
 
+const LIBRARY = document.documentElement.dataset.charts;
+let fetched = null;
 let loading = null;
+
+/** Fetches the library while a chart waits for its numbers. The browser keeps it; if it cannot be had, `draw` says so. */
+export function ahead() {
+  fetched ??= fetch(LIBRARY, { priority: "low" }).then((answer) => answer.blob()).catch(() => null);
+}
 
 /** plotly.js, which takes a second to begin on a slow machine: it is started when the rest of the page is there. */
 function library() {
   loading ??= new Promise((loaded, failed) => {
-    const script = h("script", { src: document.getElementById("charts").href });
+    const script = h("script", { src: LIBRARY });
     script.addEventListener("load", () => loaded(globalThis.Plotly));
     script.addEventListener("error", () => failed(new Error("The charting library could not be loaded.")));
     setTimeout(() => requestIdleCallback(() => document.head.append(script), { timeout: PAUSE }), PAUSE);

@@ -1,6 +1,6 @@
 // A chart in its panel, with where its numbers are from.
 import { address, apiKey, ApiError, asksForKeys } from "./api.js";
-import { draw } from "./charts.js";
+import { ahead, draw } from "./charts.js";
 import { copyButton, h, notice, table } from "./dom.js";
 import { bytes, time } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
@@ -8,6 +8,7 @@ import { current, go, rangeUpTo } from "./route.js";
 /** A panel that loads histories and draws them. `load` answers what `history` of series.js does, one or several;
  * `spec` makes of them what `draw` of charts.js takes, or null if they have no values. */
 export function figure(title, load, spec, tools = null) {
+  ahead();
   const id = `chart-${title.toLowerCase().replaceAll(/\W+/g, "-")}`;
   const box = h("div", { class: "chart", id, tabindex: "0", role: "application", "aria-label": `${title}: chart`,
     "aria-roledescription": "chart", "aria-describedby": "chart-help" }, h("p", { class: "soft" }, "Loading…"));
