@@ -6,7 +6,7 @@ import { figure } from "./figure.js";
 import { percent, usd } from "./format.js";
 import { bounds, follow, go, link } from "./route.js";
 import { aligned, has, history, numbers, shared } from "./series.js";
-import { overTime } from "./specs.js";
+import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
 
 // The histories of an asset, each with its family.
@@ -18,8 +18,6 @@ const PATHS = [
   ["/markets/history/utilization", "markets"],
   ["/analytics/market/history/loans-originated/by-asset", "loans"],
 ];
-// As many digits as tell the ticks apart.
-const PERCENT = { yaxis: { tickformat: "~%" } };
 
 /** The view of the asset that the route names. */
 export async function asset(place, route, signal) {
@@ -67,7 +65,7 @@ function price(answer, route) {
   const columns = { open: "o", high: "h", low: "l", close: "c" };
   const readings = Object.entries(columns).map(([name, key]) => ({ name, values: series[key], format: usd }));
   const seen = { name: "observations", values: series.n, format: (count) => count || "none, carried", counts: true };
-  return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: { tickprefix: "$" } });
+  return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: DOLLARS });
 }
 
 /** The rates of an asset that has one of them or both. */
@@ -89,13 +87,13 @@ function apr(...answers) {
     readings.push(["spread", spread]);
   }
   const there = readings.filter(([, values]) => values);
-  return overTime(first, traces, there.map(([name, values]) => ({ name, values, format: percent })), PERCENT);
+  return overTime(first, traces, there.map(([name, values]) => ({ name, values, format: percent })), { yaxis: PERCENT });
 }
 
 function used(answer) {
   const [series] = answer.series;
   const traces = line("Utilization", answer.x, numbers(series.c), "--series-4", series.n);
-  return overTime(answer, traces, [{ name: "utilization", values: series.c, format: percent }], PERCENT);
+  return overTime(answer, traces, [{ name: "utilization", values: series.c, format: percent }], { yaxis: PERCENT });
 }
 
 /** The rates at each utilization: the curve that the protocol's interest model draws. */
@@ -109,9 +107,9 @@ function curve(lend, borrow, utilization) {
     ({ title, number: true, cell: (place) => percent(values[place]) }));
   return {
     traces: [dots("Lend", lent, "--series-3"), dots("Borrow", owed, "--series-2")],
-    xaxis: { tickformat: "~%", title: { text: "Utilization" } },
+    xaxis: { ...PERCENT, title: { text: "Utilization" } },
     table: { columns, rows: at.map((_, place) => place) },
-    ...PERCENT,
+    yaxis: PERCENT,
   };
 }
 
@@ -128,5 +126,5 @@ function daily(answer) {
   const widths = days.t.map((second, place) => 1000 * ((days.t[place + 1] ?? second + 86_400) - second) * 0.9);
   const marker = { color: colorOf("--series-1") };
   const bars = { x: days.x, y: values, width: widths, offset: 0, name: "Loans", type: "bar", hoverinfo: "skip", marker };
-  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { tickprefix: "$", rangemode: "tozero" } });
+  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
 }

@@ -7,7 +7,7 @@ import { change, percent, usd } from "./format.js";
 import { follow, link, rangeName } from "./route.js";
 import { ends, history, numbers, shared, total } from "./series.js";
 import { spark } from "./spark.js";
-import { overTime, stacked } from "./specs.js";
+import { DOLLARS, overTime, stacked } from "./specs.js";
 import { families } from "./status.js";
 
 /** The view of the whole protocol. */
@@ -41,7 +41,8 @@ export async function overview(place, route, signal) {
 
 function tvlChart(answer) {
   const values = answer.series[0].v;
-  return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1"), [{ name: "TVL", values, format: usd }]);
+  const readings = [{ name: "TVL", values, format: usd }];
+  return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1"), readings, { yaxis: DOLLARS });
 }
 
 function all(route, { data: markets }, tvl, deposits, debt, liquidations) {

@@ -3,6 +3,9 @@ import { colorOf } from "./charts.js";
 import { usd } from "./format.js";
 import { hasValues, numbers, total } from "./series.js";
 
+// Vertical axes; of percent with as many digits as tell the ticks apart.
+export const DOLLARS = { tickprefix: "$" };
+export const PERCENT = { tickformat: "~%" };
 // More assets than this are drawn as one.
 const MOST = 7;
 
@@ -36,7 +39,7 @@ export function stacked(answer) {
   if (rest.length) areas.push({ name: "Others", y: total({ t: answer.t, series: rest }) });
   const traces = areas.map(({ name, y }, place) => area(name, answer.x, y, `--series-${place + 1}`));
   const readings = sorted.map(({ symbol, asset, v }) => ({ name: symbol ?? asset, values: v, format: usd }));
-  return overTime(answer, traces, readings, { yaxis: { tickprefix: "$" } });
+  return overTime(answer, traces, readings, { yaxis: DOLLARS });
 }
 
 function area(name, x, y, color) {
