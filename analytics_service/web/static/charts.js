@@ -41,8 +41,9 @@ export function candles(name, x, series) {
 }
 
 /** Draws traces into a box. `spec` has `traces`; of charts over time also `x`, and `read(place)`, what the crosshair
- * tells of a bucket; and optionally `place`, the bucket that is told of first, `zoomable` (false where a range would not be the page's), `openFrom` and `openTo`, the bucket that has not ended, `log`, and `format` of the
- * vertical axis. */
+ * tells of a bucket; and optionally `place`, the bucket that is told of first, `zoomable` (false where a range would not
+ * be the page's), `openFrom` and `openTo`, the bucket that has not ended, `log`, and what `xaxis` and `yaxis` have of
+ * their own. */
 export async function draw(box, readout, spec) {
   if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
@@ -96,7 +97,7 @@ function layout(spec) {
     showlegend: spec.traces.filter((trace) => trace.showlegend !== false).length > 1,
     legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
     xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...(spec.xaxis ?? {}) },
-    yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, ...(spec.format ?? {}), ...(spec.yaxis ?? {}) },
+    yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, ...(spec.yaxis ?? {}) },
     shapes: isOpen ? [{ ...band, x0: spec.openFrom, x1: spec.openTo }] : [],
     annotations: isOpen ? [{ ...label, x: spec.openTo, font: { color: colorOf("--warn") } }] : [],
   };
