@@ -25,16 +25,20 @@ def opened(browser: Browser, service: Service, query: str = "", size: tuple[int,
     page = browser.open("about:blank", size, **context)
     page.clock.install()
     page.goto(f"http://{service.metrics_bind}/{query}")
+    # It has drawn its first document.
+    page.get_by_role("heading", level=1).wait_for()
     while page.get_by_role("table", name="Jobs:").count() == 0:
         # On a busy machine, the store may take its time to tell for the first time.
         later(page)
     return page
 
 
-def later(page: Page) -> None:
-    """Let ten seconds pass on the page, and wait for the document that it asks for."""
-    with page.expect_event("requestfinished", lambda request: request.url.endswith("/operations")):
-        page.clock.run_for(EVERY)
+def later(page: Page, event: str = "requestfinished") -> None:
+    """Let ten seconds pass on the page, and wait for the end of its request for a document."""
+    with page.expect_event(event, lambda request: request.url.endswith("/operations")) as ended:
+        # Its ten seconds begin when it has drawn the document before, which may be yet to come.
+        while not ended.is_done():
+            page.clock.run_for(EVERY // 10)
 
 
 def test_all_parts_of_the_service_are_shown(service: Service, browser: Browser) -> None:
@@ -120,8 +124,7 @@ def test_a_service_that_does_not_answer_is_told_and_what_it_told_stays(service: 
     families = page.get_by_role("table", name="Jobs:").inner_text()
     page.route("**/operations", lambda route: route.abort())
     for _ in range(18):
-        with page.expect_event("requestfailed"):
-            page.clock.run_for(EVERY)
+        later(page, "requestfailed")
     expect(page.get_by_role("alert")).to_contain_text("The service does not answer.")
     # Three minutes by the clock of the page, which goes on by itself, too.
     old = page.get_by_text("Shown is what it told").locator("b").inner_text()
