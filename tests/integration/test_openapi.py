@@ -1,6 +1,7 @@
 """The OpenAPI document of all routes, and every answer against it."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from typing import Any
@@ -20,6 +21,7 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FirstHeads
+from tests.integration.conftest import database
 from tests.integration.handmade import HandMade
 from tests.unit.small_protocol import ASSETS, AT, CONFIG, MARKETS, ORB, POSITION, PRICES, PTOKEN, USDT, arrangement
 
@@ -59,9 +61,9 @@ class SmallProtocol(HandMade):
         return [Price(asset_id, at, usd) for asset_id, usd in PRICES.items()]
 
 
-@pytest.fixture
-def client(settings: Settings, store: Store) -> Iterator[Client]:
-    """The service with one snapshot of everything."""
+@pytest.fixture(scope="module")
+def written(server: Settings) -> Iterator[tuple[Settings, Store]]:
+    """A database with one snapshot of everything, which no test changes."""
     source = SmallProtocol(
         markets_=list(MARKETS.values()),
         config_=CONFIG,
@@ -70,9 +72,18 @@ def client(settings: Settings, store: Store) -> Iterator[Client]:
         positions_=[POSITION],
         swaps_=[SwapContract(CONTRACT, {"uusdt": ("uorb", "uptk")})],
     )
-    for job in JOBS.values():
-        run_once(job, source, store, AT)
-    yield falcon.testing.TestClient(create_app(settings, store, lambda: AT, FirstHeads(store)))
+    settings = replace(server, clickhouse_database="test_openapi")
+    with database(settings) as store:
+        for job in JOBS.values():
+            run_once(job, source, store, AT)
+        yield settings, store
+
+
+@pytest.fixture
+def client(written: tuple[Settings, Store]) -> Client:
+    """A service that has just started, with that database."""
+    settings, store = written
+    return falcon.testing.TestClient(create_app(settings, store, lambda: AT, FirstHeads(store)))
 
 
 @pytest.fixture
