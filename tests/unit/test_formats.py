@@ -114,6 +114,17 @@ PAGES = {
     "no buckets": Page(VALUE, [], {one: [] for one in MANY}, SYMBOLS),
     "no buckets of ohlc": Page(OHLC, [], {one: [] for one in MANY}, SYMBOLS),
     "no buckets of a single series": Page(VALUE, [], {"": []}, {}, single=True),
+    # More than are replaced one by one.
+    "many nulls": Page(
+        VALUE,
+        [BEGIN + HOUR * bucket for bucket in range(601)],
+        {
+            "native;even": value([str(bucket) if bucket % 2 == 0 else None for bucket in range(601)]),
+            "token;none": value([None] * 601),
+            "token;last": value([*[None] * 600, "600"]),
+        },
+        SYMBOLS,
+    ),
     "no series": Page(VALUE, BEGINS, {}, SYMBOLS),
     "no series of ohlc": Page(OHLC, BEGINS, {}, SYMBOLS),
 }

@@ -60,32 +60,14 @@ def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], cl
     if not values.has_nulls():
         return _joined(values, begins, opened, closed)
     nulls = ",".join([f'{{"t":{begin},"v":null}}' for begin in begins])
-    parted = apart_from_empty(values, opened, f"{nulls}{closed}")
-    if parted is None:
-        return _joined_with_nulls(values, begins, opened, closed)
-    others, leading, rest = parted
-    return (_joined(others, begins, leading, closed) if leading else b"") + rest.encode()
+    others, leading, rest = apart_from_empty(values, opened, f"{nulls}{closed}")
+    return (with_nulls(_joined(marked(others), begins, leading, closed)) if leading else b"") + rest.encode()
 
 
 def _joined(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
-    """The same where no value is null, and where `opened` have the commas."""
+    """The same where null is marked, and where `opened` have the commas."""
     pieces = [values, pl.Series([*_leads(begins, opened, closed), f'"}}{closed}'])]
     return joined(pieces, _order(len(opened), len(begins)))
-
-
-def _joined_with_nulls(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:
-    """The same where any value may be null. Null has no quotes, so leads come in four variants."""
-    count, series = len(begins), len(opened)
-    leads = _leads(begins, opened, closed)
-    own, before = [lead[:-1] + "null" for lead in leads], [lead[1:] for lead in leads]
-    both = [lead[:-1] + "null" for lead in before]
-    is_null = values.is_null()[value_order(series, count)].cast(pl.UInt32)
-    null_before = pl.concat([pl.Series([0], dtype=pl.UInt32), is_null[:-1]])
-    lead = _lead_of(series, count) + (is_null + 2 * null_before) * len(leads)
-    end = f"{'' if is_null[-1] else chr(34)}}}{closed}"
-    order = pl.concat([in_turns(lead, value_order(series, count)), always(len(values) + 4 * len(leads), 1)])
-    # Values that are null are left out when pieces are joined.
-    return joined([values, pl.Series([*leads, *own, *before, *both, end])], order)
 
 
 def _leads(begins: Sequence[int], opened: Sequence[str], closed: str) -> list[str]:

@@ -10,6 +10,9 @@ from analytics_service.history.sample import layout
 # Stands for null in a text. No value contains it.
 _NULL = "\x00"
 _MARK = pl.Series([_NULL])
+_MARKED = _NULL.encode()
+# So many nulls are replaced one by one, and then all others at once.
+_FEW = 500
 # Made once: building an expression takes as long as joining the text of a small page. Bytes of binary are copied once;
 # text would become a str first.
 _JOINED = pl.col("piece").str.join("").cast(pl.Binary)
@@ -36,16 +39,16 @@ def value_order(series: int, count: int) -> pl.Series:
     return bucket * series + place
 
 
-def apart_from_empty(values: pl.Series, opened: Sequence[str], empty: str) -> tuple[pl.Series, list[str], str] | None:
+def apart_from_empty(values: pl.Series, opened: Sequence[str], empty: str) -> tuple[pl.Series, list[str], str]:
     """The values of the series that have any, what begins each of them, and what follows them all.
 
     `opened` begins a series, and `empty` is the rest of one that has no value at all: its text goes before that of the
-    next one. None if another series has null, too.
+    next one. Where a series has values, but none in the last bucket, none is set apart.
     """
     kept = tuple(place for place, value in enumerate(values[-len(opened) :]) if value is not None)
     others = values[_of_some(kept, len(opened), len(values) // len(opened))]
-    if others.has_nulls() or values.null_count() != len(values) - len(others):
-        return None
+    if values.null_count() - others.null_count() != len(values) - len(others):
+        return values, list(opened), ""
     texts = [one + empty for one in opened]
     bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
     before = ["".join(texts[last + 1 : place]) for last, place in bounds]
@@ -71,4 +74,11 @@ def marked(values: pl.Series) -> pl.Series:
 
 def with_nulls(text: bytes) -> bytes:
     """The JSON in which `null` takes the place of strings that are marked."""
-    return text.replace(f'"{_NULL}"'.encode(), b"null")
+    # A single byte is found at once; looking for it with its quotes takes as long as joining the text.
+    parts: list[bytes] = []
+    begin = 0
+    while len(parts) < _FEW and (at := text.find(_MARKED, begin)) >= 0:
+        parts.append(text[begin : at - 1])
+        begin = at + 2
+    rest = text[begin:] if parts else text
+    return b"null".join([*parts, rest if len(parts) < _FEW else rest.replace(b'"%b"' % _MARKED, b"null")])
