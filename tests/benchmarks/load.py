@@ -19,10 +19,10 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 _OK = b"HTTP/1.1 200"
 
 
-def load(url: str, paths: Sequence[str], seconds: float) -> tuple[int, float]:
+def load(url: str, paths: Sequence[str], seconds: float, connections: int = CONNECTIONS) -> tuple[int, float]:
     """How many answers a separate process gets from a server in about so many seconds, and the exact seconds."""
     server = urlsplit(url)
-    words = [sys.executable, "-m", __name__, str(server.hostname), str(server.port), str(CONNECTIONS), str(seconds)]
+    words = [sys.executable, "-m", __name__, str(server.hostname), str(server.port), str(connections), str(seconds)]
     said = subprocess.run(words, input="\n".join(paths), text=True, check=True, stdout=subprocess.PIPE).stdout.split()
     return int(said[0]), float(said[1])
 
