@@ -175,7 +175,7 @@ class View:
 
     def position(self, address: str) -> Position:
         """The position of a (lower-case) address."""
-        return self._read("positions", lambda head: self._positions.read(address, head))
+        return self._positions.read(address, self.head("positions"))
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""

@@ -13,10 +13,10 @@ from itertools import zip_longest
 
 import polars as pl
 
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.market.positions import Position
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, PastHead, completed
+from analytics_service.store.ledger import Head, PastHead, completed, require_unchanged
 from analytics_service.store.positions import STATE, position_of, read_changed, read_items, read_position
 
 log = logging.getLogger(__name__)
@@ -87,24 +87,33 @@ class KeptPositions:
         self._few = True
 
     def read(self, address: str, head: Head) -> Position:
-        """The position of a (lower-case) address for a head of family positions."""
+        """The position of a (lower-case) address for a head of family positions. From memory it needs no query.
+
+        Superseded when positions were rewritten since the head, unless it is in memory.
+        """
         kept = self._kept
         if kept is not None and kept.head == head:
             return kept.position(address)
-        if isinstance(head, PastHead):
-            # Few ask for one moment of the past.
-            return read_position(self._store, address, head.at)
-        self._lookups += 1
-        pays = kept is not None or self._lookups >= self._worth
-        if pays and self._few and self._lock.acquire(blocking=False):
-            self._later(partial(self._load, head))
-        return read_position(self._store, address, head.at)
+        # Few ask for one moment of the past.
+        if not isinstance(head, PastHead):
+            self._lookups += 1
+            pays = kept is not None or self._lookups >= self._worth
+            if pays and self._few and self._lock.acquire(blocking=False):
+                self._later(partial(self._load, head))
+        position = read_position(self._store, address, head.at)
+        require_unchanged(self._store, head)
+        return position
 
     def _load(self, head: Head) -> None:
         # After a failure nothing is in memory, and lookups are counted again from zero.
         kept, self._kept, self._lookups = self._kept, None, 0
         try:
-            self._kept = self._renewed(kept, head)
+            renewed = self._renewed(kept, head)
+            require_unchanged(self._store, head)
+            self._kept = renewed
+        except Superseded:
+            # Lookups for the head that follows load them again.
+            return
         except AnalyticsError as error:
             log.warning("Positions could not be loaded into memory: %s", error)
         finally:

@@ -7,15 +7,21 @@ from dataclasses import replace
 import pytest
 
 from analytics_service.config import Settings
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.market.positions import Position
+from analytics_service.state.heads import Known
+from analytics_service.state.view import View
+from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
+from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import Head, past_head, read_heads
 from tests.doubles import WatchedStore, dying
 from tests.integration.test_positions import ALICE, BOB, POOR, RICH, random_position, run
 
 ADDRESSES = [f"0x{n:040x}" for n in range(20)]
+# That of a rewrite.
+VERSION = 7
 
 
 @pytest.fixture
@@ -69,6 +75,32 @@ def test_every_kind_of_item_comes_back_from_memory(store: Store, watched: Watche
     assert positions.read(BOB, head(store)) == POOR
 
 
+def test_what_is_in_memory_needs_no_query_and_is_shown_while_positions_are_rewritten(
+    store: Store, watched: WatchedStore
+) -> None:
+    run(store, 0, RICH, POOR)
+    positions, now = kept(watched), head(store)
+    positions.read(ALICE, now)
+    tell(store, REWRITE, ["positions"], VERSION, finished=0)
+    queries = watched.queries.total()
+    view = View(watched, Known({"positions": now}), positions, InterestPaid(watched))
+    assert [view.position(ALICE), view.position(BOB)] == [RICH, POOR]
+    assert watched.queries.total() == queries
+
+
+def test_nothing_that_was_read_beside_a_rewrite_is_shown_or_kept(store: Store, watched: WatchedStore) -> None:
+    run(store, 0, RICH, POOR)
+    positions, before = kept(watched), head(store)
+    tell(store, REWRITE, ["positions"], VERSION, finished=0)
+    for _ in range(2):
+        with pytest.raises(Superseded):
+            positions.read(ALICE, before)
+    tell(store, REWRITE, ["positions"], VERSION, finished=1)
+    with pytest.raises(Superseded):
+        positions.read(ALICE, before)
+    assert [positions.read(ALICE, head(store)) for _ in range(2)] == [RICH, RICH]
+
+
 def test_positions_of_the_past_come_from_the_store_and_leave_memory_as_it_is(
     store: Store, watched: WatchedStore
 ) -> None:
@@ -81,7 +113,7 @@ def test_positions_of_the_past_come_from_the_store_and_leave_memory_as_it_is(
     for minute, expected in ((0, RICH), (1, replace(RICH, unclaimed=7)), (0, RICH)):
         past = past_head(store, newest, newest.at - 60 * (2 - minute), late=False, imported=False, described=False)
         assert positions.read(ALICE, past) == expected
-    assert {*(watched.queries - before)} == {"position_items"}
+    assert {*(watched.queries - before)} == {"position_items", "rewrites"}
     assert [positions.read(ALICE, newest) for _ in range(2)] == [Position(ALICE)] * 2
 
 
@@ -93,7 +125,8 @@ def test_the_first_lookups_go_to_the_store(store: Store, watched: WatchedStore) 
         before = watched.queries.total()
         assert positions.read(ALICE, head(store)) == RICH
         spent.append(watched.queries.total() - before)
-    assert spent[:2] == [1, 1]
+    # The items, and whether they were rewritten meanwhile.
+    assert spent[:2] == [2, 2]
     assert spent[3:] == [0, 0]
 
 
@@ -101,9 +134,9 @@ def test_more_positions_than_fit_stay_in_the_store(store: Store, watched: Watche
     run(store, 0, RICH, POOR)
     positions = kept(watched, most_items=5)
     positions.read(ALICE, head(store))
-    before = watched.queries.total()
+    before = watched.queries["position_items"]
     assert positions.read(ALICE, head(store)) == RICH
-    assert watched.queries.total() == before + 1
+    assert watched.queries["position_items"] == before + 1
 
 
 def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: Store, watched: WatchedStore) -> None:
