@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 from analytics_service.errors import AnalyticsError, StoreUnavailable
 from analytics_service.store.admission import claim
@@ -93,7 +92,8 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = o
     if appends(retry(lambda: read_state(store, staged.family)), runs):
         _append(store, staged, retry)
     else:
-        _rewrite(store, staged, retry, retry(staged.compute_cells))
+        retry(staged.compute_cells)
+        _rewrite(store, staged, retry)
 
 
 def complete_appends(store: Store, family: str) -> None:
@@ -188,7 +188,7 @@ def _place(store: Store, staged: Staging, retry: Retry, alone: bool) -> None:
         return
     head = retry(lambda: read_heads(store)).get(staged.family)
     if alone and appends(head, runs) and not retry(lambda: announcements(store, staged)).rewrite:
-        _put_in_place(store, staged, retry, lambda: staged.put_in_place(head, is_rewrite=False))
+        _put_in_place(store, staged, retry, head, is_rewrite=False)
     elif not retry(lambda: _is_taken(store, runs)):
         _rewrite(store, staged, retry)
 
@@ -201,16 +201,15 @@ def _is_taken(store: Store, runs: Sequence[Run]) -> bool:
     return instants <= completed(store, family, min(instants), max(instants))
 
 
-def _rewrite(store: Store, staged: Staging, retry: Retry, computed_beside: Head | None = None) -> None:
+def _rewrite(store: Store, staged: Staging, retry: Retry) -> None:
     with announced(store, staged, REWRITE, retry):
         head = retry(lambda: read_heads(store)).get(staged.family)
-        put = partial(staged.put_in_place, head, is_rewrite=True, computed_beside=computed_beside)
-        _put_in_place(store, staged, retry, put)
+        _put_in_place(store, staged, retry, head, is_rewrite=True)
 
 
-def _put_in_place(store: Store, staged: Staging, retry: Retry, put: Callable[[], None]) -> None:
+def _put_in_place(store: Store, staged: Staging, retry: Retry, head: Head | None, *, is_rewrite: bool) -> None:
     try:
-        retry(put)
+        retry(lambda: staged.put_in_place(head, is_rewrite=is_rewrite))
     except AnalyticsError:
         # Tables are gone when another process has rolled the run forward.
         if announcements(store, staged).open:

@@ -29,6 +29,8 @@ class Staging:
         self._store = store
         self.suffix = f"_staging_{version}"
         self._owner = uuid.uuid4().hex
+        # The head beside which the cells in staging are right; None where this process has not computed them.
+        self._computed_beside: Head | None = None
 
     def claim(self) -> bool:
         """Make the ledger's staging table. False when a run that began in the same millisecond has it already."""
@@ -51,25 +53,25 @@ class Staging:
             return []
         return runs_of(self._store.frame("staged_runs", table=ledger))
 
-    def compute_cells(self) -> Head | None:
-        """Compute the cells that a rewrite changes before it is announced. Returns the head that they are right beside;
-        None when another run of the family is unfinished, and nothing is computed."""
+    def compute_cells(self) -> None:
+        """Compute the cells that a rewrite changes into staging, before it is announced; none while another run of the
+        family is unfinished."""
         ledger = read_ledger(self._store)
         head = ledger.heads.get(self.family)
         if head is None or self.family in ledger.open or self.family in ledger.appends:
-            return None
+            return
         tables = self._tables()
         for table in celled(self._store).keys() & set(tables):
             self._like(cell_table(table))
         stage_cells(self._store, tables, self._change(head, is_rewrite=True))
-        return head
+        self._computed_beside = head
 
-    def put_in_place(self, head: Head | None, *, is_rewrite: bool, computed_beside: Head | None = None) -> None:
+    def put_in_place(self, head: Head | None, *, is_rewrite: bool) -> None:
         """Attach all rows, compute the cells that change, and write the ledger's rows last: its view must see them as
         an insert. `head` is the family's before the run.
 
-        Cells that were computed into staging are right if no other run of the family has been announced since
-        `computed_beside`. One that is announced after the rows were attached computes its cells from them, too.
+        Cells that `compute_cells` has computed are right if no other run of the family has been announced since. One
+        that is announced after the rows were attached computes its cells from them, too.
         The ledger's staging table is the first to be dropped. Without it nothing is left to do.
         """
         tables = self._tables()
@@ -80,7 +82,7 @@ class Staging:
                 self._add_assets()
             elif table != LEDGER:
                 self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {table}{self.suffix}")
-        if computed_beside is None or not self._is_next_after(computed_beside):
+        if self._computed_beside is None or not self._is_next_after(self._computed_beside):
             change = self._change(head, is_rewrite=is_rewrite or self._meets_rewrite(head))
             write_cells(self._store, tables, change)
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
