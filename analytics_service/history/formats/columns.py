@@ -21,7 +21,7 @@ def encode(points: Points) -> Iterator[bytes]:
         openings = [_opening(points, asset_id) for asset_id in ids]
         columns = [values[name] for name in points.columns]
         body = _encoded(columns, openings) if points.begins else _without_buckets(points.columns, openings)
-        yield before.encode() + (with_nulls(body) if columns[0].has_nulls() else body)
+        yield before.encode() + with_nulls(body)
         before = ","
     yield b"]" if before == "," else b"[]"
 

@@ -49,7 +49,7 @@ def _encoded_ohlc(values: pl.DataFrame, begins: Sequence[int], opened: Sequence[
     texts = [values[name].cast(pl.String) if name == OHLC[-1] else marked(values[name]) for name in OHLC]
     between = ['","h":"', '","l":"', '","c":"', '","n":']
     body = joined([*texts, pl.Series([*leads, *between, f"}}{closed}"])], _order_ohlc(len(opened), len(begins)))
-    return with_nulls(body) if values[OHLC[0]].has_nulls() else body
+    return with_nulls(body)
 
 
 def _encoded(values: pl.Series, begins: Sequence[int], opened: Sequence[str], closed: str) -> bytes:

@@ -73,12 +73,14 @@ def marked(values: pl.Series) -> pl.Series:
 
 
 def with_nulls(text: bytes) -> bytes:
-    """The JSON in which `null` takes the place of strings that are marked."""
+    """The JSON in which `null` takes the place of strings that are marked; the same bytes where none is."""
     # A single byte is found at once; looking for it with its quotes takes as long as joining the text.
     parts: list[bytes] = []
     begin = 0
     while len(parts) < _FEW and (at := text.find(_MARKED, begin)) >= 0:
         parts.append(text[begin : at - 1])
         begin = at + 2
-    rest = text[begin:] if parts else text
-    return b"null".join([*parts, rest if len(parts) < _FEW else rest.replace(b'"%b"' % _MARKED, b"null")])
+    rest = text[begin:]
+    if len(parts) == _FEW:
+        rest = rest.replace(b'"%b"' % _MARKED, b"null")
+    return b"null".join([*parts, rest])
