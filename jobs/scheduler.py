@@ -28,6 +28,7 @@ from analytics_service.store.job_runs import JobRun, record, scheduler_name
 from analytics_service.store.retention import prune
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import Recovery
+from analytics_service.store.staging import drop_abandoned
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, run_once
 
@@ -35,8 +36,8 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks for rewrites that were interrupted.
 _RECOVERY_SECONDS = 1.0
-# Seconds between looks for raw rows that are old enough to go.
-_PRUNING_SECONDS = 3600.0
+# Seconds between looks for what is old enough to go.
+_TIDYING_SECONDS = 3600.0
 _MILLISECONDS = 1000
 # Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
 Measure = Callable[[str, str, float | None], None]
@@ -62,9 +63,9 @@ def run(
     """
     scheduler = build(settings, source, store, stop, datetime.now(UTC), jobs=jobs, measure=measure)
     recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
-    pruning = threading.Thread(target=prune_until, args=(settings.raw_days, store, stop), name="pruning", daemon=True)
+    tidying = threading.Thread(target=tidy_until, args=(settings.raw_days, store, stop), name="tidying", daemon=True)
     recovery.start()
-    pruning.start()
+    tidying.start()
     scheduler.start()
     scheduled = [scheduler.get_job(job.name) for job in jobs]
     say(store, [one.func.said(unix_second(one.next_run_time)) for one in scheduled])
@@ -75,7 +76,7 @@ def run(
         stop.set()
         scheduler.shutdown(wait=True)
         recovery.join()
-        pruning.join()
+        tidying.join()
         say(store, [one.func.said(None) for one in scheduled])
     log.info("The scheduler has stopped.")
 
@@ -90,22 +91,25 @@ def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_
         recovery.look()
 
 
-def prune_until(
+def tidy_until(
     days: int | None,
     store: Store,
     stop: threading.Event,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    every: float = _PRUNING_SECONDS,
+    every: float = _TIDYING_SECONDS,
 ) -> None:
-    """Give up raw rows that are older than some days, now and every so many seconds until `stop` is set (rule 8.14).
+    """Drop what runs that were killed left in staging, and raw rows that are older than some days (rule 8.14), now and
+    every so many seconds until `stop` is set.
 
-    None keeps them. An error is logged, and the next look is another attempt.
+    None keeps raw rows. An error is logged, and the next look is another attempt.
     """
-    while days is not None:
+    while True:
         try:
-            prune(store, days, clock())
+            drop_abandoned(store)
+            if days is not None:
+                prune(store, days, clock())
         except AnalyticsError as error:
-            log.warning("Old observations cannot be dropped now: %s", error)
+            log.warning("What is too old cannot be dropped now: %s", error)
         if stop.wait(every):
             return
 

@@ -20,6 +20,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import staging
+from analytics_service.store.staging import drop_abandoned
 
 _T = TypeVar("_T")
 
@@ -50,6 +51,8 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     family, version = content.family, ledger.new_version()
     definitions = retry(lambda: changed_assets(store, content.assets, version))
     tables = [ASSETS, *(target.table for target in family.targets)]
+    rewrite.recover(store)
+    retry(lambda: drop_abandoned(store))
     with staging(store, family.name, tables, version, retry) as staged:
         known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))

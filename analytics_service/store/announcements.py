@@ -45,8 +45,8 @@ class Announcements:
 
 def announcements(store: Store, staged: Staging) -> Announcements:
     """What the store knows of a run."""
-    row = store.frame("run_state", family=staged.family, version=staged.version).row(0)
-    return Announcements(*map(bool, row))
+    rows = store.frame("run_state", family=staged.family, version=staged.version)
+    return Announcements("rewrite" in rows["how"], "append" in rows["how"], 0 in rows["finished"])
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -126,13 +127,13 @@ def rewrites_of(head: Head | None) -> int:
 class Ledger:
     """The ledger as one query saw it.
 
-    `heads` are by family. `open` are the families that are being rewritten; `appends` are the versions of unfinished
-    runs that append, by family; `silent` are the family and version of each unfinished run of either kind whose writer
+    `heads` are by family. `open` are the versions of unfinished rewrites, by family, and `appends` those of unfinished
+    runs that append; `silent` are the family and version of each unfinished run of either kind whose writer
     sent no heartbeat for three seconds. `origins` are those of all completed runs.
     """
 
     heads: Mapping[str, Head]
-    open: frozenset[str] = frozenset()
+    open: Mapping[str, Sequence[int]] = field(default_factory=dict)
     appends: Mapping[str, Sequence[int]] = field(default_factory=dict)
     silent: Sequence[tuple[str, int]] = ()
     origins: frozenset[Origin] = frozenset()
@@ -198,27 +199,24 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
 
 
 def read_ledger(store: Store) -> Ledger:
-    """The newest state of each family, the rewrites under way, and where the data is from."""
+    """The newest state of each family, the runs under way, and where the data is from."""
     heads: dict[str, Head] = {}
-    rewrites: dict[str, int] = {}
-    appends: dict[str, Sequence[int]] = {}
-    opened: set[str] = set()
-    silent: list[tuple[str, int]] = []
     origins: set[Origin] = set()
-    for row in store.frame("ledger").iter_rows(named=True):
-        family = row["family"]
-        if row["version"]:
-            heads[family] = Head(family, row["at"], row["last_observed_at"], row["version"], row["runs"])
-            origins.update(Origin(one["source"], one["simulated"]) for one in row["sources"])
+    rewrites: Counter[str] = Counter()
+    unfinished: dict[str, dict[str, list[int]]] = {"rewrite": {}, "append": {}}
+    silent: list[tuple[str, int]] = []
+    for how, family, version, runs, is_silent, at, last_observed_at, sources in store.frame("ledger").iter_rows():
+        if how == "head":
+            heads[family] = Head(family, at, last_observed_at, version, runs)
+            origins.update(Origin(one["source"], one["simulated"]) for one in sources)
             continue
-        silent += [(family, version) for version in row["silent"]]
-        if row["appends"]:
-            appends[family] = sorted(row["appends"])
-        else:
-            rewrites[family] = row["rewrites"]
-            opened.update([family] if row["open"] else [])
-    counted = {family: replace(head, rewrites=rewrites.get(family, 0)) for family, head in heads.items()}
-    return Ledger(counted, frozenset(opened), appends, silent, frozenset(origins))
+        rewrites[family] += runs if how == "rewrite" else 0
+        if version:
+            unfinished[how].setdefault(family, []).append(version)
+            silent += [(family, version)] if is_silent else []
+    counted = {family: replace(head, rewrites=rewrites[family]) for family, head in heads.items()}
+    appends = {family: sorted(versions) for family, versions in unfinished["append"].items()}
+    return Ledger(counted, unfinished["rewrite"], appends, silent, frozenset(origins))
 
 
 def read_heads(store: Store) -> Mapping[str, Head]:
@@ -228,14 +226,9 @@ def read_heads(store: Store) -> Mapping[str, Head]:
 
 def read_state(store: Store, family: str) -> Head | None:
     """The newest completed state of a family, without its count of rewrites: all that a run needs to know before it is
-    announced, at a third of the cost of the whole ledger."""
+    announced, at half the cost of the whole ledger."""
     rows = store.frame("family_state", family=family)
     return Head(family, *rows.row(0)) if rows.height else None
-
-
-def open_appends(store: Store, family: str) -> Sequence[int]:
-    """The versions of unfinished runs that append to a family, in order."""
-    return store.frame("open_appends", family=family)["version"].to_list()
 
 
 def newest_source(store: Store) -> str | None:

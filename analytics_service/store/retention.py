@@ -47,11 +47,10 @@ def require_kept(store: Store, table: str, oldest: int) -> None:
         )
 
 
-def require_staged_kept(store: Store, family: str, suffix: str) -> None:
-    """The same for the rows in the staging tables of a family that have a suffix."""
-    staged = set(store.frame("staged_tables", suffix=suffix)["name"])
+def require_staged_kept(store: Store, tables: Sequence[str], suffix: str) -> None:
+    """The same for the rows in the staging tables of some tables, which have a suffix."""
     for table in PRUNED:
-        if FAMILY_OF[table] == family and table + suffix in staged and kept_from(store, table):
+        if table in tables and kept_from(store, table):
             for oldest in store.frame("staged_since", table=table + suffix)["oldest"]:
                 require_kept(store, table, oldest)
 

@@ -28,19 +28,16 @@ from analytics_service.store.announcements import (
 )
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import (
-    LEDGER,
     Head,
     Ledger,
     Run,
     completed,
-    ledger_frame,
-    open_appends,
     read_heads,
     read_ledger,
     read_state,
 )
 from analytics_service.store.retention import require_staged_kept
-from analytics_service.store.staging import Staging, drop_abandoned
+from analytics_service.store.staging import Staging
 
 log = logging.getLogger(__name__)
 
@@ -63,16 +60,16 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
     StoreUnavailable when a run of another process has the same version; a new attempt has another one.
     """
     staged = Staging(store, family, version)
-    recover(store)
-    retry(lambda: drop_abandoned(store))
     if not retry(staged.claim):
         raise StoreUnavailable("Another run began in the same millisecond. Run this one again.")
+    is_done = False
     try:
         retry(lambda: staged.create(tables))
         yield staged
+        is_done = True
     finally:
         try:
-            if not announcements(store, staged).open:
+            if is_done or not announcements(store, staged).open:
                 staged.drop()
         except AnalyticsError as error:
             log.warning("Staging tables are left for a later run to drop: %s", error)
@@ -87,8 +84,8 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = o
     or by the next run.
     """
     retry(lambda: claim(store, runs[0].origin))
-    retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
-    retry(lambda: require_staged_kept(store, staged.family, staged.suffix))
+    retry(lambda: staged.insert_runs(runs))
+    retry(lambda: require_staged_kept(store, staged.tables, staged.suffix))
     if appends(retry(lambda: read_state(store, staged.family)), runs):
         _append(store, staged, retry)
     else:
@@ -97,11 +94,12 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = o
 
 
 def complete_appends(store: Store, family: str) -> None:
-    """Complete the runs that were to be appended to a family. A snapshot that builds on the ones before it needs that.
+    """Complete the runs that were to be appended to a family: a snapshot that builds on the ones before it needs that.
+    And those of other families whose writers have gone silent, as far as possible now.
 
-    StoreUnavailable when that fails.
+    StoreUnavailable when a run of the family cannot be completed.
     """
-    for version in open_appends(store, family):
+    for version in recover(store).appends.get(family, ()):
         _resume(store, Staging(store, family, version))
 
 
@@ -143,9 +141,9 @@ class Recovery:
             log.error("An interrupted run of %s cannot be completed: %s", staged.family, error, exc_info=unexpected)
 
 
-def recover(store: Store) -> None:
-    """Roll forward the runs whose writers have gone silent, as far as possible now."""
-    Recovery(store).look()
+def recover(store: Store) -> Ledger:
+    """Roll forward the runs whose writers have gone silent, as far as possible now; the ledger as it was before."""
+    return Recovery(store).look()
 
 
 def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
@@ -171,23 +169,25 @@ def _append(store: Store, staged: Staging, retry: Retry) -> None:
     With a third one neither knows who is first, so it is a rewrite, for which order does not matter.
     """
     with announced(store, staged, APPEND, retry):
-        others = [one for one in retry(lambda: open_appends(store, staged.family)) if one != staged.version]
+        ledger = retry(lambda: read_ledger(store))
+        others = [one for one in ledger.appends.get(staged.family, ()) if one != staged.version]
         for version in others:
             other = Staging(store, staged.family, version)
             with announced(store, other, APPEND, retry):
-                _place(store, other, retry, alone=len(others) == 1)
+                _place(store, other, retry, ledger, alone=len(others) == 1)
             retry(other.drop)
-        _place(store, staged, retry, alone=len(others) <= 1)
+            ledger = retry(lambda: read_ledger(store))
+        _place(store, staged, retry, ledger, alone=len(others) <= 1)
 
 
-def _place(store: Store, staged: Staging, retry: Retry, alone: bool) -> None:
+def _place(store: Store, staged: Staging, retry: Retry, ledger: Ledger, *, alone: bool) -> None:
     """Put a run in place that was announced as one that appends. If it does not any more, it is a rewrite."""
     runs = retry(staged.runs)
     if not runs:
         # Another process has completed it, and dropped its tables.
         return
-    head = retry(lambda: read_heads(store)).get(staged.family)
-    if alone and appends(head, runs) and not retry(lambda: announcements(store, staged)).rewrite:
+    head = ledger.heads.get(staged.family)
+    if alone and appends(head, runs) and staged.version not in ledger.open.get(staged.family, ()):
         _put_in_place(store, staged, retry, head, is_rewrite=False)
     elif not retry(lambda: _is_taken(store, runs)):
         _rewrite(store, staged, retry)

@@ -9,7 +9,7 @@ import polars as pl
 from analytics_service.store.assets import ASSETS, SHOWN_WITH
 from analytics_service.store.cells import Change, cell_table, celled, stage_cells, write_cells
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import LEDGER, Head, Run, new_version, read_ledger, runs_of
+from analytics_service.store.ledger import LEDGER, Head, Run, ledger_frame, new_version, read_ledger, runs_of
 
 # No run takes this long, so what it left in staging is abandoned.
 _ABANDONED_HOURS = 24
@@ -29,29 +29,47 @@ class Staging:
         self._store = store
         self.suffix = f"_staging_{version}"
         self._owner = uuid.uuid4().hex
+        # The tables that this process has made, and the runs that it has staged; none where another process did.
+        self._made: dict[str, None] = {}
+        self._runs: Sequence[Run] = ()
         # The head beside which the cells in staging are right; None where this process has not computed them.
         self._computed_beside: Head | None = None
 
     def claim(self) -> bool:
         """Make the ledger's staging table. False when a run that began in the same millisecond has it already."""
         self._like(LEDGER, f" COMMENT '{self._owner}'")
-        return self._owner in self._staged()["comment"]
+        is_mine = self._owner in self._staged()["comment"]
+        self._made = {LEDGER: None} if is_mine else {}
+        return is_mine
 
     def create(self, tables: Sequence[str]) -> None:
-        """Make the staging tables."""
+        """Make staging tables."""
         for table in tables:
+            self._made[table] = None
             self._like(table)
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """The tables whose rows are staged; none once they have been dropped by another process than the writer's."""
+        if self._made:
+            return list(self._made)
+        staged = self._staged().select("name", "engine").iter_rows()
+        return [name.removesuffix(self.suffix) for name, engine in staged if engine != _VIEW]
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows of a table into its staging table."""
         self._store.insert(table + self.suffix, rows)
 
-    def runs(self) -> list[Run]:
-        """The rows of the ledger; none where they have been dropped."""
-        ledger = LEDGER + self.suffix
-        if ledger not in self._staged()["name"]:
-            return []
-        return runs_of(self._store.frame("staged_runs", table=ledger))
+    def insert_runs(self, runs: Sequence[Run]) -> None:
+        """Write the rows of the ledger."""
+        self.insert(LEDGER, ledger_frame(runs))
+        self._runs = runs
+
+    def runs(self) -> Sequence[Run]:
+        """What the rows of the ledger are about; nothing where another process has dropped them."""
+        if self._runs or LEDGER not in self.tables:
+            return self._runs
+        return runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
 
     def compute_cells(self) -> None:
         """Compute the cells that a rewrite changes into staging, before it is announced; none while another run of the
@@ -60,9 +78,8 @@ class Staging:
         head = ledger.heads.get(self.family)
         if head is None or self.family in ledger.open or self.family in ledger.appends:
             return
-        tables = self._tables()
-        for table in celled(self._store).keys() & set(tables):
-            self._like(cell_table(table))
+        tables = self.tables
+        self.create([cell_table(table) for table in celled(self._store) if table in tables])
         stage_cells(self._store, tables, self._change(head, is_rewrite=True))
         self._computed_beside = head
 
@@ -74,7 +91,7 @@ class Staging:
         that is announced after the rows were attached computes its cells from them, too.
         The ledger's staging table is the first to be dropped. Without it nothing is left to do.
         """
-        tables = self._tables()
+        tables = self.tables
         if LEDGER not in tables:
             return
         for table in tables:
@@ -89,10 +106,9 @@ class Staging:
 
     def drop(self) -> None:
         """Remove all of them: the ledger's first, and views before the tables that they read."""
-        names = self._staged()["name"].to_list()
-        ledger = LEDGER + self.suffix
-        for name in sorted(names, key=lambda name: name != ledger):
-            self._store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+        made = [table + self.suffix for table in self._made]
+        names, ledger = made or self._staged()["name"].to_list(), LEDGER + self.suffix
+        _drop(self._store, sorted(names, key=lambda name: name != ledger))
 
     def _meets_rewrite(self, head: Head | None) -> bool:
         """Whether a rewrite of the family may have computed cells before this run's rows were attached."""
@@ -106,15 +122,10 @@ class Staging:
         return ledger.heads.get(self.family) == own and self.family not in ledger.appends
 
     def _change(self, head: Head | None, *, is_rewrite: bool) -> Change:
-        runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
+        runs = self.runs()
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head is not None else first - 1
         return Change(before, max(newest, before), self.suffix if is_rewrite else "", self.version)
-
-    def _tables(self) -> list[str]:
-        """The tables whose rows are staged."""
-        staged = self._staged().select("name", "engine").iter_rows()
-        return [name.removesuffix(self.suffix) for name, engine in staged if engine != _VIEW]
 
     def _add_assets(self) -> None:
         """Add definitions under a version that is newer than any version of prices that a reader has seen, so that they
@@ -133,5 +144,10 @@ class Staging:
 
 def drop_abandoned(store: Store, hours: int = _ABANDONED_HOURS) -> None:
     """Drop the staging tables that runs left behind so many hours ago."""
-    for name in store.frame("abandoned_staging", hours=hours)["name"]:
-        store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+    _drop(store, store.frame("abandoned_staging", hours=hours)["name"].to_list())
+
+
+def _drop(store: Store, names: Sequence[str]) -> None:
+    """Drop tables, one after the other."""
+    if names:
+        store.execute(f"DROP TABLE IF EXISTS {', '.join(names)} SYNC")

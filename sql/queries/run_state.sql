@@ -1,19 +1,10 @@
--- Was a run announced as a rewrite, was it announced as one that appends, and is any of these unfinished?
-SELECT
-    countIf(announced.how = 'rewrite') > 0 AS rewrite,
-    countIf(announced.how = 'append') > 0 AS append,
-    countIf(announced.finished = 0) > 0 AS open
-FROM
-(
-    SELECT 'rewrite' AS how, max(p.finished) AS finished
-    FROM publication AS p
-    WHERE family = {family:String} AND version = {version:UInt64}
-    HAVING count() > 0
+-- How was a run announced, as a rewrite or as one that appends, and has it finished?
+SELECT 'rewrite' AS how, finished
+FROM publication FINAL
+WHERE family = {family:String} AND version = {version:UInt64}
 
-    UNION ALL
+UNION ALL
 
-    SELECT 'append' AS how, max(a.finished) AS finished
-    FROM append_run AS a
-    WHERE family = {family:String} AND version = {version:UInt64}
-    HAVING count() > 0
-) AS announced
+SELECT 'append', finished
+FROM append_run FINAL
+WHERE family = {family:String} AND version = {version:UInt64}

@@ -3,7 +3,7 @@ overtaken at any step. A double stands for ClickHouse; the same orders of events
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -24,7 +24,7 @@ PLACES = {"asset": {7}, "price": {7}, "price_cell": {7}}
 BEFORE = Head("prices", NOON, NOON, 1, 1)
 AFTER = Head("prices", NOON, NOON, 7, 2, rewrites=1)
 # Statements of `rewrite` up to the first one about cells, up to its announcement, and all of them.
-COMPUTED, ANNOUNCED, ALL = 7, 9, 19
+COMPUTED, ANNOUNCED, ALL = 7, 9, 16
 
 
 class Killed(BaseException):
@@ -138,7 +138,7 @@ def test_a_job_that_was_overtaken_while_it_wrote_announces_its_rows(store: Ledge
 
 # Runs that append.
 
-APPENDED = 11
+APPENDED = 10
 """Statements of `tick`."""
 
 
@@ -254,16 +254,15 @@ def test_the_steps_of_a_rewrite(store: LedgerStore) -> None:
         "fill_cells price_cell_staging_7",
         "publication",
         "ALTER TABLE asset",
-        "ALTER TABLE price_cell",
         "ALTER TABLE price",
+        "ALTER TABLE price_cell",
         # The ledger's row is the last thing that is put in place.
         "INSERT INTO snapshot",
         "publication",
-        # Without the ledger's table nobody puts anything in place any more.
         "DROP TABLE IF",
-        *["DROP TABLE IF"] * 3,
     ]
-    assert "snapshot_staging_7" in store.statements[14]
+    # Without the ledger's table nobody puts anything in place any more, so it goes first.
+    assert store.statements[14].startswith("DROP TABLE IF EXISTS snapshot_staging_7, ")
     assert shortened.index("publication") == ANNOUNCED - 1
     assert len(shortened) == ALL - 1
     assert (store.heads["prices"], store.in_place, store.tables) == (AFTER, PLACES, {})
@@ -312,7 +311,7 @@ def test_a_writer_that_is_killed_leaves_nothing_or_is_completed(store: LedgerSto
     assert not store.open
     if n < ALL:
         assert (store.heads["prices"].version, store.in_place) == (7, PLACES)
-    if n < ALL - 4:
+    if n < ALL - 1:
         assert not store.tables
 
 
@@ -324,7 +323,7 @@ def test_a_writer_that_is_stopped_goes_on_well_after_others_have_completed_its_w
     assert (store.open, store.in_place, store.tables) == (set(), PLACES, {})
 
 
-@pytest.mark.parametrize("n", range(1, 11))
+@pytest.mark.parametrize("n", range(1, 9))
 def test_two_may_roll_a_rewrite_forward_at_a_time(store: LedgerStore, n: int) -> None:
     store.before = from_on(ANNOUNCED + 2, Killed)
     with pytest.raises(Killed):
@@ -336,7 +335,7 @@ def test_two_may_roll_a_rewrite_forward_at_a_time(store: LedgerStore, n: int) ->
     assert (store.open, store.in_place, store.tables) == (set(), PLACES, {})
 
 
-@pytest.mark.parametrize("n", range(1, 11))
+@pytest.mark.parametrize("n", range(1, 9))
 def test_who_rolls_forward_may_be_killed_too(store: LedgerStore, n: int) -> None:
     store.before = from_on(ANNOUNCED + 1, Killed)
     with pytest.raises(Killed):
@@ -448,7 +447,7 @@ def test_a_tick_may_end_in_the_middle_of_a_rewrite(store: LedgerStore) -> None:
 
 
 def test_a_family_is_open_until_all_of_its_rewrites_have_finished(store: LedgerStore) -> None:
-    opened: list[frozenset[str]] = []
+    opened: list[Mapping[str, Sequence[int]]] = []
 
     def another() -> None:
         rewrite(store, version=8)
@@ -456,7 +455,7 @@ def test_a_family_is_open_until_all_of_its_rewrites_have_finished(store: LedgerS
 
     store.before = at(ANNOUNCED + 2, another)
     rewrite(store)
-    assert opened == [{"prices"}]
+    assert opened == [{"prices": [7]}]
     assert not read_ledger(store).open
     assert store.heads["prices"] == Head("prices", NOON, NOON, 8, 3, rewrites=2)
     assert store.in_place["price"] == {7, 8}
@@ -549,8 +548,8 @@ def test_a_writer_that_still_sends_heartbeats_is_left_alone(store: LedgerStore) 
     assert store.open == {"prices"}
 
 
-def test_the_next_writer_completes_what_was_interrupted(store: LedgerStore) -> None:
-    rewrite(interrupted(store), version=8, family="rates")
+def test_the_next_job_completes_what_was_interrupted(store: LedgerStore) -> None:
+    complete_appends(interrupted(store), "rates")
     assert not store.open
     assert store.heads["prices"] == AFTER
 
@@ -605,6 +604,7 @@ def test_one_that_cannot_be_completed_does_not_keep_others_waiting(store: Ledger
             raise StoreFailure("disk full")
 
     store.before = fail
+    complete_appends(store, "rates")
     rewrite(store, version=8, family="rates")
     assert store.open == {"prices"}
     assert store.heads["rates"].version == 8
