@@ -25,7 +25,7 @@ from analytics_service.history.candle_blocks import (
     look_up_candles,
     look_up_hours,
 )
-from analytics_service.history.candles import Aggregate, combined, needed, no_candles
+from analytics_service.history.candles import Aggregate, combined, needed
 from analytics_service.history.grid import HOUR
 from analytics_service.history.memory import AnySlot, Memory
 from analytics_service.history.rows import Buckets
@@ -47,10 +47,11 @@ class ValuesAtHand:
         lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
         if lookup is None:
             return None
-        blocks, latest = self._found(state, lookup, buckets.until)
-        if latest is not None and None not in blocks:
+        found, latest = self._found(state, lookup, buckets.until)
+        blocks = [block for block in found if block is not None]
+        if latest is not None and len(blocks) == len(found):
             return joined(lookup, blocks, latest, ids, buckets)
-        missing = [run.slot for run, block in zip(lookup.runs, blocks, strict=True) if block is None]
+        missing = [run.slot for run, block in zip(lookup.runs, found, strict=True) if block is None]
         if lookup.open_from is not None and latest is None:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
         self.request(state, missing)
@@ -62,8 +63,9 @@ class ValuesAtHand:
         lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
         if lookup is None:
             return None
-        blocks, latest = self._found(state, lookup, buckets.until)
-        if latest is None or None in blocks:
+        found, latest = self._found(state, lookup, buckets.until)
+        blocks = [block for block in found if block is not None]
+        if latest is None or len(blocks) < len(found):
             return None
         return last_observed(lookup, blocks, latest, buckets.until)
 
@@ -119,7 +121,7 @@ class CandlesAtHand:
 
         Days are made from hours where no bucket is wider, so that pages of many zones need no more blocks than these.
         """
-        blocks: list[Block | None] = []
+        blocks: list[Block] = []
         missing: list[CandleSlot] = []
         for run in lookup.runs:
             block = self._values.block(state, run)
@@ -127,16 +129,11 @@ class CandlesAtHand:
                 block = self._days_from_hours(state, run.slot)
             elif block is None:
                 missing.append(run.slot)
-            blocks.append(block)
+            blocks += [block] if block is not None else []
         self._values.request(state, missing)
-        found = [
-            candles_of(block, ids, run.hours, columns)
-            for run, block in zip(lookup.runs, blocks, strict=True)
-            if block is not None
-        ]
-        if len(found) < len(blocks):
+        if len(blocks) < len(lookup.runs):
             return None
-        return pl.concat(found, rechunk=True) if found else no_candles(columns, 0)
+        return candles_of(blocks, [run.hours for run in lookup.runs], ids, columns)
 
     def _days_from_hours(self, state: State, slot: CandleSlot) -> Block | None:
         """A block of days, kept from now on; None, and a request for them, when blocks of hours are not there."""

@@ -8,11 +8,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 
 import polars as pl
 
-from analytics_service.history.candles import SUMS, make_candles, no_candles, observed_once
+from analytics_service.history.candles import CANDLE, SUMS, make_candles, no_candles, observed_once
 from analytics_service.history.grid import HOUR
 from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import layout, no_values, nothing
@@ -76,19 +76,22 @@ class Block:
     def _places(self) -> Mapping[str, int]:
         return {asset_id: place for place, asset_id in enumerate(self.ids)}
 
+    @cached_property
+    def newest(self) -> Sequence[int | None]:
+        """When the last observation before the end of each hour was made, unix seconds; None before the first."""
+        instants = self.values["observed_at"].reshape((self.hours, len(self.ids)))
+        return instants.arr.max().to_list()
+
     def at(self, ids: Sequence[str], hours: Sequence[int], column: str) -> pl.Series:
         """A column's values of some series at the ends of some hours (numbers from 0), hour by hour.
 
         They are null for series that the block does not have.
         """
-        if ids == self.ids and (rows := _consecutive(hours)) is not None:
-            found = self.values[column].slice(rows.start * len(ids), len(rows) * len(ids))
-            return found if len(rows) == len(hours) else pl.concat([found, found[-len(ids) :]], rechunk=True)
-        first = pl.Series(hours, dtype=pl.UInt32) * len(self.ids)
-        hour, place = layout(len(hours), len(ids))
-        if ids != self.ids:
-            place = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)[place]
-        return self.values[column][first[hour] + place]
+        return Picked([self], [hours], ids).column(column)
+
+    def places_of(self, ids: Sequence[str]) -> pl.Series:
+        """The places of some series among those of the block, null for those that it does not have."""
+        return pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
 
     def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
         """The same with further hours, whose series may be more."""
@@ -99,12 +102,50 @@ class Block:
         return Block(ids, pl.concat([mine, values.cast(mine.schema)], rechunk=True))
 
 
-def _consecutive(hours: Sequence[int]) -> range | None:
-    """Hours without a gap; the last one may be there twice, as where a page ends within an hour. None for others."""
+class Picked:
+    """Some hours (numbers from 0) of some blocks, and of these some series: the same rows of each of their columns."""
+
+    def __init__(self, blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence[str]) -> None:
+        self._parts: list[tuple[Block, slice | pl.Series]]
+        size, spans = len(ids), [_spans(some) for some in hours]
+        if all(ids == block.ids for block in blocks) and None not in spans:
+            counted = zip(blocks, spans, strict=True)
+            self._parts = [
+                (block, slice(one.start * size, one.stop * size)) for block, some in counted for one in some or ()
+            ]
+            return
+        rows = _rows(blocks, hours, ids)
+        ends = accumulate(len(some) * size for some in hours)
+        self._parts = [
+            (block, rows[end - len(some) * size : end]) for block, some, end in zip(blocks, hours, ends, strict=True)
+        ]
+
+    def column(self, name: str) -> pl.Series:
+        """The values of a column, hour by hour. They are null for series that a block does not have."""
+        parts = [block.values[name][rows] for block, rows in self._parts]
+        return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+
+
+def _spans(hours: Sequence[int]) -> Sequence[range] | None:
+    """Hours without a gap in one piece, and the last one again where it is there twice, as where a page ends within an
+    hour; None for others."""
     if isinstance(hours, range):
-        return hours
-    rows = range(hours[0], hours[-1] + 1) if hours else range(0)
-    return rows if list(hours) in ([*rows], [*rows, *rows[-1:]]) else None
+        return (hours,)
+    span, listed = range(hours[0], hours[-1] + 1), [*hours]
+    if listed == [*span]:
+        return (span,)
+    return (span, span[-1:]) if listed == [*span, span[-1]] else None
+
+
+def _rows(blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence[str]) -> pl.Series:
+    """The row of each value in its block, hour by hour; null for series that the block does not have."""
+    if len(blocks) > 1 and any(ids != block.ids for block in blocks):
+        return pl.concat([_rows([block], [some], ids) for block, some in zip(blocks, hours, strict=True)])
+    mine = blocks[0].ids
+    firsts = [hour * len(mine) for some in hours for hour in some]
+    row, place = layout(len(firsts), len(ids))
+    place = place if ids == mine else blocks[0].places_of(ids)[place]
+    return pl.Series(firsts, dtype=pl.UInt32)[row] + place
 
 
 def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
@@ -267,8 +308,8 @@ def closed(newest: int, phase: int) -> int:
     return newest + 1 - (newest + 1 - phase) % HOUR
 
 
-# The block of a time before the first observation.
-NO_HOURS = Block([], nothing(0))
+# The block of a time before the first observation, of values or candles.
+NO_HOURS = Block([], pl.DataFrame(schema={"value": pl.String, "observed_at": pl.UInt32, **CANDLE}))
 # Where a page ends with an hour, nothing can have been observed after it.
 NOTHING_LATER = Observations(
     [], 0, 0, pl.Series([], dtype=pl.UInt32), pl.Series([], dtype=pl.UInt32), pl.Series([], dtype=pl.String)
@@ -276,55 +317,46 @@ NOTHING_LATER = Observations(
 
 
 def joined(
-    lookup: Lookup, blocks: Sequence[Block | None], latest: Observations, ids: Sequence[str], buckets: Buckets
+    lookup: Lookup, blocks: Sequence[Block], latest: Observations, ids: Sequence[str], buckets: Buckets
 ) -> pl.Series:
     """Values of some series in all buckets, bucket by bucket, from the blocks of a lookup's runs and the observations
     after the last of them."""
-    parts: list[pl.Series] = []
-    bucket = 0
-    for run, block in zip(lookup.runs, blocks, strict=True):
-        begins = buckets.begins[bucket : bucket + len(run.hours)]
-        parts.append(_values(block or NO_HOURS, ids, run.hours, None if buckets.carry else begins))
-        bucket += len(run.hours)
+    count = sum(len(run.hours) for run in lookup.runs)
+    if not count:
+        return no_values(buckets.count * len(ids))
+    picked = Picked(blocks, [run.hours for run in lookup.runs], ids)
+    values = picked.column("value")
+    if not buckets.carry:
+        since = pl.Series(buckets.begins[:count], dtype=pl.Int64)[layout(count, len(ids))[0]]
+        values = values.set((picked.column("observed_at") < since).fill_null(True), None)
     if lookup.open_from is not None:
-        begin = lookup.open_from if buckets.carry else max(lookup.open_from, buckets.begins[bucket - 1])
-        parts[-1] = latest.over(parts[-1], ids, begin, buckets.until)
-    if bucket < buckets.count or not parts:
-        parts.append(no_values((buckets.count - bucket) * len(ids)))
-    return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+        begin = lookup.open_from if buckets.carry else max(lookup.open_from, buckets.begins[count - 1])
+        values = latest.over(values, ids, begin, buckets.until)
+    rest = no_values((buckets.count - count) * len(ids))
+    return pl.concat([values, rest], rechunk=True) if len(rest) else values
 
 
-def candles_of(block: Block, ids: Sequence[str], hours: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
-    """Some columns of the candles of some series in some hours of a block, hour by hour."""
-    if not block.ids:
-        return no_candles(columns, len(ids) * len(hours))
-    found = pl.DataFrame([block.at(ids, hours, name).alias(name) for name in columns])
-    return (
-        found if ids == block.ids else found.with_columns(pl.col(name).fill_null(0) for name in SUMS if name in columns)
-    )
+def candles_of(
+    blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence[str], columns: Sequence[str]
+) -> pl.DataFrame:
+    """Some columns of the candles of some series in some hours of blocks, hour by hour."""
+    if not blocks:
+        return no_candles(columns, 0)
+    picked = Picked(blocks, hours, ids)
+    found = pl.DataFrame([picked.column(name).alias(name) for name in columns])
+    if all(ids == block.ids for block in blocks):
+        return found
+    return found.with_columns(pl.col(name).fill_null(0) for name in SUMS if name in columns)
 
 
-def last_observed(lookup: Lookup, blocks: Sequence[Block | None], latest: Observations, until: int) -> int | None:
+def last_observed(lookup: Lookup, blocks: Sequence[Block], latest: Observations, until: int) -> int | None:
     """When the last observation before the end of a lookup's last bucket was made, unix seconds; None without one."""
     later = bisect_left(latest.seconds, until) if lookup.open_from is not None else 0
     if later and latest.seconds[later - 1] >= (lookup.open_from or 0):
         return int(latest.seconds[later - 1])
-    block, hour = blocks[-1], lookup.runs[-1].hours[-1]
-    last: int | None = block.at(block.ids, [hour], "observed_at").max() if block else None  # type: ignore[assignment]
-    return last
+    return blocks[-1].newest[lookup.runs[-1].hours[-1]] if blocks[-1].ids else None
 
 
 def or_else(values: pl.Series, other: pl.Series) -> pl.Series:
     """Values, and the other ones where there are none."""
     return values.zip_with(values.is_not_null(), other)
-
-
-def _values(block: Block, ids: Sequence[str], hours: Sequence[int], begins: Sequence[int] | None) -> pl.Series:
-    """Values at the ends of some hours of a block; with `begins` of buckets, only those observed since."""
-    if not block.ids:
-        return no_values(len(ids) * len(hours))
-    values = block.at(ids, hours, "value")
-    if begins is None:
-        return values
-    since = pl.Series(begins, dtype=pl.Int64)[layout(len(hours), len(ids))[0]]
-    return values.set((block.at(ids, hours, "observed_at") < since).fill_null(True), None)

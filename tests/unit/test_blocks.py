@@ -6,9 +6,19 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.history.blocks import Block, Observations, Slot, closed, hours_of, look_up, make_block
+from analytics_service.history.blocks import (
+    NO_HOURS,
+    Block,
+    Observations,
+    Picked,
+    Slot,
+    closed,
+    hours_of,
+    look_up,
+    make_block,
+)
 from analytics_service.history.grid import HOUR
-from analytics_service.history.sample import sample
+from analytics_service.history.sample import no_values, sample
 from tests import oracle
 from tests.unit.test_sample import rows_of
 
@@ -46,12 +56,13 @@ def test_a_lookup_finds_the_values_of_the_observations(
     grid = oracle.begins(start, end, *grain, zone)
     lookup = look_up(grid, until, hours)
     assert lookup is not None
-    found = [block_of(run.slot, series).at(ids, run.hours, "value") for run in lookup.runs]
-    values = pl.concat(found).to_list() if found else []
+    blocks = [block_of(run.slot, series) for run in lookup.runs]
+    found = Picked(blocks, [run.hours for run in lookup.runs], ids).column("value") if blocks else no_values(0)
+    values = found.to_list()
     if lookup.open_from is not None:
         assert until - HOUR < lookup.open_from <= until
         everything = Observations.of(ids, 0, until, rows_of(list(series.values())))
-        values = everything.over(pl.concat(found), ids, lookup.open_from, until).to_list()
+        values = everything.over(found, ids, lookup.open_from, until).to_list()
     buckets = len(grid) - 1
     values += [None] * (buckets * len(ids) - len(values))
     for place, name in enumerate(ids):
@@ -148,6 +159,39 @@ def test_observations_go_on_with_later_ones(
     shorter = both.between(cut, end)
     assert (shorter.begin, shorter.end) == (cut, end)
     assert shorter.seconds.to_list() == [second for second in whole.seconds.to_list() if second >= cut]
+
+
+hours_of_blocks = st.lists(
+    st.tuples(st.sets(st.sampled_from("abc")).map(sorted), st.lists(st.integers(0, 5), min_size=1).map(sorted)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(blocks=hours_of_blocks, asked=st.sampled_from([["a"], ["a", "b"], ["a", "b", "c"], ["c", "x", "a"]]))
+@settings(max_examples=300, deadline=None)
+def test_hours_are_picked_from_blocks_of_any_series(
+    blocks: list[tuple[list[str], list[int]]], asked: list[str]
+) -> None:
+    """The value of a series at the end of an hour is told by the numbers of its block and of the hour."""
+
+    def values(number: int, ids: list[str]) -> pl.DataFrame:
+        rows = [(f"{number} {one} {hour}", 10 * hour + place) for hour in range(6) for place, one in enumerate(ids)]
+        return pl.DataFrame(rows, schema={"value": pl.String, "observed_at": pl.UInt32}, orient="row")
+
+    there = [Block(ids, values(number, ids)) if ids else NO_HOURS for number, (ids, _) in enumerate(blocks)]
+    expected = [
+        f"{number} {one} {hour}" if one in ids else None
+        for number, (ids, hours) in enumerate(blocks)
+        for hour in hours
+        for one in asked
+    ]
+    picked = Picked(there, [hours for _, hours in blocks], asked)
+    assert picked.column("value").to_list() == expected
+    assert picked.column("observed_at").null_count() == expected.count(None)
+    for block in there:
+        if block.ids:
+            assert block.newest == [10 * hour + len(block.ids) - 1 for hour in range(6)]
 
 
 def test_a_series_that_a_block_does_not_have_has_no_values() -> None:

@@ -28,7 +28,7 @@ class Points:
     begins: Sequence[int]
     parts: Parts
     single: bool
-    columns: Sequence[str] = VALUE
+    columns: tuple[str, ...] = VALUE
     symbols: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo = UTC
 

@@ -7,7 +7,7 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import Format, Points
-from analytics_service.history.formats.pieces import always, in_turns, joined, marked, with_nulls
+from analytics_service.history.formats.pieces import always, apart_from_empty, in_turns, joined, marked, with_nulls
 from analytics_service.history.sample import layout
 
 _COUNT = "n"
@@ -18,10 +18,8 @@ def encode(points: Points) -> Iterator[bytes]:
     single series."""
     before = "["
     for ids, values in points.parts:
-        openings = [_opening(points, asset_id) for asset_id in ids]
-        columns = [values[name] for name in points.columns]
-        body = _encoded(columns, openings) if points.begins else _without_buckets(points.columns, openings)
-        yield before.encode() + with_nulls(body)
+        opened = [f"{',' if place else ''}{_opening(points, asset_id)}" for place, asset_id in enumerate(ids)]
+        yield before.encode() + _encoded([values[name] for name in points.columns], opened, len(points.begins))
         before = ","
     yield b"]" if before == "," else b"[]"
 
@@ -37,21 +35,28 @@ def _opening(points: Points, asset_id: str) -> str:
     return orjson.dumps(named).decode().removesuffix("}") + ","
 
 
-def _without_buckets(names: Sequence[str], openings: Sequence[str]) -> bytes:
-    arrays = ",".join(f'"{name}":[]' for name in names)
-    return ",".join(f"{one}{arrays}}}" for one in openings).encode()
+def _encoded(columns: Sequence[pl.Series], opened: Sequence[str], count: int) -> bytes:
+    """The series, each with so many values in every column; `opened` have the commas between them."""
+    if count and not columns[0].has_nulls():
+        return _joined(columns, opened)
+    nothing = {one.name: ",".join(["0" if one.name == _COUNT else "null"] * count) for one in columns}
+    empty = ",".join(f'"{name}":[{values}]' for name, values in nothing.items()) + "}"
+    if not count:
+        return "".join(one + empty for one in opened).encode()
+    others, leading, rest = apart_from_empty(columns, opened, empty)
+    return (with_nulls(_joined(others, leading)) if leading else b"") + rest.encode()
 
 
-def _encoded(columns: Sequence[pl.Series], openings: Sequence[str]) -> bytes:
-    """The series, separated by commas. Numbers are not quoted, and null is marked."""
+def _joined(columns: Sequence[pl.Series], opened: Sequence[str]) -> bytes:
+    """The same where null is marked. Numbers are not quoted."""
     quotes = [_quote(column.name) for column in columns]
     arrays = [f'"{column.name}":[{quote}' for column, quote in zip(columns, quotes, strict=True)]
     end = f"{quotes[-1]}]}}"
-    firsts = [f"{f'{end},' if place else ''}{one}{arrays[0]}" for place, one in enumerate(openings)]
+    firsts = [f"{end if place else ''}{one}{arrays[0]}" for place, one in enumerate(opened)]
     nexts = [f"{last}],{array}" for last, array in zip(quotes, arrays[1:], strict=False)]
     commas = [f"{quote},{quote}" for quote in quotes]
     texts = [column.cast(pl.String) if column.name == _COUNT else marked(column) for column in columns]
-    order = _order(len(openings), len(columns[0]) // len(openings), len(columns))
+    order = _order(len(opened), len(columns[0]) // len(opened), len(columns))
     return joined([*texts, pl.Series([*firsts, *nexts, *commas, end])], order)
 
 

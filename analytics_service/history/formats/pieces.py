@@ -39,20 +39,25 @@ def value_order(series: int, count: int) -> pl.Series:
     return bucket * series + place
 
 
-def apart_from_empty(values: pl.Series, opened: Sequence[str], empty: str) -> tuple[pl.Series, list[str], str]:
+def apart_from_empty(
+    columns: Sequence[pl.Series], opened: Sequence[str], empty: str
+) -> tuple[Sequence[pl.Series], Sequence[str], str]:
     """The values of the series that have any, what begins each of them, and what follows them all.
 
     `opened` begins a series, and `empty` is the rest of one that has no value at all: its text goes before that of the
     next one. Where a series has values, but none in the last bucket, none is set apart.
     """
-    kept = tuple(place for place, value in enumerate(values[-len(opened) :]) if value is not None)
-    others = values[_of_some(kept, len(opened), len(values) // len(opened))]
-    if values.null_count() - others.null_count() != len(values) - len(others):
-        return values, list(opened), ""
+    first = columns[0]
+    kept = tuple(place for place, value in enumerate(first[-len(opened) :]) if value is not None)
+    rows = _of_some(kept, len(opened), len(first) // len(opened))
+    others = first[rows]
+    if first.null_count() - others.null_count() != len(first) - len(others):
+        return columns, opened, ""
     texts = [one + empty for one in opened]
     bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
     before = ["".join(texts[last + 1 : place]) for last, place in bounds]
-    return others, [text + opened[place] for text, place in zip(before, kept, strict=False)], before[-1]
+    leading = [text + opened[place] for text, place in zip(before, kept, strict=False)]
+    return [others, *(one[rows] for one in columns[1:])], leading, before[-1]
 
 
 @lru_cache(maxsize=64)
