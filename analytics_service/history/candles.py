@@ -4,9 +4,9 @@ All arithmetic is exact. A value times the seconds that it held has more digits 
 kept as whole units and, apart from them, 10^-18 of units.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import accumulate, chain
+from itertools import accumulate
 from itertools import count as count_from
 
 import polars as pl
@@ -47,8 +47,6 @@ SUMS = ("count", "units", "rest", "seconds")
 # The columns of candles that are kept in memory: two sets, because no aggregate needs both.
 _FOUR, _AREA = ("open", "high", "low", "count"), ("count", "units", "rest", "seconds")
 SETS = (_FOUR, _AREA)
-# Candles that are combined at once: each takes a column.
-_AT_ONCE = 32
 
 
 def needed(agg: Aggregate) -> tuple[str, ...]:
@@ -119,49 +117,18 @@ def combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.Da
 
 
 def _combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
-    if max(counts) > _AT_ONCE:
-        parts = [[min(_AT_ONCE, count - first) for first in range(0, count, _AT_ONCE)] for count in counts]
-        candles = combined(candles, series, [*chain.from_iterable(parts)])
-        return combined(candles, series, [*map(len, parts)])
-    order, most = _side_by_side(series, counts)
-    return pl.DataFrame([_COMBINED[one.name](_table(_number(one), order, most)).alias(one.name) for one in candles])
+    bucket = pl.Series([number for number, count in enumerate(counts) for _ in range(count)], dtype=pl.UInt32)
+    cell, place = layout(len(bucket), series)
+    grouped = candles.with_columns(group=(bucket * series)[cell] + place).group_by("group", maintain_order=True)
+    found = grouped.agg(_COMBINED[name].alias(name) for name in candles.columns)
+    size, values = len(counts) * series, found.drop("group")
+    return values if values.height == size else scattered(values, found["group"], size)
 
 
 def _rows(cells: Sequence[int], series: int) -> pl.Series:
     """The places of the candles of some cells."""
     cell, place = layout(len(cells), series)
     return (pl.Series(cells, dtype=pl.UInt32) * series)[cell] + place
-
-
-def _side_by_side(series: int, counts: Sequence[int]) -> tuple[pl.Series, int]:
-    """The places of the first candles of all buckets, then of the second ones, and so on; null where one has fewer. And
-    how many candles the widest bucket has."""
-    size = pl.Series(counts, dtype=pl.UInt32)
-    bucket, place = layout(len(counts), series)
-    first, size = ((size.cum_sum() - size) * series)[bucket] + place, size[bucket]
-    least, most = min(counts), max(*counts, 1)
-    turns = (first + number * series for number in range(most))
-    return pl.concat([one if n < least else one.set(size <= n, None) for n, one in enumerate(turns)]), most
-
-
-def _table(column: pl.Series, order: pl.Series, most: int) -> pl.DataFrame:
-    """The candles of each bucket in a row."""
-    ordered, height = column[order], len(order) // most
-    return pl.DataFrame([ordered.slice(number * height, height).alias(str(number)) for number in range(most)])
-
-
-def _number(column: pl.Series) -> pl.Series:
-    """What is compared as a number, as a number: in one piece that takes less time than for each part of it."""
-    return column.cast(DECIMAL) if column.name in ("high", "low") else column
-
-
-# How columns of several candles become those of a wider one.
-_COMBINED: Mapping[str, Callable[[pl.DataFrame], pl.Series]] = {
-    "open": lambda table: table.select(pl.coalesce(pl.all())).to_series(),
-    "high": lambda table: _texts(table.max_horizontal()),
-    "low": lambda table: _texts(table.min_horizontal()),
-    **dict.fromkeys(SUMS, pl.DataFrame.sum_horizontal),
-}
 
 
 def no_observations(size: int) -> pl.DataFrame:
@@ -255,10 +222,15 @@ def _mean(candles: pl.DataFrame) -> pl.Series:
     return rows.select(_text(mean.cast(pl.Decimal(38, 0)) * _SMALLEST)).to_series()
 
 
-def _texts(numbers: pl.Series) -> pl.Series:
-    return numbers.to_frame("number").select(_text(pl.col("number"))).to_series()
-
-
 def _text(number: pl.Expr) -> pl.Expr:
     """Plain decimal text without trailing zeros."""
     return number.cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
+
+
+# How columns of several candles become those of a wider one.
+_COMBINED: Mapping[str, pl.Expr] = {
+    "open": pl.col("open").drop_nulls().first(),
+    "high": _text(pl.col("high").cast(DECIMAL).max()),
+    "low": _text(pl.col("low").cast(DECIMAL).min()),
+    **{name: pl.col(name).sum() for name in SUMS},
+}

@@ -62,14 +62,13 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
     staged = Staging(store, family, version)
     if not retry(staged.claim):
         raise StoreUnavailable("Another run began in the same millisecond. Run this one again.")
-    is_done = False
     try:
         retry(lambda: staged.create(tables))
         yield staged
-        is_done = True
     finally:
         try:
-            if is_done or not announcements(store, staged).open:
+            # It may be finished, and another process that completes it not be done.
+            if not announcements(store, staged).open:
                 staged.drop()
         except AnalyticsError as error:
             log.warning("Staging tables are left for a later run to drop: %s", error)
