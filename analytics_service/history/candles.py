@@ -6,8 +6,7 @@ kept as whole units and, apart from them, 10^-18 of units.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import accumulate
-from itertools import count as count_from
+from itertools import groupby
 
 import polars as pl
 
@@ -100,35 +99,26 @@ def _held(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 def combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
     """Candles of wider buckets, of `series` each: each bucket consists of so many of the candles, in turn."""
-    others = [count for count in counts if count != 1]
-    if not others:
-        return candles
-    if len(others) == len(counts):
-        return _combined(candles, series, counts)
+    parts: list[pl.DataFrame] = []
+    first = 0
     # Most local days are cells of their own; only where clocks change are there several.
-    starts = [*accumulate(counts, initial=0)]
-    taken = [
-        cell for start, count in zip(starts, counts, strict=False) if count != 1 for cell in range(start, start + count)
-    ]
-    made = _combined(candles[_rows(taken, series)], series, others)
-    following = count_from(starts[-1])
-    order = [start if count == 1 else next(following) for start, count in zip(starts, counts, strict=False)]
-    return pl.concat([candles, made], rechunk=True)[_rows(order, series)]
+    for are_single, run in groupby(counts, key=lambda count: count == 1):
+        sizes = [*run]
+        height = sum(sizes) * series
+        cells, first = candles.slice(first, height), first + height
+        parts.append(cells if are_single else _combined(cells, series, sizes))
+    return pl.concat(parts, rechunk=True) if parts else candles
 
 
 def _combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
+    if candles.is_empty():
+        return no_candles(candles.columns, len(counts) * series)
     bucket = pl.Series([number for number, count in enumerate(counts) for _ in range(count)], dtype=pl.UInt32)
     cell, place = layout(len(bucket), series)
     grouped = candles.with_columns(group=(bucket * series)[cell] + place).group_by("group", maintain_order=True)
     found = grouped.agg(_COMBINED[name].alias(name) for name in candles.columns)
     size, values = len(counts) * series, found.drop("group")
     return values if values.height == size else scattered(values, found["group"], size)
-
-
-def _rows(cells: Sequence[int], series: int) -> pl.Series:
-    """The places of the candles of some cells."""
-    cell, place = layout(len(cells), series)
-    return (pl.Series(cells, dtype=pl.UInt32) * series)[cell] + place
 
 
 def no_observations(size: int) -> pl.DataFrame:
