@@ -182,8 +182,11 @@ def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: boo
         known = close.is_not_null() & (candles["seconds"] > 0)
         return pl.DataFrame([_mean(candles).zip_with(known, close).alias("v")])
 
+    # Where nothing was observed and nothing is carried, all of them are null.
+    are_carried = carry and not are_seen and bool((~seen & close.is_not_null()).any())
+
     def shown(name: str) -> pl.Series:
-        return candles[name] if are_seen else candles[name].zip_with(seen, close)
+        return candles[name].zip_with(seen, close) if are_carried else candles[name]
 
     if agg is Aggregate.OHLC:
         four = {"o": shown("open"), "h": shown("high"), "l": shown("low"), "c": close}

@@ -9,7 +9,6 @@ from analytics_service.history.sample import layout
 
 # Stands for null in a text. No value contains it.
 _NULL = "\x00"
-_MARK = pl.Series([_NULL])
 _MARKED = _NULL.encode()
 # So many nulls are replaced one by one, and then all others at once.
 _FEW = 500
@@ -74,7 +73,7 @@ def always(piece: int, count: int) -> pl.Series:
 
 def marked(values: pl.Series) -> pl.Series:
     """Text in which null is marked, so that `with_nulls` finds it."""
-    return values.zip_with(values.is_not_null(), _MARK) if values.has_nulls() else values
+    return values.clone().scatter(values.is_null().arg_true(), _NULL) if values.has_nulls() else values
 
 
 def with_nulls(text: bytes) -> bytes:
