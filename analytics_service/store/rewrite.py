@@ -156,8 +156,13 @@ def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
 
 
 def _resume(store: Store, staged: Staging) -> None:
-    resume = _append if announcements(store, staged).append else _rewrite
-    resume(store, staged, once)
+    known = announcements(store, staged)
+    if known.append:
+        _append(store, staged, once)
+        known = announcements(store, staged)
+    # Who took it for a rewrite may have died before its writer finished it as one that appends.
+    if known.open:
+        _rewrite(store, staged, once)
     staged.drop()
 
 

@@ -50,7 +50,7 @@ class Staging:
 
     @property
     def tables(self) -> Sequence[str]:
-        """The tables whose rows are staged; none once they have been dropped by another process than the writer's."""
+        """The tables whose rows are staged. Where another process made them, those that have not been dropped yet."""
         if self._made:
             return list(self._made)
         staged = self._staged().select("name", "engine").iter_rows()
@@ -66,7 +66,7 @@ class Staging:
         self._runs = runs
 
     def runs(self) -> Sequence[Run]:
-        """What the rows of the ledger are about; nothing where another process has dropped them."""
+        """What the rows of the ledger are about; nothing where another process has made and dropped them."""
         if self._runs or LEDGER not in self.tables:
             return self._runs
         return runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))

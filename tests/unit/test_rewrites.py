@@ -235,6 +235,16 @@ def test_a_silent_tick_is_completed_by_whoever_notices(store: LedgerStore) -> No
     assert (store.tables, store.appended) == ({}, {("prices", 7): True})
 
 
+def test_what_another_process_still_completes_stays_in_staging(store: LedgerStore) -> None:
+    """It has announced a run as a rewrite, whose writer finishes it meanwhile, and is killed then."""
+    store.before = at(APPENDED - 2, lambda: store.tell("publication", ("prices", 7), finished=False))
+    tick(store)
+    assert store.appended == {("prices", 7): True}
+    assert store.tables.keys() == {"snapshot_staging_7", "price_staging_7"}
+    rolled_forward(store)()
+    assert (store.open, store.tables) == (set(), {})
+
+
 # The steps of a writer.
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
 import pytest
 from apscheduler.events import (
     EVENT_JOB_ERROR,
@@ -22,8 +23,9 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.retries import Retries
+from analytics_service.store.sql import Parts
 from jobs.registry import JOBS
-from jobs.scheduler import InstantExecutor, Tick, build, report, run
+from jobs.scheduler import InstantExecutor, Tick, build, report, run, tidy_until
 from tests.doubles import FakeStore
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -236,6 +238,31 @@ def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
     report(JobExecutionEvent(EVENT_JOB_ERROR, "prices", "default", NOON, exception=error))
     assert caplog.messages == ["prices: no snapshot of 2025-03-01T12:00:00Z: ClickHouse cannot be reached."]
     assert caplog.records[0].exc_info is None
+
+
+class Littered(FakeStore):
+    """A database with staging tables that a run left behind. It is away at first."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        super().__init__()
+        self.tables = {"snapshot_staging_1": "", "price_staging_1": ""}
+        self._looks = iter([True, False])
+        self._stop = stop
+
+    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+        assert query == "abandoned_staging"
+        if next(self._looks):
+            raise StoreUnavailable("away")
+        self._stop.set()
+        return pl.DataFrame({"name": [*self.tables]})
+
+
+def test_what_runs_left_in_staging_is_dropped_also_where_all_rows_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+    stop = threading.Event()
+    store = Littered(stop)
+    tidy_until(None, store, stop, every=0)
+    assert not store.tables
+    assert [record.getMessage() for record in caplog.records] == ["What is too old cannot be dropped now: away"]
 
 
 def said(store: FakeStore) -> list[dict[str, object]]:
