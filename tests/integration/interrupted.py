@@ -27,6 +27,8 @@ from tests.processes import state, until
 # A process that was forked from one with all modules begins to write at once.
 _FORK = multiprocessing.get_context("forkserver")
 _FORK.set_forkserver_preload([__name__])
+# A process that starts asks how all others have ended. Only one thread can be told how one has, so they take turns.
+_TURN = threading.Lock()
 SOURCE = SimulatedSource("1")
 # Pauses between the requests of a reader, so that readers leave time to writers.
 _BREATH = 0.15
@@ -72,20 +74,22 @@ class Writer:
     def __enter__(self) -> "Writer":
         self._results, theirs = _FORK.Pipe(duplex=False)
         self._process = _FORK.Process(target=_work, args=(self.settings, self.write, self.count, self.signal, theirs))
-        self._process.start()
+        with _TURN:
+            self._process.start()
         theirs.close()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.join()
+        until(lambda: self.exit_code is not None)
         self._process.close()
         self._results.close()
 
     @property
     def exit_code(self) -> int | None:
         """None while it runs or is stopped."""
-        return self._process.exitcode
+        with _TURN:
+            return self._process.exitcode
 
     @property
     def stopped(self) -> bool:
@@ -100,7 +104,7 @@ class Writer:
         """Continue it, if it is stopped; what its write returned."""
         if self.stopped and self._process.pid is not None:
             os.kill(self._process.pid, signal.SIGCONT)
-        self._process.join(60)
+        until(lambda: self.exit_code is not None, seconds=60)
         assert self.exit_code == 0
         return self._results.recv()
 
