@@ -156,6 +156,7 @@ class LedgerStore(Store):
             known = [(how, int(finished)) for how, finished in states.items() if finished is not None]
             return pl.DataFrame(known, schema={"how": pl.String, "finished": pl.UInt8}, orient="row")
         if query == "staged_runs":
+            self._require(str(parameters["table"]))
             return self.staged[str(parameters["table"])]
         if query == "snapshots_between":
             instants = [at for one, at in self.completed if one == family]

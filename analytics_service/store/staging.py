@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from analytics_service.errors import SchemaError
 from analytics_service.store.assets import ASSETS, SHOWN_WITH
 from analytics_service.store.cells import Change, cell_table, celled, stage_cells, write_cells
 from analytics_service.store.connection import Store
@@ -67,9 +68,12 @@ class Staging:
 
     def runs(self) -> Sequence[Run]:
         """What the rows of the ledger are about; nothing where another process has made and dropped them."""
-        if self._runs or LEDGER not in self.tables:
-            return self._runs
-        return runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
+        if not self._runs:
+            try:
+                self._runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
+            except SchemaError:
+                return ()
+        return self._runs
 
     def compute_cells(self) -> None:
         """Compute the cells that a rewrite changes into staging, before it is announced; none while another run of the
@@ -80,7 +84,7 @@ class Staging:
             return
         tables = self.tables
         self.create([cell_table(table) for table in celled(self._store) if table in tables])
-        stage_cells(self._store, tables, self._change(head, is_rewrite=True))
+        stage_cells(self._store, tables, self._change(self.runs(), head, is_rewrite=True))
         self._computed_beside = head
 
     def put_in_place(self, head: Head | None, *, is_rewrite: bool) -> None:
@@ -91,8 +95,8 @@ class Staging:
         that is announced after the rows were attached computes its cells from them, too.
         The ledger's staging table is the first to be dropped. Without it nothing is left to do.
         """
-        tables = self.tables
-        if LEDGER not in tables:
+        runs, tables = self.runs(), self.tables
+        if not runs or LEDGER not in tables:
             return
         for table in tables:
             if table == ASSETS and self.family != SHOWN_WITH:
@@ -100,7 +104,7 @@ class Staging:
             elif table != LEDGER:
                 self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {table}{self.suffix}")
         if self._computed_beside is None or not self._is_next_after(self._computed_beside):
-            change = self._change(head, is_rewrite=is_rewrite or self._meets_rewrite(head))
+            change = self._change(runs, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
             write_cells(self._store, tables, change)
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
 
@@ -121,8 +125,7 @@ class Staging:
         own = replace(head, rewrites=head.rewrites + 1)
         return ledger.heads.get(self.family) == own and self.family not in ledger.appends
 
-    def _change(self, head: Head | None, *, is_rewrite: bool) -> Change:
-        runs = self.runs()
+    def _change(self, runs: Sequence[Run], head: Head | None, *, is_rewrite: bool) -> Change:
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head is not None else first - 1
         return Change(before, max(newest, before), self.suffix if is_rewrite else "", self.version)

@@ -235,6 +235,20 @@ def test_a_silent_tick_is_completed_by_whoever_notices(store: LedgerStore) -> No
     assert (store.tables, store.appended) == ({}, {("prices", 7): True})
 
 
+@pytest.mark.parametrize("n", range(1, 30))
+def test_two_may_complete_a_tick_at_a_time(store: LedgerStore, n: int) -> None:
+    """The next tick, and somebody else who is faster at any of its steps, and drops what was staged."""
+    store.before = from_on(store_announcement() + 1, Killed)
+    with pytest.raises(Killed):
+        tick(store)
+    store.before = act = at(n, lambda: complete_appends(store, "prices"))
+    store.on_look = lambda: act(Statement("query", "ledger"))
+    tick(store, NOON + 120, 8)
+    assert (store.heads["prices"].at, store.in_place["price"]) == (NOON + 120, {7, 8})
+    assert (store.open, store.tables, store.appended.keys()) == (set(), {}, {("prices", 7), ("prices", 8)})
+    assert all(store.appended.values())
+
+
 def test_what_another_process_still_completes_stays_in_staging(store: LedgerStore) -> None:
     """It has announced a run as a rewrite, whose writer finishes it meanwhile, and is killed then."""
     store.before = at(APPENDED - 2, lambda: store.tell("publication", ("prices", 7), finished=False))
