@@ -193,7 +193,7 @@ def _place(store: Store, staged: Staging, retry: Retry, ledger: Ledger, *, alone
     head = ledger.heads.get(staged.family)
     if alone and appends(head, runs) and staged.version not in ledger.open.get(staged.family, ()):
         _put_in_place(store, staged, retry, head, is_rewrite=False)
-    elif not retry(lambda: _is_taken(store, runs)):
+    elif retry(staged.is_there) and not retry(lambda: _is_taken(store, runs)):
         _rewrite(store, staged, retry)
 
 

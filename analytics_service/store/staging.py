@@ -75,6 +75,10 @@ class Staging:
                 return ()
         return self._runs
 
+    def is_there(self) -> bool:
+        """Whether the rows of the ledger have not been dropped by another process that has completed the run."""
+        return LEDGER + self.suffix in self._staged()["name"]
+
     def compute_cells(self) -> None:
         """Compute the cells that a rewrite changes into staging, before it is announced; none while another run of the
         family is unfinished."""

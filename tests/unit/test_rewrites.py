@@ -249,6 +249,20 @@ def test_two_may_complete_a_tick_at_a_time(store: LedgerStore, n: int) -> None:
     assert all(store.appended.values())
 
 
+@pytest.mark.parametrize("n", range(1, 20))
+def test_an_import_that_appends_and_is_stopped_goes_on_well_after_others_have_completed_it(
+    store: LedgerStore, n: int
+) -> None:
+    store.before = act = at(n, rolled_forward(store))
+    store.on_look = lambda: act(Statement("query", "ledger"))
+    with staging(store, "prices", TABLES, 7) as staged:
+        for table in TABLES:
+            staged.insert(table, pl.DataFrame({"version": [7]}))
+        publish(store, staged, [run(NOON + 60, NOON + 60)])
+    assert (store.heads["prices"].at, store.in_place) == (NOON + 60, {"asset": {7}, "price": {7}})
+    assert (store.open, store.tables, store.appended) == (set(), {}, {("prices", 7): True})
+
+
 def test_what_another_process_still_completes_stays_in_staging(store: LedgerStore) -> None:
     """It has announced a run as a rewrite, whose writer finishes it meanwhile, and is killed then."""
     store.before = at(APPENDED - 2, lambda: store.tell("publication", ("prices", 7), finished=False))
