@@ -216,5 +216,5 @@ def _put_in_place(store: Store, staged: Staging, retry: Retry, head: Head | None
         retry(lambda: staged.put_in_place(head, is_rewrite=is_rewrite))
     except AnalyticsError:
         # Tables are gone when another process has rolled the run forward.
-        if announcements(store, staged).open:
+        if announcements(store, staged).open and staged.is_there():
             raise

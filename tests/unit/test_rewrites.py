@@ -255,12 +255,34 @@ def test_an_import_that_appends_and_is_stopped_goes_on_well_after_others_have_co
 ) -> None:
     store.before = act = at(n, rolled_forward(store))
     store.on_look = lambda: act(Statement("query", "ledger"))
+    append(store)
+    assert (store.heads["prices"].at, store.in_place) == (NOON + 60, {"asset": {7}, "price": {7}})
+    assert (store.open, store.tables, store.appended) == (set(), {}, {("prices", 7): True})
+
+
+def test_an_import_may_be_completed_just_before_it_is_announced_as_a_rewrite(store: LedgerStore) -> None:
+    """With two more runs it does not know whether it is the first. Who comes later finds it alone."""
+
+    def overtake(statement: Statement) -> None:
+        if statement.name == "publication":
+            store.before = lambda statement: None
+            complete_appends(store, "prices")
+
+    for version in (5, 6):
+        store.tell("append_run", ("prices", version), finished=False)
+    store.before = overtake
+    append(store)
+    assert (store.heads["prices"].at, store.heads["prices"].version) == (NOON + 60, 7)
+    assert (store.open, store.tables, store.finished) == (set(), {}, {("prices", 7): True})
+    assert all(store.appended.values())
+
+
+def append(store: LedgerStore) -> None:
+    """Import prices that are later than all others."""
     with staging(store, "prices", TABLES, 7) as staged:
         for table in TABLES:
             staged.insert(table, pl.DataFrame({"version": [7]}))
         publish(store, staged, [run(NOON + 60, NOON + 60)])
-    assert (store.heads["prices"].at, store.in_place) == (NOON + 60, {"asset": {7}, "price": {7}})
-    assert (store.open, store.tables, store.appended) == (set(), {}, {("prices", 7): True})
 
 
 def test_what_another_process_still_completes_stays_in_staging(store: LedgerStore) -> None:
