@@ -47,11 +47,9 @@ class ValuesAtHand:
         lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
         if lookup is None:
             return None
-        found, latest = self._found(state, lookup, buckets.until)
-        blocks = [block for block in found if block is not None]
-        if latest is not None and len(blocks) == len(found):
+        blocks, missing, latest = self._found(state, lookup, buckets.until)
+        if latest is not None and not missing:
             return joined(lookup, blocks, latest, ids, buckets)
-        missing = [run.slot for run, block in zip(lookup.runs, found, strict=True) if block is None]
         if lookup.open_from is not None and latest is None:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
         self.request(state, missing)
@@ -63,9 +61,8 @@ class ValuesAtHand:
         lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
         if lookup is None:
             return None
-        found, latest = self._found(state, lookup, buckets.until)
-        blocks = [block for block in found if block is not None]
-        if latest is None or len(blocks) < len(found):
+        blocks, missing, latest = self._found(state, lookup, buckets.until)
+        if latest is None or missing:
             return None
         return last_observed(lookup, blocks, latest, buckets.until)
 
@@ -84,10 +81,15 @@ class ValuesAtHand:
         found = self.memory.get(state.key(slot)) if slot else None
         return found if isinstance(found, Observations) and found.end >= until else None
 
-    def _found(self, state: State, lookup: Lookup, until: int) -> tuple[list[Block | None], Observations | None]:
-        """What a lookup needs: the block of each of its runs, and single observations; None for what is not there."""
+    def _found(
+        self, state: State, lookup: Lookup, until: int
+    ) -> tuple[list[Block], list[AnySlot], Observations | None]:
+        """What a lookup needs: the blocks of its runs, the slots of those that are not there, and single observations,
+        None where these are not."""
         later = NOTHING_LATER if lookup.open_from is None else self.observations(state, lookup.open_from, until)
-        return [self.block(state, run) for run in lookup.runs], later
+        found = [(run.slot, self.block(state, run)) for run in lookup.runs]
+        blocks = [block for _, block in found if block is not None]
+        return blocks, [slot for slot, block in found if block is None], later
 
 
 class CandlesAtHand:

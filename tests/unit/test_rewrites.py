@@ -42,10 +42,20 @@ def run(first: int = NOON - 60, last: int = NOON, version: int = 7, family: str 
 
 def rewrite(store: LedgerStore, version: int = 7, family: str = "prices") -> None:
     """Rewrite the past of a family."""
-    with staging(store, family, TABLES, version) as staged:
+    write(store, run(version=version, family=family))
+
+
+def append(store: LedgerStore) -> None:
+    """Import prices that are later than all others."""
+    write(store, run(NOON + 60, NOON + 60))
+
+
+def write(store: LedgerStore, one: Run) -> None:
+    """Stage rows of a run, and publish it."""
+    with staging(store, one.family, TABLES, one.version) as staged:
         for table in TABLES:
-            staged.insert(table, pl.DataFrame({"version": [version]}))
-        publish(store, staged, [run(version=version, family=family)])
+            staged.insert(table, pl.DataFrame({"version": [one.version]}))
+        publish(store, staged, [one])
 
 
 def at(n: int, act: Callable[[], object]) -> Callable[[Statement], None]:
@@ -275,14 +285,6 @@ def test_an_import_may_be_completed_just_before_it_is_announced_as_a_rewrite(sto
     assert (store.heads["prices"].at, store.heads["prices"].version) == (NOON + 60, 7)
     assert (store.open, store.tables, store.finished) == (set(), {}, {("prices", 7): True})
     assert all(store.appended.values())
-
-
-def append(store: LedgerStore) -> None:
-    """Import prices that are later than all others."""
-    with staging(store, "prices", TABLES, 7) as staged:
-        for table in TABLES:
-            staged.insert(table, pl.DataFrame({"version": [7]}))
-        publish(store, staged, [run(NOON + 60, NOON + 60)])
 
 
 def test_what_another_process_still_completes_stays_in_staging(store: LedgerStore) -> None:

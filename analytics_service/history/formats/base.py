@@ -9,7 +9,8 @@ import polars as pl
 # The columns of a page: the value of each bucket, or the first, greatest, least and last of its observations and how
 # many they are.
 VALUE = ("v",)
-OHLC = ("o", "h", "l", "c", "n")
+COUNT = "n"
+OHLC = ("o", "h", "l", "c", COUNT)
 
 
 Parts = Iterable[tuple[Sequence[str], pl.DataFrame]]

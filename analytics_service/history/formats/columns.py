@@ -6,11 +6,9 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import Format, Points
-from analytics_service.history.formats.pieces import always, apart_from_empty, in_turns, joined, marked, with_nulls
+from analytics_service.history.formats.base import COUNT, Format, Points
+from analytics_service.history.formats.pieces import always, in_turns, joined, texts, with_empty
 from analytics_service.history.sample import layout
-
-_COUNT = "n"
 
 
 def encode(points: Points) -> Iterator[bytes]:
@@ -39,12 +37,11 @@ def _encoded(columns: Sequence[pl.Series], opened: Sequence[str], count: int) ->
     """The series, each with so many values in every column; `opened` have the commas between them."""
     if count and not columns[0].has_nulls():
         return _joined(columns, opened)
-    nothing = {one.name: ",".join(["0" if one.name == _COUNT else "null"] * count) for one in columns}
+    nothing = {one.name: ",".join(["0" if one.name == COUNT else "null"] * count) for one in columns}
     empty = ",".join(f'"{name}":[{values}]' for name, values in nothing.items()) + "}"
     if not count:
         return "".join(one + empty for one in opened).encode()
-    others, leading, rest = apart_from_empty(columns, opened, empty)
-    return (with_nulls(_joined(others, leading)) if leading else b"") + rest.encode()
+    return with_empty(columns, opened, empty, _joined)
 
 
 def _joined(columns: Sequence[pl.Series], opened: Sequence[str]) -> bytes:
@@ -55,13 +52,12 @@ def _joined(columns: Sequence[pl.Series], opened: Sequence[str]) -> bytes:
     firsts = [f"{end if place else ''}{one}{arrays[0]}" for place, one in enumerate(opened)]
     nexts = [f"{last}],{array}" for last, array in zip(quotes, arrays[1:], strict=False)]
     commas = [f"{quote},{quote}" for quote in quotes]
-    texts = [column.cast(pl.String) if column.name == _COUNT else marked(column) for column in columns]
     order = _order(len(opened), len(columns[0]) // len(opened), len(columns))
-    return joined([*texts, pl.Series([*firsts, *nexts, *commas, end])], order)
+    return joined([*texts(columns), pl.Series([*firsts, *nexts, *commas, end])], order)
 
 
 def _quote(name: str) -> str:
-    return "" if name == _COUNT else '"'
+    return "" if name == COUNT else '"'
 
 
 @lru_cache(maxsize=4)

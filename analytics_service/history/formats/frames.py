@@ -6,13 +6,12 @@ from itertools import chain
 
 import polars as pl
 
-from analytics_service.history.formats.base import OHLC, Points
+from analytics_service.history.formats.base import COUNT, Points
 from analytics_service.history.sample import layout, transposed
 from analytics_service.market.values import DECIMALS
 
 _TIME = pl.Datetime("ms", "UTC")
 _VALUE = pl.Decimal(38, DECIMALS)
-_COUNT = OHLC[-1]
 
 
 def frame(points: Points) -> pl.DataFrame:
@@ -53,7 +52,7 @@ def _numbers(points: Points, values: pl.DataFrame, series: int) -> list[pl.Serie
 
 
 def _type(column: str) -> pl.DataType:
-    return pl.Int64() if column == _COUNT else _VALUE
+    return pl.Int64() if column == COUNT else _VALUE
 
 
 @lru_cache(maxsize=8)

@@ -11,12 +11,11 @@ import polars as pl
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
 from analytics_service.history.formats.pieces import (
     always,
-    apart_from_empty,
     in_turns,
     joined,
-    marked,
+    texts,
     value_order,
-    with_nulls,
+    with_empty,
 )
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
@@ -65,16 +64,16 @@ def _encoded(columns: Sequence[pl.Series], points: Points, opened: Sequence[str]
         return _joined(columns, points, opened, closed)
     nothing = _FORMS[points.columns].nothing
     nulls = ",".join([f'{{"t":{begin},{nothing}}}' for begin in points.begins])
-    others, leading, rest = apart_from_empty(columns, opened, f"{nulls}{closed}")
-    return (with_nulls(_joined(others, points, leading, closed)) if leading else b"") + rest.encode()
+    return with_empty(
+        columns, opened, f"{nulls}{closed}", lambda others, leading: _joined(others, points, leading, closed)
+    )
 
 
 def _joined(columns: Sequence[pl.Series], points: Points, opened: Sequence[str], closed: str) -> bytes:
     """The same where null is marked, and where `opened` have the commas."""
     form = _FORMS[points.columns]
-    texts = [one.cast(pl.String) if one.name == OHLC[-1] else marked(one) for one in columns]
     leads = _leads(points, opened, form.end, closed)
-    pieces = [*texts, pl.Series([*leads, *form.between, f"{form.end}{closed}"])]
+    pieces = [*texts(columns), pl.Series([*leads, *form.between, f"{form.end}{closed}"])]
     return joined(pieces, _order(len(opened), len(points.begins), len(columns)))
 
 

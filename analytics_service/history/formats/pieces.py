@@ -1,12 +1,15 @@
 """Text from pieces: Polars picks them in their order and joins them, Python does not walk them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import polars as pl
 
+from analytics_service.history.formats.base import COUNT
 from analytics_service.history.sample import layout
 
+# Makes text from columns, in which null is marked, and from what begins each series.
+Join = Callable[[Sequence[pl.Series], Sequence[str]], bytes]
 # Stands for null in a text. No value contains it.
 _NULL = "\x00"
 _MARKED = _NULL.encode()
@@ -38,10 +41,8 @@ def value_order(series: int, count: int) -> pl.Series:
     return bucket * series + place
 
 
-def apart_from_empty(
-    columns: Sequence[pl.Series], opened: Sequence[str], empty: str
-) -> tuple[Sequence[pl.Series], Sequence[str], str]:
-    """The values of the series that have any, what begins each of them, and what follows them all.
+def with_empty(columns: Sequence[pl.Series], opened: Sequence[str], empty: str, join: Join) -> bytes:
+    """The JSON of some series; of those that have any value, `join` makes it from their columns and what begins them.
 
     `opened` begins a series, and `empty` is the rest of one that has no value at all: its text goes before that of the
     next one. Where a series has values, but none in the last bucket, none is set apart.
@@ -51,12 +52,13 @@ def apart_from_empty(
     rows = _of_some(kept, len(opened), len(first) // len(opened))
     others = first[rows]
     if first.null_count() - others.null_count() != len(first) - len(others):
-        return columns, opened, ""
+        return with_nulls(join(columns, opened))
     texts = [one + empty for one in opened]
     bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
     before = ["".join(texts[last + 1 : place]) for last, place in bounds]
     leading = [text + opened[place] for text, place in zip(before, kept, strict=False)]
-    return [others, *(one[rows] for one in columns[1:])], leading, before[-1]
+    found = with_nulls(join([others, *(one[rows] for one in columns[1:])], leading)) if leading else b""
+    return found + before[-1].encode()
 
 
 @lru_cache(maxsize=64)
@@ -69,6 +71,11 @@ def _of_some(kept: tuple[int, ...], series: int, count: int) -> pl.Series:
 def always(piece: int, count: int) -> pl.Series:
     """The order of one and the same piece."""
     return pl.repeat(piece, count, dtype=pl.UInt32, eager=True)
+
+
+def texts(columns: Sequence[pl.Series]) -> list[pl.Series]:
+    """Columns of points as text; counts have no null, and others are marked."""
+    return [one.cast(pl.String) if one.name == COUNT else marked(one) for one in columns]
 
 
 def marked(values: pl.Series) -> pl.Series:
