@@ -52,12 +52,12 @@ def with_empty(columns: Sequence[pl.Series], opened: Sequence[str], empty: str, 
     rows = _of_some(kept, len(opened), len(first) // len(opened))
     others = first[rows]
     if first.null_count() - others.null_count() != len(first) - len(others):
-        return with_nulls(join(columns, opened))
-    texts = [one + empty for one in opened]
+        return _with_nulls(join(columns, opened))
+    whole = [one + empty for one in opened]
     bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
-    before = ["".join(texts[last + 1 : place]) for last, place in bounds]
+    before = ["".join(whole[last + 1 : place]) for last, place in bounds]
     leading = [text + opened[place] for text, place in zip(before, kept, strict=False)]
-    found = with_nulls(join([others, *(one[rows] for one in columns[1:])], leading)) if leading else b""
+    found = _with_nulls(join([others, *(one[rows] for one in columns[1:])], leading)) if leading else b""
     return found + before[-1].encode()
 
 
@@ -75,15 +75,15 @@ def always(piece: int, count: int) -> pl.Series:
 
 def texts(columns: Sequence[pl.Series]) -> list[pl.Series]:
     """Columns of points as text; counts have no null, and others are marked."""
-    return [one.cast(pl.String) if one.name == COUNT else marked(one) for one in columns]
+    return [one.cast(pl.String) if one.name == COUNT else _marked(one) for one in columns]
 
 
-def marked(values: pl.Series) -> pl.Series:
-    """Text in which null is marked, so that `with_nulls` finds it."""
+def _marked(values: pl.Series) -> pl.Series:
+    """Text in which null is marked, so that `_with_nulls` finds it."""
     return values.clone().scatter(values.is_null().arg_true(), _NULL) if values.has_nulls() else values
 
 
-def with_nulls(text: bytes) -> bytes:
+def _with_nulls(text: bytes) -> bytes:
     """The JSON in which `null` takes the place of strings that are marked; the same bytes where none is."""
     # A single byte is found at once; looking for it with its quotes takes as long as joining the text.
     parts: list[bytes] = []
