@@ -23,6 +23,8 @@ IDS = [f"token;{address}" for address in ADDRESSES]
 # At first, workers have no blocks in memory for zones that are half or a quarter of an hour off.
 ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe")
 READERS = 6
+# Pauses between the requests of a reader, so that readers leave time to the writer.
+BREATH = 0.1
 # Added to corrected prices, which makes them greater than all others.
 CORRECTION = 1000
 # Every worker shows what was written at least that many seconds ago. Workers look at the ledger every 0.75 s, and then
@@ -47,7 +49,7 @@ class Read:
 
 @dataclass
 class Readers:
-    """Threads that send requests without a pause, each on a new connection, so that any worker may answer."""
+    """Threads that send requests one after another, each on a new connection, so that any worker may answer."""
 
     service: Service
     draw: Draw
@@ -62,6 +64,7 @@ class Readers:
             status, body = self.service.get(path)
             after = frozenset(is_after(body["data"]) if status == 200 else ())
             self.reads.append(Read(path, begun, time.monotonic(), status, after))
+            time.sleep(BREATH)
 
     def read_more(self, count: int) -> None:
         """Return after this many more answers."""

@@ -66,12 +66,12 @@ def test_random_pages_agree_with_the_oracle(
     commit(store, first)
     commit(store, corrected, kind="import")
     pages = Pages(client, merged(first, corrected), draw)
-    for number in range(150):
+    for number in range(80):
         # From now on some blocks are in memory, and others are loaded while pages are read from the store.
-        if number in (20, 60):
+        if number in (15, 40):
             client.app.loader.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
-    for _ in range(50):
+    for _ in range(30):
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
 
 
@@ -82,8 +82,8 @@ def test_a_large_page_is_the_same_although_it_is_built_in_parts(
     history = random_history(draw)
     commit(store, history)
     pages = Pages(client, merged(history), draw)
-    for number in range(60):
-        if number in (20, 40):
+    for number in range(36):
+        if number in (12, 24):
             client.app.loader.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
 
@@ -190,7 +190,7 @@ def test_random_pages_of_real_prices_agree_with_the_oracle(
                 real[ids[row["symbol"]]].append((int(row["timestamp"]) // 1000, Decimal(row["USD_price"])))
     commit(store, {name: list(dict(rows).items()) for name, rows in real.items()}, kind="import")
     pages = Pages(client, merged(real), draw)
-    for number in range(150):
-        if number in (50, 100):
+    for number in range(80):
+        if number in (25, 50):
             client.app.loader.wait()
         pages.check(second(2020, 11, 1), second(2023, 4, 1))

@@ -61,10 +61,11 @@ def test_memory_equals_the_store_after_any_sequence_of_states(
             with pytest.raises(StoreUnavailable):
                 run(dying(settings, "snapshot"), minute, *(random_position(draw, one) for one in ADDRESSES))
         run(store, minute, *state.values())
-        positions.read(ALICE, head(store))
+        now = head(store)
+        positions.read(ALICE, now)
         queries = watched.queries.total()
         for address in [*ADDRESSES, "0x", "zz"]:
-            assert positions.read(address, head(store)) == state.get(address, Position(address)), (minute, address)
+            assert positions.read(address, now) == state.get(address, Position(address)), (minute, address)
         assert watched.queries.total() == queries
 
 
