@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -14,6 +14,10 @@ from tests.processes import PATIENCE
 
 WIDE = (1280, 900)
 PHONE = (390, 844)
+# What the system of a viewer may prefer.
+Colors = Literal["light", "dark"]
+COLORS: tuple[Colors, Colors] = ("light", "dark")
+_PREFERENCE = "matchMedia('(prefers-color-scheme: dark)')"
 # Other impacts are "minor" and "moderate".
 _SERIOUS = ("serious", "critical")
 
@@ -41,6 +45,18 @@ class Browser:
         for context in self.chromium.contexts:
             context.close()
         self.said.clear()
+
+
+def look(page: sync_api.Page, size: tuple[int, int], colors: Colors) -> None:
+    """Have a page that is open look as it does in a window of another size, and in other colours."""
+    width, height = size
+    page.set_viewport_size({"width": width, "height": height})
+    if page.evaluate(f"({_PREFERENCE}).matches") != (colors == "dark"):
+        # The page listens for that change, too, and was told first.
+        changed = f"new Promise((done) => {_PREFERENCE}.addEventListener('change', done, {{once: true}}))"
+        page.evaluate(f"() => {{ window.recoloured = {changed}; }}")
+        page.emulate_media(color_scheme=colors)
+        page.evaluate("() => window.recoloured.then(() => null)")
 
 
 def barriers(page: sync_api.Page) -> list[str]:

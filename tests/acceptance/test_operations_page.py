@@ -1,13 +1,12 @@
 """The page of operators, in a browser."""
 
+import itertools
 from contextlib import suppress
-from typing import Any
 
-import pytest
 from playwright.sync_api import Page, Route, expect
 
 from analytics_service.store.server import read_running
-from tests.acceptance.browser import PHONE, WIDE, Browser, barriers
+from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
 from tests.acceptance.conftest import Service
 from tests.acceptance.test_hanging_store import stopped
 from tests.processes import PATIENCE
@@ -20,11 +19,11 @@ UNANSWERED = "error: Failed to load resource: net::ERR_FAILED"
 expect.set_options(timeout=1000 * PATIENCE)
 
 
-def opened(browser: Browser, service: Service, query: str = "", size: tuple[int, int] = WIDE, **context: Any) -> Page:
+def opened(browser: Browser, service: Service, size: tuple[int, int] = WIDE) -> Page:
     """The page with all that it shows, and with a clock that the test moves on."""
-    page = browser.open("about:blank", size, **context)
+    page = browser.open("about:blank", size)
     page.clock.install()
-    page.goto(f"http://{service.metrics_bind}/{query}")
+    page.goto(f"http://{service.metrics_bind}/")
     # It has drawn its first document.
     page.get_by_role("heading", level=1).wait_for()
     while page.get_by_role("table", name="Jobs:").count() == 0:
@@ -65,14 +64,12 @@ def test_tables_are_in_the_order_of_their_bytes(service: Service, browser: Brows
     assert page.locator("meter").first.get_attribute("max") == str(taken[0])
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, PHONE])
-def test_the_page_has_no_barriers_and_fits_every_screen(
-    service: Service, browser: Browser, scheme: str, size: tuple[int, int]
-) -> None:
-    page = opened(browser, service, size=size, color_scheme=scheme)
-    assert barriers(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+def test_the_page_has_no_barriers_and_fits_every_screen(service: Service, browser: Browser) -> None:
+    page = opened(browser, service)
+    for size, colors in itertools.product((WIDE, PHONE), COLORS):
+        look(page, size, colors)
+        assert barriers(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert browser.said == []
 
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.acceptance.browser import PHONE, WIDE, Browser, barriers
+from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
 from tests.acceptance.conftest import Service
 
 RICH = "ptcl1r49rp4udu6l9lxy9l7kzc6uyyhgawun7anz0vd"
@@ -92,18 +92,18 @@ def numbers(page: Page, chart: int = 0) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize(("size", "colors"), [(WIDE, "light"), (PHONE, "dark")])
-def test_every_view_is_whole_silent_and_without_barriers(
-    visit: Visit, screenshots: Path, view: str, size: tuple[int, int], colors: str
-) -> None:
-    page = visit.open(VIEWS[view], size=size, color_scheme=colors)
-    page.screenshot(path=screenshots / f"{view}-{size[0]}-{colors}.png", full_page=True)
-    assert visit.browser.said == []
-    assert barriers(page) == []
-    # Only tables scroll sideways.
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    assert page.get_by_text("SIMULATED", exact=True).is_visible()
-    assert page.locator(".notice.bad").count() == 0
+def test_every_view_is_whole_silent_and_without_barriers(visit: Visit, screenshots: Path, view: str) -> None:
+    page = visit.open(VIEWS[view], color_scheme="light")
+    for size, colors in zip((WIDE, PHONE), COLORS, strict=True):
+        look(page, size, colors)
+        visit.wait(page)
+        page.screenshot(path=screenshots / f"{view}-{size[0]}-{colors}.png", full_page=True)
+        assert visit.browser.said == []
+        assert barriers(page) == []
+        # Only tables scroll sideways.
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+        assert page.get_by_text("SIMULATED", exact=True).is_visible()
+        assert page.locator(".notice.bad").count() == 0
 
 
 def test_the_first_view_needs_nothing_from_elsewhere(visit: Visit) -> None:
@@ -268,15 +268,16 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) 
             failure(route, 401, "unauthorized", "The API key is not valid.")
 
     page.route(re.compile("/api/v1/"), guard)
-    page.route(visit.url({}), lambda route: route.fulfill(body=with_keys(route), content_type="text/html"))
-    page.goto(visit.url({}))
+    url = visit.url(VIEWS["markets"])
+    page.route(url, lambda route: route.fulfill(body=with_keys(route), content_type="text/html"))
+    page.goto(url)
     for key in ("wrong", "right"):
         page.get_by_label("API key").fill(key)
         page.get_by_role("button", name="Use it").click()
         if key == "wrong":
             expect(page.locator("main .notice")).to_have_text("The API key is not valid.")
     visit.wait(page)
-    assert page.get_by_role("heading", name="Overview").is_visible()
+    assert page.get_by_role("heading", name="Markets").is_visible()
     assert {"Bearer wrong", "Bearer right"} <= {*sent}
     assert "right" not in page.url
     assert page.evaluate("localStorage.length") == 0
@@ -375,8 +376,8 @@ def test_colours_follow_the_address_then_the_system(visit: Visit) -> None:
         return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
     dark, light = "rgb(18, 22, 29)", "rgb(255, 255, 255)"
-    assert paper(visit.open({}, color_scheme="dark")) == dark
-    page = visit.open({"theme": "light"}, color_scheme="dark")
+    assert paper(visit.open(VIEWS["markets"], color_scheme="dark")) == dark
+    page = visit.open(VIEWS["markets"] | {"theme": "light"}, color_scheme="dark")
     assert paper(page) == light
     page.get_by_role("button", name="Dark colours").click()
     assert (paper(page), query(page.url)["theme"]) == (dark, "dark")
