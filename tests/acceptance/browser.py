@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -24,27 +24,53 @@ _SERIOUS = ("serious", "critical")
 
 @dataclass
 class Browser:
-    """A browser that opens pages, each with cookies and storage of its own."""
+    """A browser that opens pages one after the other in the same tab, which keeps the code that it has compiled."""
 
     chromium: sync_api.Browser
     said: list[str] = field(default_factory=list)
     """What the console of any page has said, uncaught errors included; nothing, where all is well."""
+    asked: list[str] = field(default_factory=list)
+    """The URLs that any page has asked for, also those of answers that the browser still had."""
+    _tab: sync_api.Page | None = None
 
-    def open(self, url: str, size: tuple[int, int] = WIDE, **context: Any) -> sync_api.Page:
-        """A page at a URL, loaded. `context` is Playwright's, such as `color_scheme="dark"`."""
+    def open(self, url: str, size: tuple[int, int] = WIDE, color_scheme: Colors = "light") -> sync_api.Page:
+        """A page at a URL, loaded, in the place of the one before."""
+        page = self._tab = self._tab or self.new_tab()
         width, height = size
-        page = self.chromium.new_context(viewport={"width": width, "height": height}, **context).new_page()
-        page.set_default_timeout(1000 * PATIENCE)
-        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.said.append(f"uncaught: {error}"))
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=color_scheme)
         page.goto(url)
         return page
 
-    def close_pages(self) -> None:
-        """Close all pages, and forget what they have said."""
+    def new_tab(self) -> sync_api.Page:
+        """An empty page with a cache, a storage and a clock of its own, until the end of the test."""
+        page = self.chromium.new_context().new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: self.said.append(f"uncaught: {error}"))
+        page.on("request", lambda request: self.asked.append(request.url))
+        return page
+
+    def reset(self) -> None:
+        """Forget what a test has done; the tab that tests share keeps what the browser has cached."""
         for context in self.chromium.contexts:
-            context.close()
+            if self._tab is None or context != self._tab.context:
+                context.close()
+        if self._tab is not None:
+            _leave(self._tab)
         self.said.clear()
+        self.asked.clear()
+
+
+def _leave(page: sync_api.Page) -> None:
+    """Leave a page without a trace of it in the tab."""
+    page.unroute_all()
+    # An empty page, or one that could not be loaded, has no storage.
+    if page.url.startswith("http"):
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    page.context.clear_cookies()
+    page.context.clear_permissions()
+    page.goto("about:blank")
 
 
 def look(page: sync_api.Page, size: tuple[int, int], colors: Colors) -> None:
@@ -87,6 +113,6 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(chromium: Browser) -> Iterator[Browser]:
-    """A browser without pages."""
+    """A browser that remembers nothing of other tests."""
     yield chromium
-    chromium.close_pages()
+    chromium.reset()

@@ -61,7 +61,7 @@ class Visit:
     def wait(page: Page) -> None:
         """Return when nothing is loading any more."""
         page.wait_for_function(
-            """() => !document.body.innerText.includes("Loading…")
+            """() => !document.body.textContent.includes("Loading…")
                 && [...document.querySelectorAll(".chart")].every((one) => one.querySelector(".main-svg, .notice"))"""
         )
 
@@ -107,26 +107,21 @@ def test_every_view_is_whole_silent_and_without_barriers(visit: Visit, screensho
 
 
 def test_the_first_view_needs_nothing_from_elsewhere(visit: Visit) -> None:
-    asked: list[str] = []
-    page = visit.browser.open("about:blank")
-    page.on("request", lambda request: asked.append(request.url))
+    page = visit.browser.new_tab()
     response = page.goto(visit.url({}))
     visit.wait(page)
+    asked = visit.browser.asked
     assert response is not None
     assert "script-src 'self'" in response.headers["content-security-policy"]
     assert asked and all(urlsplit(url).netloc == visit.service.bind for url in asked)
 
 
 def test_only_views_with_charts_load_what_draws_them(visit: Visit) -> None:
-    asked: list[str] = []
-    page = visit.browser.open("about:blank")
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(visit.url(VIEWS["markets"]))
-    visit.wait(page)
-    assert not [url for url in asked if "plotly" in url]
+    page = visit.open(VIEWS["markets"])
+    assert not [url for url in visit.browser.asked if "plotly" in url]
     page.get_by_role("link", name="Overview").click()
     visit.wait(page)
-    assert [url for url in asked if "plotly" in url]
+    assert [url for url in visit.browser.asked if "plotly" in url]
 
 
 def test_numbers_of_a_chart_are_those_of_the_api(visit: Visit) -> None:
@@ -222,8 +217,11 @@ def test_a_failed_chart_says_why_beside_the_others_and_can_be_tried_again(visit:
 
 
 def test_a_service_that_is_down_or_hangs_is_told_apart_and_comes_back(visit: Visit) -> None:
-    page = visit.open(VIEWS["markets"])
+    # Its clock stays with the tab.
+    page = visit.browser.new_tab()
     page.clock.install()
+    page.goto(visit.url(VIEWS["markets"]))
+    visit.wait(page)
     everything = re.compile("/api/v1/")
     page.route(everything, lambda route: route.abort())
     page.get_by_role("button", name="Refresh").click()
