@@ -5,4 +5,5 @@ import sys
 from pathlib import Path
 
 file, number = sys.argv[1:]
-print(re.findall(r"^```sh\n(.*?)^```$", Path(file).read_text("utf-8"), re.MULTILINE | re.DOTALL)[int(number) - 1])
+blocks = re.findall(r"^```sh\n(.*?)^```$", Path(file).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+print(blocks[int(number) - 1], end="")

@@ -43,7 +43,7 @@ class Browser:
         return page
 
     def new_tab(self) -> sync_api.Page:
-        """An empty page with a cache, a storage and a clock of its own, until the end of the test."""
+        """An empty page with a cache, a storage and a clock of its own."""
         page = self.chromium.new_context().new_page()
         page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
@@ -87,7 +87,10 @@ def look(page: sync_api.Page, size: tuple[int, int], colors: Colors) -> None:
 
 def barriers(page: sync_api.Page) -> list[str]:
     """What axe finds serious or critical on a page as it is now, with the elements that it means."""
-    found = Axe().run(page).response["violations"]
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(Axe().axe_script)
+    # What it finds in order is long, and stays in the browser.
+    found = page.evaluate("axe.run({resultTypes: ['violations']}).then(({violations}) => violations)")
     return [
         f"{one['id']} ({one['impact']}): {node['html']}"
         for one in found

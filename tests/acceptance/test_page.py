@@ -107,7 +107,7 @@ def test_every_view_is_whole_silent_and_without_barriers(visit: Visit, screensho
 
 
 def test_the_first_view_needs_nothing_from_elsewhere(visit: Visit) -> None:
-    page = visit.browser.new_tab()
+    page = visit.browser.open("about:blank")
     response = page.goto(visit.url({}))
     visit.wait(page)
     asked = visit.browser.asked
@@ -124,7 +124,7 @@ def test_only_views_with_charts_load_what_draws_them(visit: Visit) -> None:
     assert [url for url in visit.browser.asked if "plotly" in url]
 
 
-def test_numbers_of_a_chart_are_those_of_the_api(visit: Visit) -> None:
+def test_numbers_of_a_chart_are_those_of_the_api_and_copied_code_asks_for_them(visit: Visit) -> None:
     page = visit.open(ASSET)
     [series] = (data := visit.data(source(page)))["series"]
     times = [datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%d %H:%M:%S") for t in data["t"]]
@@ -132,6 +132,19 @@ def test_numbers_of_a_chart_are_those_of_the_api(visit: Visit) -> None:
     assert any(series["c"])
     shown = [["\N{EN DASH}" if value is None else value for value in row] for row in zip(times, *columns, strict=True)]
     assert numbers(page) == shown
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    panel = page.locator(".panel:has(.chart)").first
+    parquet = panel.get_by_role("link", name="Parquet").get_attribute("href")
+    expected = {
+        "curl": f'curl "{source(page)}"',
+        "pandas": f'import pandas as pd\n\ndf = pd.read_parquet("{parquet}")',
+        "Polars": f'import polars as pl\n\ndf = pl.read_parquet("{parquet}")',
+    }
+    for name, code in expected.items():
+        panel.get_by_role("button", name=f"Copy as {name}").click()
+        expect(panel.get_by_role("button", name=f"Copy as {name}")).to_have_count(0)
+        assert page.evaluate("navigator.clipboard.readText()") == code
+    assert {**query(source(page)), "format": "parquet"} == query(str(parquet))
 
 
 def test_a_brush_over_a_chart_is_the_range_of_the_whole_page_until_going_back(visit: Visit) -> None:
@@ -350,23 +363,6 @@ def test_an_address_that_is_none_is_an_error_in_the_services_words(visit: Visit)
     status, body = visit.service.get("/api/v1/users/nobody/user")
     assert status == 400
     expect(page.get_by_role("alert")).to_have_text(body["error"]["message"])
-
-
-def test_code_that_is_copied_asks_for_what_the_chart_shows(visit: Visit) -> None:
-    page = visit.open(ASSET)
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    panel = page.locator(".panel:has(.chart)").first
-    parquet = panel.get_by_role("link", name="Parquet").get_attribute("href")
-    expected = {
-        "curl": f'curl "{source(page)}"',
-        "pandas": f'import pandas as pd\n\ndf = pd.read_parquet("{parquet}")',
-        "Polars": f'import polars as pl\n\ndf = pl.read_parquet("{parquet}")',
-    }
-    for name, code in expected.items():
-        panel.get_by_role("button", name=f"Copy as {name}").click()
-        expect(panel.get_by_role("button", name=f"Copy as {name}")).to_have_count(0)
-        assert page.evaluate("navigator.clipboard.readText()") == code
-    assert {**query(source(page)), "format": "parquet"} == query(str(parquet))
 
 
 def test_colours_follow_the_address_then_the_system(visit: Visit) -> None:
