@@ -31,7 +31,7 @@ from analytics_service.store.loans import (
     read_event_sums,
     read_sums,
     snapshots_without_liquidations,
-    sum_frames,
+    sum_rows,
 )
 from analytics_service.store.snapshot_table import TOTAL
 from jobs.snapshot import Batch, Snapshot
@@ -67,7 +67,7 @@ def collect(batch: Batch) -> list[Snapshot]:
         sums = _plus(sums, [*(one for one in stored if one.since == begin), *_event_sums(lending[first:last], begin)])
         until = _count_until(events, max(end, known))
         dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
-        snapshots.append(Snapshot(at, sum_frames(sums), dated))
+        snapshots.append(Snapshot(at, sum_rows(sums), dated))
         written = until
     return snapshots
 

@@ -6,8 +6,8 @@ from analytics_service.market.prices import quoted
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import with_receipt_prices
 from analytics_service.store.connection import Store
-from analytics_service.store.market_values import value_frames
-from analytics_service.store.markets import market_frames, snapshots_without_prices
+from analytics_service.store.market_values import value_rows
+from analytics_service.store.markets import market_rows, snapshots_without_prices
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -27,5 +27,5 @@ def _snapshot(batch: Batch, at: datetime) -> Snapshot:
     markets, prices = batch.markets(at), quoted(batch.prices(at))
     assets = {asset.id: asset for asset in batch.source.assets(at)}
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
-    states = market_frames(markets, batch.source.config(at), prices)
-    return Snapshot(at, {**states, **value_frames(markets, values)})
+    states = market_rows(markets, batch.source.config(at), prices)
+    return Snapshot(at, {**states, **value_rows(markets, values)})

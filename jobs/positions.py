@@ -14,7 +14,7 @@ from analytics_service.store.positions import (
     CLOSED,
     ITEM,
     ITEM_KEY,
-    activity_frames,
+    activity_rows,
     item_frame,
     read_digests,
     read_items,
@@ -36,12 +36,13 @@ def collect(batch: Batch) -> list[Snapshot]:
     _refuse_past(batch, digests, second)
     items = item_frame(batch.source.positions(at))
     changed = _changed(items, digests)
-    rows = {
+    changes = {
         "position_digest": changed.select("address", "digest"),
         "position": _differences(batch.store, items, changed, second),
-        **activity_frames(items),
     }
-    return [Snapshot(at, rows)]
+    observed_at = pl.lit(second, pl.UInt32).alias("observed_at")
+    dated = {table: rows.with_columns(observed_at) for table, rows in changes.items()}
+    return [Snapshot(at, activity_rows(items), dated)]
 
 
 def _refuse_past(batch: Batch, digests: pl.DataFrame, at: int) -> None:

@@ -1,6 +1,6 @@
 """The protocol token, its staking pools and unlock arrangements."""
 
-from analytics_service.store.ptoken import ptoken_frames
+from analytics_service.store.ptoken import ptoken_rows
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -9,4 +9,4 @@ HISTORY = True
 def collect(batch: Batch) -> list[Snapshot]:
     """The protocol token and all unlock arrangements at the instants."""
     source = batch.source
-    return [Snapshot(at, ptoken_frames(source.ptoken(at), source.arrangements(at))) for at in batch.instants]
+    return [Snapshot(at, ptoken_rows(source.ptoken(at), source.arrangements(at))) for at in batch.instants]

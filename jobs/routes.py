@@ -1,6 +1,6 @@
 """Routes of swap contracts: what each can swap to what."""
 
-from analytics_service.store.swaps import route_frames
+from analytics_service.store.swaps import route_rows
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -8,4 +8,4 @@ HISTORY = True
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The routes of all swap contracts at the instants; a protocol without such contracts has none."""
-    return [Snapshot(at, route_frames(batch.source.swaps(at))) for at in batch.instants]
+    return [Snapshot(at, route_rows(batch.source.swaps(at))) for at in batch.instants]

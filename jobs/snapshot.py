@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 
 import polars as pl
 
@@ -17,6 +18,7 @@ from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, Run, completed_before, read_state
 from analytics_service.store.rewrite import publish, staging
+from analytics_service.store.snapshot_table import SnapshotRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,12 @@ class Batch:
 class Snapshot:
     """One family's data as of `at`.
 
-    `rows` are those of the snapshot by table, without `observed_at` and `version`; `dated` are rows that bring an
-    instant of their own, without `version`. `assets` are definitions as of `at`, from jobs that see them.
+    `rows` are those of the snapshot; `dated` are batches by table, in which each row brings an instant of its own,
+    without `version`. `assets` are definitions as of `at`, from jobs that see them.
     """
 
     at: datetime
-    rows: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    rows: SnapshotRows = field(default_factory=dict)
     dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     assets: Sequence[Asset] = ()
 
@@ -102,29 +104,29 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, version:
 
 def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
     """The rows of all snapshots by table, each with its instant, without `version`."""
-    for table in snapshots[0].dated:
-        yield table, pl.concat([snapshot.dated[table] for snapshot in snapshots])
+    for name in snapshots[0].dated:
+        yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots])
     instants = [unix_second(snapshot.at) for snapshot in snapshots]
     for table in snapshots[0].rows:
-        frames = [snapshot.rows[table] for snapshot in snapshots]
-        at = [second for second, rows in zip(instants, frames, strict=True) for _ in range(rows.height)]
-        yield table, pl.concat(frames).with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
+        parts = [snapshot.rows[table] for snapshot in snapshots]
+        at = [second for second, rows in zip(instants, parts, strict=True) for _ in rows]
+        yield table.name, table.frame(chain(*parts)).with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
 
 
 def _run(snapshot: Snapshot, taking: Taking, version: int) -> Run:
     """The ledger's row about a snapshot."""
     at = unix_second(snapshot.at)
-    frames = (*snapshot.rows.values(), *snapshot.dated.values())
+    own = sum(map(len, snapshot.rows.values()))
     times = [frame[name] for frame in snapshot.dated.values() for name in _TIMES if name in frame.columns]
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
-    observed += [at] if any(frame.height for frame in snapshot.rows.values()) else []
+    observed += [at] if own else []
     return Run(
         family=taking.family,
         at=at,
         kind=taking.kind,
         first_observed_at=min(observed, default=at),
         last_observed_at=max(observed, default=at),
-        rows=sum(frame.height for frame in frames),
+        rows=own + sum(frame.height for frame in snapshot.dated.values()),
         source=taking.origin.spec,
         version=version,
         simulated=taking.origin.simulated,

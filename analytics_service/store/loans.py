@@ -20,7 +20,7 @@ from analytics_service.store.columns import (
 )
 from analytics_service.store.connection import Store
 from analytics_service.store.retention import kept_from
-from analytics_service.store.snapshot_table import TOTAL, SnapshotTable
+from analytics_service.store.snapshot_table import TOTAL, SnapshotRows, SnapshotTable
 
 _EVENT: Columns = {
     "at": TIME,
@@ -84,10 +84,10 @@ def lending_frame(events: Iterable[Event]) -> pl.DataFrame:
     return encoded(rows, _EVENT)
 
 
-def sum_frames(sums: Sums) -> dict[str, pl.DataFrame]:
-    """A snapshot's cumulative rows by table; there is always one for the total."""
+def sum_rows(sums: Sums) -> SnapshotRows:
+    """A snapshot's cumulative rows; there is always one for the total."""
     return {
-        table.name: table.frame({"asset_id": asset_id, "usd": usd} for asset_id, usd in sums[action].items())
+        table: [{"asset_id": asset_id, "usd": usd} for asset_id, usd in sums[action].items()]
         for action, table in SUMMED.items()
     }
 

@@ -29,7 +29,7 @@ from analytics_service.store.columns import (
     fields_of,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.snapshot_table import SnapshotTable
+from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _LEND_STATE: Columns = {"apr": RATIO, "principal": AMOUNT, "receipt_supply": AMOUNT}
 _LEND = SnapshotTable("market_lend", {"asset_id": TEXT, **_LEND_STATE}, ("asset_id",))
@@ -81,13 +81,8 @@ _PRICE = SnapshotTable(
 )
 
 
-def market_frames(
-    markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]
-) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table. `prices` are the oracle's, by asset id; of others than the markets' none is stored.
-
-    ValueError for a number that the store cannot hold.
-    """
+def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]) -> SnapshotRows:
+    """A snapshot's rows. `prices` are the oracle's, by asset id; of others than the markets' none is stored."""
     priced: list[dict[str, Any]] = []
     lends: list[dict[str, Any]] = []
     collaterals: list[dict[str, Any]] = []
@@ -102,11 +97,11 @@ def market_frames(
             if part:
                 rows.append({"asset_id": asset_id, **fields_of(part), **fields_of(part.config)})
     return {
-        _LEND.name: _LEND.frame(lends),
-        _COLLATERAL.name: _COLLATERAL.frame(collaterals),
-        _DEBT.name: _DEBT.frame(debts),
-        _CONFIG.name: _CONFIG.frame([fields_of(config)]),
-        _PRICE.name: _PRICE.frame(priced),
+        _LEND: lends,
+        _COLLATERAL: collaterals,
+        _DEBT: debts,
+        _CONFIG: [fields_of(config)],
+        _PRICE: priced,
     }
 
 

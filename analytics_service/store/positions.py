@@ -33,7 +33,7 @@ from analytics_service.store.columns import (
     select_list,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.snapshot_table import SnapshotTable
+from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 # The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
 _KEY: Columns = {
@@ -134,8 +134,8 @@ def read_changed(store: Store, since: int) -> pl.Series:
     return store.frame("position_changes", since=since)["address"]
 
 
-def activity_frames(items: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """The counts over all items of a snapshot, by the rules of `market.activity`, as rows by table."""
+def activity_rows(items: pl.DataFrame) -> SnapshotRows:
+    """The counts over all items of a snapshot, by the rules of `market.activity`."""
     some = items.filter(pl.col("amount") != "0")
     debts = some.filter(pl.col("kind") == "debt")
     counts = {
@@ -144,7 +144,7 @@ def activity_frames(items: pl.DataFrame) -> dict[str, pl.DataFrame]:
         "borrower_accounts": debts.select("address", "account_index").n_unique(),
         "lenders": some.filter(pl.col("kind").str.starts_with("lend_"))["address"].n_unique(),
     }
-    return {_SUMMARY.name: _SUMMARY.frame([counts])}
+    return {_SUMMARY: [counts]}
 
 
 def read_activity(store: Store, at: int) -> Activity:

@@ -17,7 +17,7 @@ from analytics_service.store.columns import (
     fields_of,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.snapshot_table import SnapshotTable
+from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _STATE = SnapshotTable(
     "ptoken_state",
@@ -70,14 +70,14 @@ _ARRANGEMENTS = SnapshotTable(
 )
 
 
-def ptoken_frames(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table; addresses of beneficiaries in lower case."""
-    pools = ({**fields_of(pool), "pool": pool.index} for pool in ptoken.pools)
-    agreed = ({**fields_of(one), "arrangement": one.index, "address": one.address.lower()} for one in arrangements)
+def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> SnapshotRows:
+    """A snapshot's rows; addresses of beneficiaries in lower case."""
     return {
-        _STATE.name: _STATE.frame([fields_of(ptoken)]),
-        _POOLS.name: _POOLS.frame(pools),
-        _ARRANGEMENTS.name: _ARRANGEMENTS.frame(agreed),
+        _STATE: [fields_of(ptoken)],
+        _POOLS: [{**fields_of(pool), "pool": pool.index} for pool in ptoken.pools],
+        _ARRANGEMENTS: [
+            {**fields_of(one), "arrangement": one.index, "address": one.address.lower()} for one in arrangements
+        ],
     }
 
 

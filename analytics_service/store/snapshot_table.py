@@ -1,6 +1,6 @@
 """Tables with separate rows for each snapshot: one declaration for writing and reading them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from analytics_service.store.connection import Store
 TOTAL = ""
 
 
-@dataclass(frozen=True, slots=True)
+# Each is the only one of its name.
+@dataclass(frozen=True, slots=True, eq=False)
 class SnapshotTable:
     """A table with the columns below, `observed_at` (instant of the snapshot) and `version`.
 
@@ -25,7 +26,10 @@ class SnapshotTable:
     key: tuple[str, ...] = ("observed_at",)
 
     def frame(self, rows: Iterable[Row]) -> pl.DataFrame:
-        """Rows of one snapshot as a batch to insert, without `observed_at` and `version`."""
+        """Rows of any snapshots as a batch to insert, without `observed_at` and `version`.
+
+        ValueError for a value that the store cannot hold.
+        """
         return encoded(rows, self.columns)
 
     def read(self, store: Store, at: int, only: str = "true", **parameters: str) -> Iterator[dict[str, Any]]:
@@ -36,3 +40,7 @@ class SnapshotTable:
         places = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
         rows = store.frame("snapshot_rows", places, table=self.name, at=at, **parameters)
         return (decoded(row, self.columns) for row in rows.iter_rows(named=True))
+
+
+# The rows of a snapshot by table: values of the domain by column.
+SnapshotRows = Mapping[SnapshotTable, Sequence[Row]]

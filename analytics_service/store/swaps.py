@@ -7,7 +7,7 @@ import polars as pl
 from analytics_service.market.positions import SwapContract
 from analytics_service.store.columns import TEXT, Column
 from analytics_service.store.connection import Store
-from analytics_service.store.snapshot_table import SnapshotTable
+from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _ROUTES = SnapshotTable(
     "swap_route",
@@ -18,14 +18,14 @@ _ROUTES = SnapshotTable(
 _NO_SOURCE = ""
 
 
-def route_frames(contracts: Iterable[SwapContract]) -> dict[str, pl.DataFrame]:
-    """A snapshot's rows by table: one for each contract and source denom."""
-    rows = (
+def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
+    """A snapshot's rows: one for each contract and source denom."""
+    rows = [
         {"contract": contract.address.lower(), "source": source, "targets": targets}
         for contract in contracts
         for source, targets in (contract.routes or {_NO_SOURCE: ()}).items()
-    )
-    return {_ROUTES.name: _ROUTES.frame(rows)}
+    ]
+    return {_ROUTES: rows}
 
 
 def read_contract(store: Store, address: str, at: int) -> SwapContract | None:

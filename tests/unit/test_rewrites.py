@@ -12,8 +12,10 @@ import pytest
 
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.announcements import REWRITE, announced
+from analytics_service.store.columns import TEXT
 from analytics_service.store.ledger import Head, Origin, Run, Versions, read_ledger
 from analytics_service.store.rewrite import Recovery, appends, complete_appends, publish, recover, settle, staging
+from analytics_service.store.snapshot_table import SnapshotTable
 from analytics_service.store.staging import Staging
 from jobs.scheduler import recover_until
 from jobs.snapshot import Snapshot, Taking, commit
@@ -22,6 +24,7 @@ from tests.doubles import NOON, LedgerStore, Statement
 TABLES = ["asset", "price"]
 PLACES = {"asset": {7}, "price": {7}, "price_cell": {7}}
 BEFORE = Head("prices", NOON, NOON, 1, 1)
+PRICE = SnapshotTable("price", {"price": TEXT})
 AFTER = Head("prices", NOON, NOON, 7, 2, rewrites=1)
 # Statements of `rewrite` up to the first one about cells, up to its announcement, and all of them.
 COMPUTED, ANNOUNCED, ALL = 7, 9, 16
@@ -120,7 +123,7 @@ def test_the_first_run_of_a_family_is_an_append() -> None:
 
 
 def snapshot(second: int) -> Snapshot:
-    return Snapshot(datetime.fromtimestamp(second, UTC), {"price": pl.DataFrame({"price": ["1"]})})
+    return Snapshot(datetime.fromtimestamp(second, UTC), {PRICE: [{"price": "1"}]})
 
 
 @pytest.mark.parametrize(("second", "rewrites"), [(NOON, 1), (NOON + 1, 0)])
