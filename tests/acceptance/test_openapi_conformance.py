@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.acceptance.conftest import Service
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 8
+EXAMPLES = 12
 
 
 @pytest.fixture(scope="module")

@@ -144,7 +144,7 @@ def test_a_store_with_rollups_gets_cells_also_when_migrating_is_interrupted(
     client = falcon.testing.TestClient(create_app(settings, old, heads=FreshHeads(old)))
     series = {name: [(at, usd) for (one, at), usd in known["price"].items() if one == name] for name in IDS}
     pages = Pages(client, oracle.Oracle(series), draw)
-    for _ in range(25):
+    for _ in range(40):
         pages.check(MONTHS[0][0], NEWEST)
 
 

@@ -89,7 +89,7 @@ def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw:
         for n, asset in enumerate(draw.choices(assets, k=300))
     ]
     source = HandMade(markets_=MARKETS, events_=sorted(events, key=lambda each: each.at) + events[:50])
-    minutes = draw.sample(range(61), 15)
+    minutes = draw.sample(range(61), 25)
     for place, minute in enumerate(minutes):
         if place % 5:
             run(source, store, minute)
@@ -97,7 +97,7 @@ def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw:
             first = NOON + minute * MINUTE
             backfill(JOB, source, store, multiples(first, first + 5 * MINUTE, MINUTE))
     taken = sorted(completed(store, "loans", SECOND, SECOND + 4000))
-    assert len(taken) >= 15
+    assert len(taken) >= 25
     for second in taken:
         until = [each for each in events if each.at.timestamp() <= second]
         found = read_loans(store, second)
