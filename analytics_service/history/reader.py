@@ -57,9 +57,11 @@ class HistoryReader:
     def prepare(self, head: Head) -> None:
         """Have the state of a head at hand before readers are shown it. Called about once a second.
 
-        After a rewrite this waits, for a second at most, until the blocks that were in memory are there again.
-        Superseded when the history is being rewritten.
+        After a rewrite this waits, for a second at most, until the blocks that were in memory are there again. Where
+        nothing is kept in memory, pages read the state. Superseded when the history is being rewritten.
         """
+        if not self._memory.limit:
+            return
         known = self._states
         if known and known[0].head == head:
             self._drop_stale(known)

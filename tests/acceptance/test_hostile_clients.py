@@ -48,6 +48,11 @@ def many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def slow_request(port: int) -> float:
+    """How long 99 of 100 requests take at most: the best of three rounds, because other processes slow some down."""
+    return min(statistics.quantiles(seconds_of_requests(port), n=100)[98] for _ in range(3))
+
+
 def seconds_of_requests(port: int) -> list[float]:
     """How long 200 requests take, one after the other on a kept-alive connection."""
     client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
@@ -67,13 +72,12 @@ def test_others_are_answered_while_600_clients_hold_connections_open(tmp_path: P
     port = free_port()
     with gunicorn(tmp_path, port) as process:
         until(lambda: answers(port))
-        seconds_of_requests(port)
-        usual = statistics.quantiles(seconds_of_requests(port), n=100)[98]
+        usual = slow_request(port)
         with hostile_clients(port) as clients:
             # One byte of a head at a time, for as long as the requests of others take.
             for client in clients[300:450]:
                 client.sendall(b"X")
-            taken = statistics.quantiles(seconds_of_requests(port), n=100)[98]
+            taken = slow_request(port)
             assert taken < 5 * max(usual, 0.01) * slack(), (taken, usual)
             begun = time.monotonic()
             process.terminate()

@@ -30,8 +30,9 @@ _FORK.set_forkserver_preload([__name__])
 # A process that starts asks how all others have ended. Only one thread can be told how one has, so they take turns.
 _TURN = threading.Lock()
 SOURCE = SimulatedSource("1")
-# Pauses between the requests of a reader, so that readers leave time to writers.
-_BREATH = 0.15
+# Pauses between the requests of a reader. What an interrupted writer has left stays for seconds, so readers need not
+# hurry, and leave time to writers.
+_BREATH = 0.4
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,17 @@ def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading)
     assert reading.hours(after, NOON + 10) == ["1", "7", "3"]
 
 
+def test_without_memory_nothing_is_read_before_a_page_asks(store: Store, settings: Settings) -> None:
+    commit(store, history((-HOUR, 1), (10, 3)))
+    head = read_heads(store)["prices"]
+    with closing(WatchedStore(settings)) as watched:
+        reader = HistoryReader(watched, PRICES, Loader(Memory(0)))
+        reader.prepare(head)
+        assert not watched.queries
+        buckets = Buckets([NOON - HOUR, NOON, NOON + HOUR], head.last_observed_at + 1)
+        assert reader.values(reader.at(head), [ID], buckets).to_list() == ["1", "3"]
+
+
 def test_candles_may_begin_after_the_last_second_of_the_store(reading: Reading, store: Store) -> None:
     """Its seconds have 32 bits and end in 2106."""
     head = reading.write(history((0, 5)))
