@@ -7,7 +7,7 @@ from analytics_service.config import Rate
 from analytics_service.http.envelope import failure_schema, success_schema
 from analytics_service.http.errors import CASES
 from analytics_service.http.guard import is_guarded
-from analytics_service.http.params import Param
+from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
 from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import ByShape, Many

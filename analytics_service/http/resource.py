@@ -7,10 +7,9 @@ from typing import Any
 
 import falcon
 
-from analytics_service.http import params
 from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, send, tag_of
 from analytics_service.http.coding import negotiate
-from analytics_service.http.params import Param
+from analytics_service.http.param import Param, read
 from analytics_service.present.shapes import Node
 
 ALLOWED = ("GET", "HEAD", "OPTIONS")
@@ -58,7 +57,7 @@ class Resource(ABC):
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """All declared parameters, parsed, in order of declaration. RequestError if one is malformed."""
-        return params.read(req, self.in_query, self.path, path)
+        return read(req, self.in_query, self.path, path)
 
     @property
     def in_query(self) -> tuple[Param, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics_service.http import params
-from analytics_service.http.params import Param
+from analytics_service.http.param import Param
 from analytics_service.market.portfolio import User
 from analytics_service.present.positions import (
     ACCOUNT_HEALTH,

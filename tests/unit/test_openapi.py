@@ -16,7 +16,7 @@ from analytics_service.http.components import published
 from analytics_service.http.docs import page
 from analytics_service.http.errors import CASES
 from analytics_service.http.openapi import document
-from analytics_service.http.params import Param
+from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
 from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD, word
 from analytics_service.present.shapes import Field, Many, Shape

@@ -5,6 +5,7 @@ from falcon.testing import create_req
 
 from analytics_service.http import params
 from analytics_service.http.errors import RequestError
+from analytics_service.http.param import read
 
 
 @pytest.mark.parametrize(
@@ -21,11 +22,11 @@ def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_
 ) -> None:
     req = create_req(query_string=query)
     with pytest.raises(RequestError) as caught:
-        params.read(req, (params.ASSET_ID, params.WITH_TEXT), (params.ADDRESS,), {"address": address})
+        read(req, (params.ASSET_ID, params.WITH_TEXT), (params.ADDRESS,), {"address": address})
     assert caught.value.kind == kind
 
 
 def test_parameters_of_the_path_are_parsed_along_with_those_of_the_query() -> None:
     req = create_req(query_string="asset_id=native%3Buorb")
-    parsed = params.read(req, (params.ASSET_ID,), (params.ADDRESS,), {"address": "0x" + "A" * 40})
+    parsed = read(req, (params.ASSET_ID,), (params.ADDRESS,), {"address": "0x" + "A" * 40})
     assert parsed == {"address": "0x" + "a" * 40, "asset_id": "native;uorb"}

@@ -1,0 +1,95 @@
+"""A parameter of a path or a query, and reading those of a request; undeclared ones are refused (rules 3.2 and 3.3)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import falcon
+
+from analytics_service.http.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter. `parse` turns its text into a value, or raises a ValueError that says what is allowed.
+
+    `schema` is its schema in the OpenAPI document. The first example is used in example requests. `instead` names
+    another parameter; exactly one of the two must be given.
+    """
+
+    name: str
+    parse: Callable[[str], Any]
+    help: str
+    required: bool = False
+    default: Any = None
+    instead: str | None = None
+    schema: Mapping[str, object] = field(default_factory=lambda: {"type": "string"})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameter's name, and that of the one which may be given instead."""
+        return (self.name, self.instead) if self.instead else (self.name,)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether one of the names must be given."""
+        return self.required or self.instead is not None
+
+
+def read(
+    req: falcon.Request, in_query: Sequence[Param], in_path: Sequence[Param] = (), path: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The declared parameters of a request, parsed: those of the path, whose texts are in `path`, then the query's.
+
+    RequestError for the first fault (rule 3.2).
+    """
+    given: dict[str, list[str]] = {}
+    for name, value in parse_qsl(req.query_string, keep_blank_values=True, max_num_fields=None):
+        given.setdefault(name, []).append(value)
+    _require_known(given, [param.name for param in in_query])
+    for param in in_query:
+        if param.is_needed and not any(value for name in param.names for value in given.get(name, [])):
+            raise RequestError(
+                "query_parameter_missing",
+                f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",
+            )
+    parsed = {param.name: _path_value(param, (path or {})[param.name]) for param in in_path}
+    return parsed | {param.name: _value(param, given) for param in in_query}
+
+
+def shortened(value: str) -> str:
+    """A caller's text, quoted and shortened for a message."""
+    return repr(value if len(value) <= 80 else value[:77] + "...")
+
+
+def _require_known(given: Iterable[str], names: Sequence[str]) -> None:
+    for name in given:
+        if name not in names:
+            allowed = f"it takes {', '.join(names)}" if names else "it takes none"
+            raise RequestError(
+                "query_parameter_unknown", f"Query parameter {shortened(name)} is unknown here: {allowed}."
+            )
+
+
+def _path_value(param: Param, value: str) -> Any:
+    try:
+        return param.parse(value)
+    except ValueError as error:
+        raise RequestError("path_parameter_invalid", f"{param.name}={shortened(value)}: {error}.") from None
+
+
+def _value(param: Param, given: Mapping[str, list[str]]) -> Any:
+    values = given.get(param.name, [])
+    if not values:
+        return param.default
+    if param.instead in given:
+        raise RequestError("query_parameter_invalid", f"Only one of {' and '.join(param.names)} may be given.")
+    if len(values) > 1:
+        raise RequestError("query_parameter_invalid", f"Query parameter {param.name} is given {len(values)} times.")
+    try:
+        return param.parse(values[0])
+    except ValueError as error:
+        raise RequestError(
+            "query_parameter_invalid", f"Query parameter {param.name}={shortened(values[0])}: {error}."
+        ) from None
