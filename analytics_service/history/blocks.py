@@ -15,7 +15,7 @@ import polars as pl
 from analytics_service.history.candles import CANDLE, SUMS, make_candles, no_candles, observed_once
 from analytics_service.history.grid import HOUR
 from analytics_service.history.rows import Buckets
-from analytics_service.history.sample import layout, no_values, nothing
+from analytics_service.history.sample import either, layout, no_values, nothing
 from analytics_service.store.cells import QUARTER
 
 # Where hours may begin: zones are whole quarters of an hour off.
@@ -359,4 +359,4 @@ def last_observed(lookup: Lookup, blocks: Sequence[Block], latest: Observations,
 
 def or_else(values: pl.Series, other: pl.Series) -> pl.Series:
     """Values, and the other ones where there are none."""
-    return values.zip_with(values.is_not_null(), other)
+    return either(values, values.is_not_null(), other)

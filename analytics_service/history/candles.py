@@ -10,7 +10,7 @@ from itertools import groupby
 
 import polars as pl
 
-from analytics_service.history.sample import layout
+from analytics_service.history.sample import either, layout
 
 
 class Aggregate(StrEnum):
@@ -176,17 +176,17 @@ def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: boo
     after the newest one. Without `carry`, buckets without observations have null.
     """
     seen = candles["count"] > 0
-    are_seen = bool(seen.all())
-    close = last if carry or are_seen else last.set(~seen, None)
+    unseen = len(seen) - int(seen.sum())
+    close = last.set(~seen, None) if unseen and not carry else last
     if agg is Aggregate.MEAN:
         known = close.is_not_null() & (candles["seconds"] > 0)
-        return pl.DataFrame([_mean(candles).zip_with(known, close).alias("v")])
+        return pl.DataFrame([either(_mean(candles), known, close).alias("v")])
 
     # Where nothing was observed and nothing is carried, all of them are null.
-    are_carried = carry and not are_seen and bool((~seen & close.is_not_null()).any())
+    are_carried = unseen > close.null_count()
 
     def shown(name: str) -> pl.Series:
-        return candles[name].zip_with(seen, close) if are_carried else candles[name]
+        return either(candles[name], seen, close) if are_carried else candles[name]
 
     if agg is Aggregate.OHLC:
         four = {"o": shown("open"), "h": shown("high"), "l": shown("low"), "c": close}
