@@ -49,7 +49,9 @@ def client(settings: Settings, store: Store) -> Iterator[Client]:
     """The service with prices and markets of noon; LEND costs two dollars."""
     for name in ("prices", "markets"):
         run_once(JOBS[name], HandMade(), store, NOON)
-    yield falcon.testing.TestClient(create_app(settings, store, lambda: NOON + 10 * MINUTE, FreshHeads(store)))
+    # No test here asks for prices or rates of the past.
+    own = replace(settings, history_memory=0)
+    yield falcon.testing.TestClient(create_app(own, store, lambda: NOON + 10 * MINUTE, FreshHeads(store)))
 
 
 def ask(client: Client, address: str = ALICE, status: int = 200, **query: str) -> dict[str, Any]:
