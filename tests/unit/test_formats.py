@@ -22,6 +22,7 @@ from pyarrow import ipc, parquet
 
 from analytics_service.history.formats.base import OHLC, VALUE, Points
 from analytics_service.history.formats.csv import times
+from analytics_service.history.formats.pieces import texts
 from analytics_service.history.formats.registry import FORMATS
 from tests import oracle
 
@@ -333,3 +334,9 @@ def test_the_last_second_that_can_be_asked_for_has_a_time(zone: str) -> None:
     """In zones east of UTC it is in the year 10000, for which RFC 3339 has no room; it is told in UTC."""
     (found,) = times([253_402_300_799], ZoneInfo(zone))
     assert datetime.fromisoformat(found) == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("counts", [[], [0], [7, 0, 9_999], [9_999, 10_000], [2**32 - 1, 1]])
+def test_counts_of_any_size_become_their_digits(counts: list[int]) -> None:
+    [found] = texts([pl.Series("n", counts, dtype=pl.UInt32)])
+    assert found.to_list() == [str(count) for count in counts]

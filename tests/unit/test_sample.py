@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from analytics_service.history.formats.base import Points
 from analytics_service.history.formats.json import encode
-from analytics_service.history.sample import limits, sample
+from analytics_service.history.sample import either, limits, sample
 from tests import oracle
 
 PRICES = st.decimals(0, 10**19, places=18, allow_nan=False, allow_infinity=False)
@@ -86,3 +86,9 @@ def test_a_page_beyond_the_end_has_series_without_points() -> None:
 
 def test_a_page_of_no_series_is_empty() -> None:
     assert encoded("", pl.Series([], dtype=pl.String), [0]) == []
+
+
+def test_values_are_taken_from_either_side_by_a_mask() -> None:
+    first, other = pl.Series(["a", None, "c"]), pl.Series(["x", "y", None])
+    assert either(first, pl.Series([True, False, False]), other).to_list() == ["a", "y", None]
+    assert either(first, pl.Series([False, True, True]), other).to_list() == ["x", None, "c"]
