@@ -15,6 +15,8 @@ from analytics_service.market.assets import split_id
 from analytics_service.market.events import Action
 
 AUTO: Final = "auto"
+# The pattern of a denom.
+DENOM = "[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}"
 
 
 def integer(low: int, high: int) -> Callable[[str], int]:
@@ -103,7 +105,7 @@ def denom(value: str) -> str:
     """A plain chain denom, not an asset id."""
     if re.match(r"(native|token);", value):
         raise ValueError("must be a plain chain denom, not an asset id")
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}", value):
+    if not re.fullmatch(DENOM, value):
         raise ValueError("must be a chain denom of letters, digits and / : . _ -")
     return value
 

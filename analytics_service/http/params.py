@@ -1,5 +1,8 @@
 """Every parameter of paths and queries, declared once: how it is read, its help and its schema."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from analytics_service.config import flag
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import MAX_DIGITS
@@ -13,9 +16,27 @@ from analytics_service.market.events import Action
 MAX_LIMIT = 10_000
 
 
-def _integers(low: int, high: int, *examples: int) -> dict[str, object]:
-    shown = {"examples": [*examples]} if examples else {}
-    return {"type": "integer", "minimum": low, "maximum": high, **shown}
+def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **more: Any) -> Param:
+    """A whole number from `low` to `high`."""
+    shown = {} if example is None else {"examples": [example]}
+    schema = {"type": "integer", "minimum": low, "maximum": high, **shown}
+    return Param(name, forms.integer(low, high), help, schema=schema, **more)
+
+
+def _word(name: str, choices: Sequence[str], help: str, default: str) -> Param:
+    """One of several words."""
+    return Param(name, forms.one_of(*choices), help, default=default, schema={"type": "string", "enum": [*choices]})
+
+
+def _zone(help: str) -> Param:
+    schema = {"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]}
+    return Param("tz", forms.time_zone, help, schema=schema)
+
+
+def _address(name: str, help: str) -> Param:
+    form = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
+    schema = {"type": "string", "pattern": form, "examples": ["0x" + "0" * 40]}
+    return Param(name, parse_address, help, required=True, schema=schema)
 
 
 _TIMES = (
@@ -57,30 +78,14 @@ RANGE = (
         required=True,
         schema={"type": "string", "enum": [*Period, forms.AUTO], "examples": ["d"]},
     ),
-    Param(
-        "interval",
-        forms.integer(1, 10_000),
-        "width of a bucket in units of period: 1 by default, none with period=auto.",
-        schema=_integers(1, 10_000),
-    ),
-    Param(
-        "points",
-        forms.integer(10, MAX_LIMIT),
-        "with period=auto, the most buckets that the range may have: 500 by default.",
-        schema=_integers(10, MAX_LIMIT),
-    ),
-    Param(
-        "tz",
-        forms.time_zone,
-        "IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read.",
-        schema={"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]},
-    ),
-    Param(
+    _number("interval", 1, 10_000, "width of a bucket in units of period: 1 by default, none with period=auto."),
+    _number("points", 10, MAX_LIMIT, "with period=auto, the most buckets that the range may have: 500 by default."),
+    _zone("IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read."),
+    _word(
         "fill",
-        forms.one_of("previous", "none"),
+        ("previous", "none"),
         "previous repeats the value before a bucket without an observation; none leaves it null.",
-        default="previous",
-        schema={"type": "string", "enum": ["previous", "none"]},
+        "previous",
     ),
     Param(
         "agg",
@@ -90,25 +95,9 @@ RANGE = (
         default=Aggregate.LAST,
         schema={"type": "string", "enum": [*Aggregate]},
     ),
-    Param(
-        "limit",
-        forms.integer(1, MAX_LIMIT),
-        "buckets of a page: 200 by default, points with period=auto.",
-        schema=_integers(1, MAX_LIMIT),
-    ),
-    Param(
-        "offset",
-        forms.integer(0, 10**18 - 1),
-        "first bucket of the page: next_offset of the page before.",
-        default=0,
-        schema=_integers(0, 10**18 - 1),
-    ),
-    Param(
-        "digits",
-        forms.integer(1, MAX_DIGITS),
-        "significant digits that values are rounded to, half to even; all when omitted.",
-        schema=_integers(1, MAX_DIGITS),
-    ),
+    _number("limit", 1, MAX_LIMIT, "buckets of a page: 200 by default, points with period=auto."),
+    _number("offset", 0, 10**18 - 1, "first bucket of the page: next_offset of the page before.", default=0),
+    _number("digits", 1, MAX_DIGITS, "significant digits that values are rounded to, half to even; all when omitted."),
 )
 FORMAT = Param(
     "format",
@@ -124,12 +113,7 @@ MOMENT = (
         "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
         schema={**times.SCHEMA, "examples": ["now-1h"]},
     ),
-    Param(
-        "tz",
-        forms.time_zone,
-        "IANA zone in which at is read.",
-        schema={"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]},
-    ),
+    _zone("IANA zone in which at is read."),
 )
 ASSET_ID = Param(
     "asset_id",
@@ -153,8 +137,7 @@ SYMBOLS = Param(
 
 
 def _shape(default: str, help: str) -> Param:
-    schema = {"type": "string", "enum": ["newer", "older"]}
-    return Param("shape", forms.one_of("newer", "older"), help, default=default, schema=schema)
+    return _word("shape", ("newer", "older"), help, default)
 
 
 SHAPE = _shape("newer", "older answers lists without sums, under the names that single markets use.")
@@ -167,61 +150,29 @@ EVENTS = (
         "events of this action only.",
         schema={"type": "string", "enum": [*Action], "examples": ["borrow"]},
     ),
-    Param("limit", forms.integer(1, 1_000), "events of a page.", default=20, schema=_integers(1, 1_000)),
+    _number("limit", 1, 1_000, "events of a page.", default=20),
     Param(
         "prev_event_uuid",
         forms.uuid,
         "the page after this event: event_uuid of the last one of the page before.",
         schema={"type": "string", "format": "uuid"},
     ),
-    Param(
-        "sort_order",
-        forms.one_of("desc", "asc"),
-        "desc begins with the newest event, asc with the oldest.",
-        default="desc",
-        schema={"type": "string", "enum": ["desc", "asc"]},
-    ),
+    _word("sort_order", ("desc", "asc"), "desc begins with the newest event, asc with the oldest.", "desc"),
 )
-_ADDRESS_FORM = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
-ADDRESS = Param(
-    "address",
-    parse_address,
-    "bech32 address, or 0x and 40 hex digits.",
-    required=True,
-    schema={"type": "string", "pattern": _ADDRESS_FORM, "examples": ["0x" + "0" * 40]},
-)
+ADDRESS = _address("address", "bech32 address, or 0x and 40 hex digits.")
 _MOST = 2**32 - 1
-ACCOUNT_INDEX = Param(
-    "index",
-    forms.integer(0, _MOST),
-    "position among the address's borrow accounts.",
-    required=True,
-    schema=_integers(0, _MOST, 0),
+ACCOUNT_INDEX = _number("index", 0, _MOST, "position among the address's borrow accounts.", example=0, required=True)
+POOL_INDEX = _number(
+    "index", 0, _MOST, "position of the pool; either index or duration is required.", example=0, instead="duration"
 )
-POOL_INDEX = Param(
-    "index",
-    forms.integer(0, _MOST),
-    "position of the pool; either index or duration is required.",
-    instead="duration",
-    schema=_integers(0, _MOST, 0),
+POOL_DURATION = _number(
+    "duration", 0, _MOST, "length of the pool's lockup in seconds, instead of index.", example=1_209_600
 )
-POOL_DURATION = Param(
-    "duration",
-    forms.integer(0, _MOST),
-    "length of the pool's lockup in seconds, instead of index.",
-    schema=_integers(0, _MOST, 1_209_600),
-)
-CONTRACT_ADDRESS = Param(
-    "contract_address",
-    parse_address,
-    "address of a swap contract: bech32, or 0x and 40 hex digits.",
-    required=True,
-    schema={"type": "string", "pattern": _ADDRESS_FORM, "examples": ["0x" + "0" * 40]},
-)
+CONTRACT_ADDRESS = _address("contract_address", "address of a swap contract: bech32, or 0x and 40 hex digits.")
 SOURCE_DENOM = Param(
     "source_denom",
     forms.denom,
     "plain chain denom to swap from.",
     required=True,
-    schema={"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}$", "examples": ["uusdc"]},
+    schema={"type": "string", "pattern": f"^{forms.DENOM}$", "examples": ["uusdc"]},
 )

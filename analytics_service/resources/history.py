@@ -1,5 +1,6 @@
 """Paths that answer a page of a history."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -119,9 +120,9 @@ class HistoryPath(SnapshotPath):
         return self.names_assets and query.format.names_assets
 
     @staticmethod
+    @abstractmethod
     def page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
         """The page in the state that a head names."""
-        raise NotImplementedError
 
 
 class MultiSeries(HistoryPath):
