@@ -41,6 +41,16 @@ def hostile_clients(port: int) -> Iterator[list[socket.socket]]:
         yield clients
 
 
+@contextmanager
+def attacked(port: int) -> Iterator[float]:
+    """Hostile clients for the duration of the block, and how long 99 of 100 requests of others take at most."""
+    with hostile_clients(port) as clients:
+        # One byte of a head at a time, for as long as the requests of others take.
+        for client in clients[300:450]:
+            client.sendall(b"X")
+        yield slow_request(port)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def many_files() -> None:
     """Let this process open as many files as it may."""
@@ -49,8 +59,8 @@ def many_files() -> None:
 
 
 def slow_request(port: int) -> float:
-    """How long 99 of 100 requests take at most: the best of three rounds, because other processes slow some down."""
-    return min(statistics.quantiles(seconds_of_requests(port), n=100)[98] for _ in range(3))
+    """How long 99 of 100 requests take at most."""
+    return statistics.quantiles(seconds_of_requests(port), n=100)[98]
 
 
 def seconds_of_requests(port: int) -> list[float]:
@@ -72,12 +82,14 @@ def test_others_are_answered_while_600_clients_hold_connections_open(tmp_path: P
     port = free_port()
     with gunicorn(tmp_path, port) as process:
         until(lambda: answers(port))
-        usual = slow_request(port)
-        with hostile_clients(port) as clients:
-            # One byte of a head at a time, for as long as the requests of others take.
-            for client in clients[300:450]:
-                client.sendall(b"X")
-            taken = slow_request(port)
+        usual = min(slow_request(port) for _ in range(3))
+        # Other processes slow some rounds down. Each is an attack of its own, because an attack does not last.
+        rounds = []
+        for _ in range(2):
+            with attacked(port) as seconds:
+                rounds.append(seconds)
+        with attacked(port) as seconds:
+            taken = min(*rounds, seconds)
             assert taken < 5 * max(usual, 0.01) * slack(), (taken, usual)
             begun = time.monotonic()
             process.terminate()
