@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
+from cachetools import LRUCache
 
 from analytics_service.errors import Superseded
 from analytics_service.history.at_hand import CandlesAtHand, ValuesAtHand
@@ -38,6 +39,8 @@ from analytics_service.store.retention import kept_from
 _MOST_APPENDED = 48
 # A rewritten history is shown when the blocks that pages needed before are there again, or after this time.
 _RELOAD_SECONDS = 1.0
+# Last instants that are kept from the time a page was read until its headers are made.
+_LAST_INSTANTS = 256
 
 
 class HistoryReader:
@@ -53,6 +56,10 @@ class HistoryReader:
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
+        # By head and end of a page, what `last_instant` is asked once it has been read from the store. It has a lock of
+        # its own: the other one is held while the store is asked.
+        self._last_instants: LRUCache[tuple[Head, int], int] = LRUCache(_LAST_INSTANTS)
+        self._last_instants_lock = threading.Lock()
 
     def prepare(self, head: Head) -> None:
         """Have the state of a head at hand before readers are shown it. Called about once a second.
@@ -92,10 +99,10 @@ class HistoryReader:
         values = self._at_hand.values(state, ids, buckets)
         if values is not None:
             return values
-        series = {asset_id: state.series[asset_id] for asset_id in ids if asset_id in state.series}
-        values = read_values(self._store, self.history, series, buckets, whole=len(ids) == len(state.series))["value"]
-        require_unchanged(self._store, state.head)
-        return values if series else no_values(len(ids) * buckets.count)
+        series, whole = state.some(ids), len(ids) == len(state.series)
+        found = read_values(self._store, self.history, series, buckets, whole=whole)
+        self._accept(state, buckets, found, whole=whole)
+        return found["value"] if series else no_values(len(ids) * buckets.count)
 
     def points(self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate) -> pl.DataFrame:
         """The columns of the points of some series, bucket by bucket: `v`, or `o`, `h`, `l`, `c` and `n`.
@@ -111,16 +118,30 @@ class HistoryReader:
 
     def _read_candles(self, state: State, ids: Sequence[str], buckets: Buckets) -> tuple[pl.DataFrame, pl.Series]:
         """The same from the store."""
-        series = {asset_id: state.series[asset_id] for asset_id in ids if asset_id in state.series}
-        found = read_candles(self._store, self.history, series, buckets, whole=len(ids) == len(state.series))
+        whole = len(ids) == len(state.series)
+        candles, last = read_candles(self._store, self.history, state.some(ids), buckets, whole=whole)
+        self._accept(state, buckets, last, whole=whole)
+        return candles, last["value"]
+
+    def _accept(self, state: State, buckets: Buckets, values: pl.DataFrame, *, whole: bool) -> None:
+        """Accept values that were read for a page, unless the history was rewritten since the state (Superseded). Those
+        of all series tell its last instant, too."""
         require_unchanged(self._store, state.head)
-        return found
+        last = values["observed_at"].tail(len(state.series)).max() if whole else None
+        if isinstance(last, int):
+            with self._last_instants_lock:
+                self._last_instants[state.head, min(buckets.begins[-1], buckets.until)] = last
 
     def last_instant(self, head: Head, second: int) -> int | None:
         """When the history's last observation at or before a second was made, unix seconds; None before the first.
 
-        Cost and errors are those of a page of one bucket.
+        Cost and errors are those of a page of one bucket. It is nothing for the end of a page that was just read from
+        the store for all series.
         """
+        with self._last_instants_lock:
+            known = self._last_instants.get((head, second + 1))
+        if known is not None:
+            return known
         state = self.at(head)
         if second >= state.newest:
             return state.newest

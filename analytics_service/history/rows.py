@@ -85,11 +85,11 @@ def read_values(
 
 def read_candles(
     store: Store, history: History, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool = False
-) -> tuple[pl.DataFrame, pl.Series]:
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The candles of all series in each bucket, bucket by bucket, and the values that hold at the buckets' ends.
 
-    The values are decimal text, or null. Cost: two queries, that for the values and one whose rows are cells. Errors
-    are those of `read_values`.
+    The values are as those of `read_values`. Cost: two queries, that for the values and one whose rows are cells.
+    Errors are those of `read_values`.
     """
     begins, until, count = buckets.begins, buckets.until, len(series)
     ends = [min(end, until) for end in begins[1:]]
@@ -97,7 +97,7 @@ def read_candles(
     observed = no_observations(buckets.count * count)
     if not observed.height or begins[0] >= until:
         last = nothing(observed.height)
-        return make_candles(observed, last["value"], last, starts, ends), last["value"]
+        return make_candles(observed, last["value"], last, starts, ends), last
     # One bucket more, in front: its value holds when the first one begins.
     step = QUARTER if begins[0] % QUARTER == 0 else MINUTE
     values = read_values(store, history, series, Buckets([begins[0] - step, *begins], until), whole=whole)
@@ -113,7 +113,7 @@ def read_candles(
             bucket * count + rows["series"].cast(pl.Int64),
             observed.height,
         )
-    return make_candles(observed, values["value"][: len(last)], last, starts, ends), last["value"]
+    return make_candles(observed, values["value"][: len(last)], last, starts, ends), last
 
 
 def read_observations(store: Store, history: History, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame:

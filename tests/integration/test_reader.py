@@ -96,6 +96,27 @@ def test_without_memory_nothing_is_read_before_a_page_asks(store: Store, setting
         assert reader.values(reader.at(head), [ID], buckets).to_list() == ["1", "3"]
 
 
+@pytest.mark.parametrize("agg", [Aggregate.LAST, Aggregate.MAX])
+def test_a_page_of_all_series_from_the_store_tells_its_last_instant(
+    store: Store, settings: Settings, agg: Aggregate
+) -> None:
+    commit(store, {**history((-HOUR, 1), (10, 3)), "token;b": [(NOON - HOUR + 7, Decimal(2))]})
+    head = read_heads(store)["prices"]
+    buckets = Buckets([NOON - HOUR, NOON], head.last_observed_at + 1)
+    with closing(WatchedStore(settings)) as watched:
+        reader = HistoryReader(watched, PRICES, Loader(Memory(0)))
+        state = reader.at(head)
+        reader.points(state, [ID], buckets, agg)
+        asked = watched.queries.copy()
+        # A page of one series does not tell what others had.
+        assert reader.last_instant(head, NOON - 1) == NOON - HOUR + 7
+        assert watched.queries != asked
+        reader.points(state, state.ids, buckets, agg)
+        asked = watched.queries.copy()
+        assert reader.last_instant(head, NOON - 1) == NOON - HOUR + 7
+        assert watched.queries == asked
+
+
 def test_candles_may_begin_after_the_last_second_of_the_store(reading: Reading, store: Store) -> None:
     """Its seconds have 32 bits and end in 2106."""
     head = reading.write(history((0, 5)))
