@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 # Fixed-point numbers: this many are 1.
 UNIT = 10**18
-_SQUARE = UNIT**2
+_THRICE, _SQUARE = 3 * UNIT, UNIT**2
 # Seconds between independent values of each octave: 2 minutes, 8 minutes, ... up to 364 days.
 PERIODS = tuple(120 * 4**octave for octave in range(10))
 # Draws of the octaves from this period on are kept: many instants share them.
@@ -16,24 +16,25 @@ _KEPT_FROM = 7_680
 
 def wander(key: str, second: int, swings: tuple[int, ...]) -> int:
     """The sum of the octaves, each scaled by its swing (one for each of PERIODS); from -sum(swings) to sum(swings)."""
-    return sum(swing * ease(one, second) // UNIT for one, swing in zip(_octaves(key), swings, strict=True))
+    return sum([swing * ease(one, second) // UNIT for one, swing in zip(_octaves(key), swings, strict=True)])
 
 
 @dataclass(frozen=True, slots=True)
 class Octave:
-    """Noise with an independent value every `period` seconds, drawn by `draw` from its number."""
+    """Noise with an independent value every `period` seconds. `step` draws one by its number, and returns it with how
+    much greater the next one is."""
 
     period: int
     phase: int
-    draw: Callable[[int], int]
+    step: Callable[[int], tuple[int, int]]
 
 
 @lru_cache(maxsize=1_000)
 def octave(key: str, period: int) -> Octave:
     """The octave of a key and a period. If all had the same phase, all assets would be flat at the same instants."""
     name = f"{key}|{period}"
-    draw = partial(_draw, name)
-    return Octave(period, _hash(name) % period, lru_cache(maxsize=10_000)(draw) if period >= _KEPT_FROM else draw)
+    step = partial(_step, name)
+    return Octave(period, _hash(name) % period, lru_cache(maxsize=10_000)(step) if period >= _KEPT_FROM else step)
 
 
 def ease(one: Octave, second: int) -> int:
@@ -42,14 +43,19 @@ def ease(one: Octave, second: int) -> int:
     Its slope is at most 3 UNIT per period.
     """
     index, within = divmod(second + one.phase, one.period)
-    before, after = one.draw(index), one.draw(index + 1)
+    before, rise = one.step(index)
     x = within * UNIT // one.period
-    return before + (after - before) * (x * x * (3 * UNIT - 2 * x) // _SQUARE) // UNIT
+    return before + rise * (x * x * (_THRICE - 2 * x) // _SQUARE) // UNIT
 
 
 @lru_cache(maxsize=100)
 def _octaves(key: str) -> tuple[Octave, ...]:
     return tuple(octave(key, period) for period in PERIODS)
+
+
+def _step(name: str, index: int) -> tuple[int, int]:
+    before = _draw(name, index)
+    return before, _draw(name, index + 1) - before
 
 
 def _draw(name: str, index: int) -> int:
