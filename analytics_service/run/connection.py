@@ -65,6 +65,10 @@ class Connection:
         self._waiting.append(memoryview(data))
         self.unsent += len(data)
 
+    def send(self, data: bytes) -> None:
+        """Ignore the interim answer with which gunicorn invites a body: nobody reads one, and the final answer follows
+        at once (RFC 9110, 10.1.1)."""
+
     def receive(self, patience: float) -> bool:
         """Take what the client has sent; the rest of a request's head must follow in time. False when the client has
         closed the connection."""

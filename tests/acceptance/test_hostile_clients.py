@@ -129,6 +129,12 @@ def test_a_client_that_reads_late_gets_everything_and_one_that_is_silent_is_cut_
         (b"GET /docs HTTP/1.1\r\nHost: here\r\nno colon\r\n\r\n", 400, "request_malformed"),
         (b"POST /docs HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n", 405, "method_not_allowed"),
         (b"POST /docs HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n", 405, "method_not_allowed"),
+        # No body is invited.
+        (
+            b"POST /docs HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n",
+            405,
+            "method_not_allowed",
+        ),
     ],
 )
 def test_a_request_that_cannot_be_read_gets_an_envelope_and_the_end(
