@@ -111,6 +111,8 @@ class Staging:
             change = self._change(runs, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
             write_cells(self._store, tables, change)
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
+        if ASSETS in tables and self.family != SHOWN_WITH:
+            self._show_assets()
 
     def drop(self) -> None:
         """Remove all of them: the ledger's first, and views before the tables that they read."""
@@ -131,7 +133,7 @@ class Staging:
 
     def _change(self, runs: Sequence[Run], head: Head | None, *, is_rewrite: bool) -> Change:
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
-        before = head.last_observed_at if head is not None else first - 1
+        before = head.last_observed_at if head is not None else max(first - 1, 0)
         return Change(before, max(newest, before), self.suffix if is_rewrite else "", self.version)
 
     def _add_assets(self) -> None:
@@ -141,6 +143,12 @@ class Staging:
             f"INSERT INTO {ASSETS} SELECT * REPLACE ({new_version()} AS version) FROM {ASSETS}{self.suffix} "
             f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
+
+    def _show_assets(self) -> None:
+        """Have readers see definitions that were added, which may be of assets without prices: nothing of the family
+        that assets are shown with changes, but its newest run gets a version that is newer than theirs."""
+        staged = ASSETS + self.suffix
+        self._store.run("show_assets", family=SHOWN_WITH, version=new_version(), staged=staged)
 
     def _staged(self) -> pl.DataFrame:
         return self._store.frame("staged_tables", suffix=self.suffix)

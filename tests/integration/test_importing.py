@@ -38,6 +38,12 @@ from tests.integration.imports import (
 from tests.stored import write_assets
 
 
+def test_history_may_begin_with_the_first_second_of_1970(store: Store, settings: Settings, tmp_path: Path) -> None:
+    assert run(store, prices_file(tmp_path, [(IDS[0], 0, "5"), (IDS[0], 1_600_000_100, "6")])).written == 2
+    cells = query(settings, "SELECT width, toUnixTimestamp(cell), toString(close) FROM price_cell FINAL ORDER BY cell")
+    assert [one for one in cells if one[1] == 0] == [("quarter", 0, "5"), ("day", 0, "5"), ("month", 0, "5")]
+
+
 def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import os
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +26,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from tests.doubles import FreshHeads
+from tests.doubles import FreshHeads, Hook, Statement, WatchedStore, nothing
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
 from tests.integration.imports import NOW, Progress, query
 from tests.integration.pages import commit
@@ -185,31 +186,67 @@ def test_imported_rates_are_answered(store: Store, settings: Settings, tmp_path:
         assert series == points
 
 
-def test_assets_of_an_import_change_no_earlier_answer(store: Store, settings: Settings, tmp_path: Path) -> None:
-    """A snapshot of prices that completes while the rates are written has a greater version than the import."""
+def test_assets_of_an_import_are_shown_with_prices_that_never_change(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """There is no schedule that would take a later snapshot of prices."""
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
-    before: list[falcon.testing.Result] = []
+    commit(store, {"token;0xb": [(100, Decimal(1))]}, kind="import")
+    prices = client.simulate_get("/api/v1/assets/prices")
+    imported(store, rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99"))
+    assert shown(client) == ["token;0xa", "token;0xb"]
+    query = "start=0&end=100&period=h&symbols=AAA"
+    answer = client.simulate_get("/api/v1/markets/lend/rate-history", query_string=query)
+    assert [one["asset"]["id"] for one in answer.json["data"]["series"]] == ["token;0xa"]
+    assert client.simulate_get("/api/v1/assets/prices").text == prices.text
 
-    def tick(second: int) -> None:
-        commit(store, {"token;0xb": [(second, Decimal(1))]})
 
-    def look() -> None:
-        tick(100)
-        before.append(client.simulate_get("/api/v1/assets"))
+def test_an_import_without_new_assets_changes_nothing_else(store: Store, settings: Settings, tmp_path: Path) -> None:
+    commit(store, {"token;0xa": [(100, Decimal(1))]}, kind="import")
+    before = read_heads(store)["prices"]
+    imported(store, rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99"))
+    assert read_heads(store)["prices"] == before
 
-    file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
-    import_files(store, Request(RATES, [file]), NOW, Progress(at_first_batch=look))
-    # Another worker, or this one after it has dropped the answer.
-    other = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
-    after = other.simulate_get("/api/v1/assets")
-    assert (after.headers["etag"], after.text) == (before[0].headers["etag"], before[0].text)
-    tick(200)
-    newest = (
-        falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
-        .simulate_get("/api/v1/assets")
-        .json
-    )
-    assert [one["asset"]["id"] for one in newest["data"]] == ["token;0xa", "token;0xb"]
+
+def test_assets_of_an_import_change_no_answer_of_the_state_before(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """A snapshot of prices that completes while the rates are written has a greater version than the import."""
+    heads, etags, counts = [], [], []
+
+    def look(statement: Statement) -> None:
+        """Ask a worker that has just started before everything that the import does once it is published."""
+        client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+        heads.append(read_heads(store)["prices"])
+        answer = client.simulate_get("/api/v1/assets")
+        etags.append(answer.headers["etag"])
+        counts.append(answer.json["count"])
+
+    def begin() -> None:
+        commit(store, {"token;0xb": [(100, Decimal(1))]})
+        watched.begin(look)
+
+    with closing(WatchedFrom(settings)) as watched:
+        file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
+        import_files(watched, Request(RATES, [file]), NOW, Progress(at_first_batch=begin))
+    look(Statement("", ""))
+    assert [*dict.fromkeys(counts)] == [1, 2]
+    assert len({*zip(heads, etags, strict=True)}) == len({*heads}) == 2
+
+
+class WatchedFrom(WatchedStore):
+    """A store that is watched from some statement on."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings, before=lambda statement: self._look(statement))
+        self._look: Hook = nothing
+
+    def begin(self, look: Hook) -> None:
+        self._look = look
+
+
+def shown(client: falcon.testing.TestClient) -> list[str]:
+    return [one["asset"]["id"] for one in client.simulate_get("/api/v1/assets").json["data"]]
 
 
 REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_daily.csv.gz"

@@ -357,6 +357,26 @@ def test_assets_of_other_families_get_versions_that_no_reader_has_seen(store: Le
     version = int(statement.partition("REPLACE (")[2].partition(" ")[0])
     assert version > 1_700_000_000_000
     assert "WHERE id NOT IN (SELECT id FROM asset WHERE version > 7)" in statement
+    # The head of prices names them last.
+    begun = [one for one in store.statements if one.startswith(("INSERT INTO asset", "INSERT INTO snapshot", "show"))]
+    assert begun == [statement, "INSERT INTO snapshot SELECT * FROM snapshot_staging_7 FINAL", "show_assets"]
+    assert store.heads["prices"].version > version
+
+
+def test_assets_are_shown_by_whoever_completes_a_run_that_was_killed_before(store: LedgerStore) -> None:
+    before = store.heads["prices"]
+
+    def kill(statement: Statement) -> None:
+        if statement.name == "show_assets":
+            raise Killed
+
+    store.before = kill
+    with pytest.raises(Killed):
+        rewrite(store, family="rates")
+    assert store.heads["prices"] == before
+    store.before = lambda statement: None
+    rolled_forward(store)()
+    assert store.heads["prices"].version > before.version
 
 
 # A writer is killed, stopped or fails at any step.
