@@ -11,7 +11,7 @@ from analytics_service.history.rows import read_latest
 from analytics_service.state.heads import Known
 from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import IMPORTED, Head, PastHead, past_head, require_unchanged, rewrites_of
+from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, past_head, require_unchanged, rewrites_of
 
 # Heads are small, and finding one takes two or three queries.
 _MOST_HEADS = 4_000
@@ -46,7 +46,7 @@ class Moments:
             kept = self._heads.get((family, moment))
         if kept is not None and kept.holds(newest):
             return kept
-        found = PastHead(family, 0, 0, 0, 0, rewrites_of(newest))
+        found = PastHead(family, NONE, NONE, 0, 0, rewrites_of(newest))
         if newest is not None:
             found = self._found(newest, moment, imported=IMPORTED in known.origins)
             require_unchanged(self._store, newest)
@@ -62,7 +62,7 @@ class Moments:
         if head.last_observed_at > head.at:
             observed = self._last_observed(head)
             head = replace(head, at=observed, last_observed_at=observed)
-        if described and not head.at:
+        if described and head.at == NONE:
             # Nothing says how assets were described then, so they are as they are described now.
             head = replace(head, version=newest.version, reaching=newest.version, open_with=newest)
         return head

@@ -31,7 +31,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
-from analytics_service.store.ledger import Head, PastHead, require_unchanged
+from analytics_service.store.ledger import NONE, Head, PastHead, require_unchanged
 from analytics_service.store.loans import Loans, loans_of, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.positions import read_activity, read_example_address
@@ -198,7 +198,7 @@ class PastView(View):
     def head(self, family: str) -> Head:
         """The family's head as of the moment."""
         head = self.known.head(family)
-        if not head.at:
+        if head.at == NONE:
             raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.")
         return head
 

@@ -13,6 +13,8 @@ from analytics_service.errors import Superseded
 from analytics_service.store.connection import Store
 
 LEDGER = "snapshot"
+# Stands for the instant of a snapshot that there is not.
+NONE = -1
 _SCHEMA = {
     "family": pl.String,
     "at": pl.UInt32,
@@ -97,9 +99,9 @@ class Head:
 class PastHead(Head):
     """The state of a family at a moment which later snapshots have followed (rule 8.12).
 
-    `at` is the instant of its newest snapshot or observation at that moment, 0 if it had none, and `version` is that of
-    this snapshot. Where assets are described with the family, `reaching` is the greatest version of all runs that have
-    rows at or before the moment. `open_with` is the family's newest head as long as jobs may still be late for the
+    `at` is the instant of its newest snapshot or observation at that moment, NONE if it had none, and `version` is that
+    of this snapshot. Where assets are described with the family, `reaching` is the greatest version of all runs that
+    have rows at or before the moment. `open_with` is the family's newest head as long as jobs may still be late for the
     moment, else None.
     """
 
@@ -184,15 +186,15 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
     """What a family was at a moment (unix second) before the end of what its head shows.
 
     `late` says whether jobs may still be late for the moment, `imported` whether some runs of the store may be imports,
-    and `described` whether assets are described with the family. If an import reaches beyond the newest snapshot,
-    `last_observed_at` is the moment itself, else it is the instant of that snapshot.
+    and `described` whether assets are described with the family. If there may be imported observations between the
+    newest snapshot and the moment, `last_observed_at` is the moment itself, else it is the instant of that snapshot.
     """
     rows = store.frame("snapshot_before", family=head.family, before=at + 1)
-    newest, version = rows.row(0) if rows.height else (0, 0)
+    newest, version = rows.row(0) if rows.height else (NONE, 0)
     last, reaching = newest, 0
     if imported or described:
         earlier, imports = store.frame(
-            "runs_reaching", family=head.family, at=at, since=newest, version=version, imported=int(imported)
+            "runs_reaching", family=head.family, at=at, since=max(newest, 0), version=version, imported=int(imported)
         ).row(0)
         reaching, last = max(version, earlier), at if imports else newest
     return PastHead(head.family, newest, last, version or reaching, 0, head.rewrites, reaching, head if late else None)

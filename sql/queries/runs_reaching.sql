@@ -1,6 +1,7 @@
 -- Of the runs of a family that have rows at or before an instant: what is the greatest version above that of its newest
--- snapshot, and how many are imports with rows later than that snapshot? The index on versions leaves few snapshots to
--- read; where nothing was imported, no imports are looked for.
+-- snapshot? And how many imports may have brought rows between the two? A later import that ends with the same
+-- observation takes the place of one that began earlier, so all count that end with the snapshot or later. The index on
+-- versions leaves few snapshots to read; where nothing was imported, no imports are looked for.
 SELECT max(version) AS version, sum(import) AS imports
 FROM
 (
@@ -17,7 +18,6 @@ FROM
     WHERE {imported:UInt8}
       AND family = {family:String}
       AND kind = 'import'
-      AND at > toDateTime({since:UInt32}, 'UTC')
-      AND first_observed_at <= toDateTime({at:UInt32}, 'UTC')
+      AND at >= toDateTime({since:UInt32}, 'UTC')
 )
 SETTINGS max_threads = 1

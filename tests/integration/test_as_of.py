@@ -134,7 +134,7 @@ def test_the_future_is_refused(recorded: Recorded) -> None:
     assert ask(client, "/api/v1/assets", NOON + 90).status_code == 200
     for at in (NOON + 91, "2025-03-01", "2025-03-01T12:01:31Z", "2025-03-01T12:01:31"):
         message = expect_error(ask(client, "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
-        assert message.startswith("Query parameter at: 2025-03-01T"), message
+        assert message.startswith(f"Query parameter at='{at}': 2025-03-01T"), message
         assert "is in the future; it is now 2025-03-01T12:01:30Z" in message
 
 
@@ -344,6 +344,26 @@ def test_of_imported_history_the_newest_observation_counts(prices: Prices, store
     # Nothing is later than this one.
     assert closed.headers["cache-control"] == "public, max-age=1"
     assert prices.get(NOON - 1001).status_code == 404
+
+
+def test_an_import_that_ends_like_one_before_hides_none_of_its_moments(
+    prices: Prices, store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """The ledger has one row for both."""
+    rows = [("token;0xa", NOON - 5000, "1"), ("token;0xa", NOON - 1000, "2")]
+    for some in (rows, rows[1:]):
+        imports.run(store, imports.prices_file(tmp_path, some))
+    store.execute("OPTIMIZE TABLE snapshot FINAL")
+    assert imports.query(settings, "SELECT toUnixTimestamp(first_observed_at) FROM snapshot") == [(NOON - 1000,)]
+    assert prices.price(NOON - 3000) == ("1", f"prices=@{NOON - 5000}")
+
+
+def test_the_first_second_of_1970_is_a_moment(prices: Prices, store: Store, tmp_path: Path) -> None:
+    imports.run(store, imports.prices_file(tmp_path, [("token;0xa", 0, "1"), ("token;0xa", NOON, "2")]))
+    assert prices.price(0) == ("1", "prices=@0")
+    snapshots(store, {0: "3", 60: "4"})
+    assert prices.price(0) == ("1", "prices=@0")
+    assert [one["price"]["price"] for one in prices.get(59).json["data"]] == ["1", "3"]
 
 
 def test_an_import_between_two_snapshots_counts_from_its_observations_on(
