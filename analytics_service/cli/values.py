@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import click
 
+from analytics_service.market.instants import EPOCH
+
 _Value = TypeVar("_Value")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -14,7 +16,16 @@ _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+
 
 
 def parse_instant(value: str) -> datetime:
-    """An instant, in UTC. ValueError names the accepted forms."""
+    """An instant from 1970 on, in UTC. ValueError names the accepted forms."""
+    at = _instant(value)
+    if at is None:
+        raise ValueError("must be unix seconds, a date such as 2026-03-01 (midnight UTC) or 2026-03-01T00:00:00Z")
+    if at < EPOCH:
+        raise ValueError("must not be before 1970-01-01T00:00:00Z")
+    return at
+
+
+def _instant(value: str) -> datetime | None:
     try:
         if re.fullmatch(r"\d{1,12}", value):
             return datetime.fromtimestamp(int(value), UTC)
@@ -24,7 +35,7 @@ def parse_instant(value: str) -> datetime:
     except (ValueError, OverflowError, OSError):
         # The form is right, but there is no such day, hour or year.
         pass
-    raise ValueError("must be unix seconds, a date such as 2026-03-01 (midnight UTC) or 2026-03-01T00:00:00Z")
+    return None
 
 
 def parse_duration(value: str) -> timedelta:

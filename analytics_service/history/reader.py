@@ -12,7 +12,7 @@ from dataclasses import replace
 import polars as pl
 from cachetools import LRUCache
 
-from analytics_service.errors import Superseded
+from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import CandlesAtHand, ValuesAtHand
 from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, make_block, or_else
 from analytics_service.history.candle_blocks import CandleSlot, slot_of_hour
@@ -133,7 +133,8 @@ class HistoryReader:
                 self._last_instants[state.head, min(buckets.begins[-1], buckets.until)] = last
 
     def last_instant(self, head: Head, second: int) -> int | None:
-        """When the history's last observation at or before a second was made, unix seconds; None before the first.
+        """When the history's last observation at or before a second was made, unix seconds; None before the first, and
+        where the observations that would tell are not kept (rule 8.14).
 
         Cost and errors are those of a page of one bucket. It is nothing for the end of a page that was just read from
         the store for all series.
@@ -152,7 +153,11 @@ class HistoryReader:
         known = self._at_hand.last_instant(state, buckets)
         if known is not None:
             return known
-        found = read_values(self._store, self.history, state.series, buckets, whole=True)["observed_at"]
+        try:
+            found = read_values(self._store, self.history, state.series, buckets, whole=True)["observed_at"]
+        except ParameterInvalid:
+            # Observations of series that are not on the page may be needed, too.
+            return None
         require_unchanged(self._store, head)
         last: int | None = found.max()  # type: ignore[assignment]
         return last

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from urllib.parse import parse_qsl
 
 import falcon
 
@@ -70,6 +71,11 @@ _MESSAGES = {
 _UNAVAILABLE = "The service cannot read its store at the moment. Try again in a few seconds."
 
 
+def shortened(value: str) -> str:
+    """A caller's text, quoted and shortened for a message."""
+    return repr(value if len(value) <= 80 else value[:77] + "...")
+
+
 def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
     """Make the app answer every error in the envelope."""
     app.add_error_handler(Exception, _unexpected)
@@ -114,7 +120,9 @@ def _request_error(req: falcon.Request, resp: falcon.Response, error: RequestErr
 
 
 def _parameter_invalid(req: falcon.Request, resp: falcon.Response, error: ParameterInvalid, params: object) -> None:
-    _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}: {error}.")
+    value = dict(parse_qsl(req.query_string, keep_blank_values=True, max_num_fields=None)).get(error.parameter)
+    given = "" if value is None else f"={shortened(value)}"
+    _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}{given}: {error}.")
 
 
 def _entity_not_found(req: falcon.Request, resp: falcon.Response, error: EntityNotFound, params: object) -> None:

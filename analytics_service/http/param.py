@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 import falcon
 
-from analytics_service.http.errors import RequestError
+from analytics_service.http.errors import RequestError, shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,6 @@ def read(
             )
     parsed = {param.name: _path_value(param, (path or {})[param.name]) for param in in_path}
     return parsed | {param.name: _value(param, given) for param in in_query}
-
-
-def shortened(value: str) -> str:
-    """A caller's text, quoted and shortened for a message."""
-    return repr(value if len(value) <= 80 else value[:77] + "...")
 
 
 def _require_known(given: Iterable[str], names: Sequence[str]) -> None:

@@ -63,6 +63,8 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
     """What is wrong with a row's symbol, address and decimals, taken by themselves."""
     if not row["symbol"]:
         return "the symbol is empty"
+    if "," in row["symbol"]:
+        return "the symbol holds a comma, which separates symbols in requests"
     if is_formula(row["symbol"]):
         return f"the symbol {FORMULA}"
     # Commas separate ids in requests, a semicolon the group from the key.

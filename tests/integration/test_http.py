@@ -453,6 +453,8 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         ("start=1&end=2&period=auto&interval=1", ["interval", "must not be given with period=auto"]),
         ("start=1&end=2&period=auto&points=9", ["points='9'", "from 10 to 10000"]),
         ("start=0&end=253402300799&period=auto", ["points", "8,030 years, more than 500", "narrow start and end"]),
+        ("start=now-9999y&end=0&period=h", ["start='now-9999y'", "from 0 to 253402300799"]),
+        (HISTORY + "&points=10", ["points='10'", "is for period=auto only"]),
         (HISTORY + "&digits=19", ["digits='19'", "from 1 to 18"]),
         (HISTORY + "&symbols=ETH,", ["symbols='ETH,'", "separated by commas"]),
         (HISTORY + "&limit=" + "9" * 200, ["limit='999", "..."]),

@@ -176,6 +176,19 @@ def test_what_cells_do_not_tell_is_an_error_and_never_a_wrong_value(
     assert min(outcomes.values()) > 0
 
 
+def test_a_page_does_not_need_what_is_not_known_of_other_series(client: falcon.testing.TestClient, kept: Kept) -> None:
+    """The page ends within a quarter of an hour of dense observations; when the last of them was made is not told."""
+    kept.drop()
+    end = JANUARY + 11 * 86_400 + 450
+    query = {"start": end - HOUR.seconds, "end": end, "period": "h", "asset_ids": "token;rare"}
+    answer = client.simulate_get("/api/v1/assets/price-history", query_string=urlencode(query))
+    (series,) = answer.json["data"]["series"]
+    grid = oracle.begins(end - HOUR.seconds, end, "h", 1, "UTC")
+    assert series["points"] == oracle.Oracle(kept.rows).page("token;rare", grid, end, 0, 200, True)
+    assert "as-of" not in answer.headers
+    assert page(client, **query | {"asset_ids": "token;dense"})["error"]
+
+
 def test_prices_at_a_moment_are_right_or_an_error(client: falcon.testing.TestClient, kept: Kept) -> None:
     """The last second of a day is that of a quarter of an hour; a second between dense observations is not known."""
     kept.drop()
@@ -192,7 +205,7 @@ def test_prices_at_a_moment_are_right_or_an_error(client: falcon.testing.TestCli
         assert found == {k: v for k, v in expected.items() if v}
     error = at(day + 450)["error"]
     assert error["kind"] == "query_parameter_invalid"
-    assert "Query parameter at: single observations before 2025-03-01" in error["message"]
+    assert f"Query parameter at='{day + 450}': single observations before 2025-03-01" in error["message"]
 
 
 def test_an_import_that_would_change_what_is_not_kept_writes_nothing(kept: Kept, tmp_path: Path) -> None:

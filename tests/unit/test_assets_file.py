@@ -43,6 +43,7 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "Asset 2 of .*the symbol is empty"),
         *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "the symbol begins with = ") for one in ("=", "+", "-", "@")],
         *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "a spreadsheet would run it") for one in ("\t", "\r", " =")],
+        ('symbol,address,decimals\n"A,B",0x1,18\n', "the symbol holds a comma"),
         ("symbol,address,decimals\nA,,18\n", "Asset 1 of .*the address is empty"),
         ("symbol,address,decimals\nA,0x1;2,18\n", "semicolon"),
         ("symbol,address,decimals\nA,0x1,78\n", "from 0 to 77"),

@@ -74,6 +74,13 @@ def test_anything_else_is_not_an_instant(text: str) -> None:
         parse_instant(text)
 
 
+@pytest.mark.parametrize("text", ["1969-12-31", "0001-01-01", "1970-01-01T00:00:00+01:00"])
+def test_there_is_no_instant_before_1970(text: str) -> None:
+    with pytest.raises(ValueError, match="must not be before 1970"):
+        parse_instant(text)
+    assert run("jobs", "once", "prices", "--at", text).exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("text", "duration"),
     [

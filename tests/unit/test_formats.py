@@ -20,6 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
+from analytics_service.errors import ParameterInvalid
+from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import OHLC, VALUE, Points
 from analytics_service.history.formats.csv import times
 from analytics_service.history.formats.pieces import texts
@@ -334,6 +336,16 @@ def test_the_last_second_that_can_be_asked_for_has_a_time(zone: str) -> None:
     """In zones east of UTC it is in the year 10000, for which RFC 3339 has no room; it is told in UTC."""
     (found,) = times([253_402_300_799], ZoneInfo(zone))
     assert datetime.fromisoformat(found) == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("name", ["arrow", "parquet"])
+def test_a_value_that_is_rounded_beyond_the_numbers_of_binary_formats_is_refused(name: str) -> None:
+    values = shortened(pl.DataFrame({"v": ["99999999999999999999.9"]}), 7)
+    assert values["v"].to_list() == ["1" + "0" * 20]
+    points = Points([BEGIN], iter([(["token;a"], values)]), False, VALUE, symbols={}, zone=ZoneInfo("UTC"))
+    with pytest.raises(ParameterInvalid, match="ask for more digits") as caught:
+        list(FORMATS[name].encode(points))
+    assert caught.value.parameter == "digits"
 
 
 @pytest.mark.parametrize("counts", [[], [0], [7, 0, 9_999], [9_999, 10_000], [2**32 - 1, 1]])

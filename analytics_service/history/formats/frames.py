@@ -6,6 +6,7 @@ from itertools import chain
 
 import polars as pl
 
+from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats.base import COUNT, Points
 from analytics_service.history.sample import layout, transposed
 from analytics_service.market.values import DECIMALS
@@ -46,8 +47,15 @@ def _keys(points: Points, ids: Sequence[str]) -> tuple[tuple[str | None, ...], t
 
 
 def _numbers(points: Points, values: pl.DataFrame, series: int) -> list[pl.Series]:
-    """The columns of some series, series by series. Text of a decimal becomes the same number."""
-    numbers = [values[name].cast(_type(name)) for name in points.columns]
+    """The columns of some series, series by series. Text of a decimal becomes the same number. ParameterInvalid where
+    the `digits` of a value round it up to 10^20, which is one more than these numbers have."""
+    try:
+        numbers = [values[name].cast(_type(name)) for name in points.columns]
+    except pl.exceptions.InvalidOperationError:
+        raise ParameterInvalid(
+            "digits",
+            "rounds a value up to 10^20, which decimal128(38, 18) cannot hold; ask for more digits, or for json",
+        ) from None
     return [transposed(one, len(points.begins), series) for one in numbers]
 
 
