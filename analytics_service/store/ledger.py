@@ -101,8 +101,8 @@ class PastHead(Head):
 
     `at` is the instant of its newest snapshot or observation at that moment, NONE if it had none, and `version` is that
     of this snapshot. Where assets are described with the family, `reaching` is the greatest version of all runs that
-    have rows at or before the moment. `open_with` is the family's newest head as long as jobs may still be late for the
-    moment, else None.
+    may have rows at or before the moment. `open_with` is the family's newest head as long as jobs may still be late for
+    the moment, else None.
     """
 
     reaching: int = 0
