@@ -92,8 +92,9 @@ class Staging:
         self._computed_beside = head
 
     def put_in_place(self, head: Head | None, *, is_rewrite: bool) -> None:
-        """Attach all rows, compute the cells that change, and write the ledger's rows last: its view must see them as
-        an insert. `head` is the family's before the run.
+        """Attach all rows, compute the cells that change, and then write the ledger's rows: its view must see them as
+        an insert. Assets of other families than that of prices are shown after that (rule 8.2). `head` is the family's
+        before the run.
 
         Cells that `compute_cells` has computed are right if no other run of the family has been announced since. One
         that is announced after the rows were attached computes its cells from them, too.
