@@ -5,7 +5,6 @@ import shlex
 import threading
 from contextlib import closing
 from datetime import datetime
-from itertools import pairwise
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached
@@ -94,9 +93,7 @@ def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
     words = shlex.split(holder.command) if holder else []
     if not {"up", "serve"} & set(words[1:2]):
         return settings.bind, False
-    named = [word.removeprefix("--bind=") for word in words if word.startswith("--bind=")]
-    named += [after for before, after in pairwise(words) if before == "--bind"]
-    return (named or [settings.bind])[-1], True
+    return (holder.bind if holder else "") or settings.bind, True
 
 
 def _status(bind: str, path: str) -> int:

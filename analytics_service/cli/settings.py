@@ -18,5 +18,10 @@ def settings() -> None:
     loaded = load_settings()
     for row in table():
         value, default = getattr(loaded, row.name), "unset" if row.default in (None, "") else row.default
-        shown = "(hidden)" if "password" in row.name and value else "unset" if value in (None, "") else value
+        shown = "(hidden)" if "password" in row.name and value else "unset" if value in (None, "") else _text(value)
         click.echo(f"{row.variable}={shown}\n    {row.help} Default: {default}.\n")
+
+
+def _text(value: object) -> str:
+    """A value as a variable has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

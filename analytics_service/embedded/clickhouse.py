@@ -38,7 +38,7 @@ def clickhouse(
         return
     folder = DataFolder(settings.data_dir)
     folder.create()
-    lock = _lock(folder, command, attach)
+    lock = _lock(folder, command, settings.bind, attach)
     reached = replace(settings, data_dir=folder.root)
     if lock is None:
         yield reached
@@ -80,11 +80,11 @@ def serving(folder: DataFolder, lock: int, on_failure: Callable[[], None], resta
             folder.announce(None)
 
 
-def _lock(folder: DataFolder, command: str, attach: bool) -> int | None:
+def _lock(folder: DataFolder, command: str, bind: str, attach: bool) -> int | None:
     """The folder's lock; None when another process's server may be attached to."""
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
-        lock = folder.lock(command)
+        lock = folder.lock(command, bind)
         if lock is not None:
             return lock
         holder = folder.holder()

@@ -20,10 +20,11 @@ _PRIVATE = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a data folder."""
+    """The process that holds a data folder, and where it serves HTTP if its command does."""
 
     pid: int
     command: str
+    bind: str = ""
 
     @property
     def alive(self) -> bool:
@@ -52,21 +53,31 @@ class DataFolder:
         try:
             for folder in (self.root, self.server):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not os.access(self.root, os.W_OK | os.X_OK):
-                raise PermissionError(13, "Permission denied")
+                if not os.access(folder, os.W_OK | os.X_OK):
+                    raise PermissionError(13, "Permission denied")
         except OSError as error:
-            raise EmbeddedServerError(
-                f"The data folder {self.root} cannot be used ({error.strerror}). "
-                "Name another one with --data-dir or ANALYTICS_DATA_DIR."
-            ) from error
+            raise self.unusable(error) from error
+
+    def unusable(self, error: OSError) -> EmbeddedServerError:
+        """What to raise when the system refuses something in the folder."""
+        return EmbeddedServerError(
+            f"The data folder {self.root} cannot be used ({error.strerror}). It must belong to the user who runs this; "
+            "or name another one with --data-dir or ANALYTICS_DATA_DIR."
+        )
 
     def has_data(self) -> bool:
         """Whether a server has ever run in the folder."""
         return self.server.is_dir() and any(self.server.iterdir())
 
-    def lock(self, command: str) -> int | None:
-        """A file descriptor that locks the folder until it is closed; None when another process holds the lock."""
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+    def lock(self, command: str, bind: str = "") -> int | None:
+        """A file descriptor that locks the folder until it is closed; None when another process holds the lock.
+
+        EmbeddedServerError when the system refuses.
+        """
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+        except OSError as error:
+            raise self.unusable(error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -74,18 +85,20 @@ class DataFolder:
             return None
         _write_private(self._running, "")
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), command))).encode(), 0)
+        os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), command, bind))).encode(), 0)
         return descriptor
 
     def locked(self) -> bool:
-        """Whether some process holds the folder now."""
-        if not self._lock.exists():
-            return False
-        with self._lock.open("rb") as file:
-            try:
+        """Whether some process holds the folder now. EmbeddedServerError when the system refuses to tell."""
+        try:
+            with self._lock.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        except OSError as error:
+            raise self.unusable(error) from error
         return False
 
     def holder(self) -> Holder | None:

@@ -115,7 +115,10 @@ class EmbeddedServer(Program):
 
     def _choose_ports(self) -> None:
         self._ports = _free_ports()
-        write_configuration(self._folder.server, self._ports, self._password)
+        try:
+            write_configuration(self._folder.server, self._ports, self._password)
+        except OSError as error:
+            raise self._folder.unusable(error) from error
 
     @property
     def _output(self) -> Path:

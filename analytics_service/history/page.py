@@ -152,7 +152,7 @@ def _chosen(query: Query, state: State) -> list[str]:
     ids = [one for one in listed if one != TOTAL] if query.ids is None else as_stored(query.ids, listed)
     for asset_id in ids:
         if asset_id not in listed:
-            raise EntityNotFound(f"asset_ids: {asset_id[:100]!r} names no asset with this history.")
+            raise EntityNotFound(f"asset_ids or symbols: {asset_id[:100]!r} is no asset with this history.")
     buckets = max(len(query.begins) - 1, 0)
     if buckets * len(ids) > MAX_POINTS:
         raise ParameterInvalid(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.cli.report import expected_address
+from analytics_service.cli.report import expected_address, report
 from analytics_service.cli.report_forms import aligned, as_json, as_text, size
 from analytics_service.config import Settings
 from analytics_service.embedded.folder import DataFolder
+from analytics_service.errors import EmbeddedServerError
 from analytics_service.state.operations import count_gaps
 from analytics_service.state.report import (
     FamilyReport,
@@ -48,9 +49,8 @@ def test_gaps_are_scheduled_instants_without_a_snapshot(instants: list[int], sin
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("analytics-service up", ("127.0.0.1:8000", True)),
-        ("analytics-service up --bind 127.0.0.1:8001 --workers 3", ("127.0.0.1:8001", True)),
-        ("analytics-service serve --bind=0.0.0.0:80", ("0.0.0.0:80", True)),
+        ("analytics-service up --workers 3", ("127.0.0.1:8001", True)),
+        ("analytics-service serve", ("127.0.0.1:8001", True)),
         ("analytics-service jobs run", ("127.0.0.1:8000", False)),
     ],
 )
@@ -61,13 +61,21 @@ def test_the_http_service_is_expected_where_the_holder_of_the_folder_serves(
     folder.create()
     settings = Settings(data_dir=tmp_path)
     assert expected_address(settings, None) == ("127.0.0.1:8000", False)
-    lock = folder.lock(command)
+    lock = folder.lock(command, "127.0.0.1:8001")
     assert lock is not None
     try:
         assert expected_address(settings, None) == expected
         assert expected_address(settings, "127.0.0.1:9") == ("127.0.0.1:9", True)
     finally:
         os.close(lock)
+
+
+def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    """A folder in the place of the lock is refused whoever asks, also root."""
+    (tmp_path / "lock").mkdir()
+    for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: report(Settings(data_dir=tmp_path), NOON)):
+        with pytest.raises(EmbeddedServerError, match=f"The data folder {tmp_path} cannot be used"):
+            ask()
 
 
 REPORT = Report(

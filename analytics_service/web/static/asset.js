@@ -23,7 +23,9 @@ const PATHS = [
 export async function asset(place, route, signal) {
   const id = route.asset;
   const all = (await get("/assets", {}, signal)).data;
-  const found = all.find((one) => one.asset.id === id);
+  // Hexadecimal addresses are the same in any case.
+  const found = all.find((one) => one.asset.id === id)
+    ?? all.find((one) => id?.includes(";0x") && one.asset.id.toLowerCase() === id.toLowerCase());
   const back = h("p", {}, h("a", { href: link({ view: "markets" }), onclick: follow }, "All markets"));
   const missing = id ? `There is no asset ${id}.` : "No asset is chosen.";
   if (!found) return place.replaceChildren(h("h1", {}, "Asset"), notice(missing, true), back);

@@ -16,7 +16,7 @@ export function current() {
   if (!VIEWS.includes(route.view)) route.view = DEFAULTS.view;
   if (!isZone(route.tz)) route.tz = ownZone();
   route.custom = isTime(route.start) && isTime(route.end);
-  if (!(route.range in RANGES)) route.range = DEFAULTS.range;
+  if (!Object.hasOwn(RANGES, route.range)) route.range = DEFAULTS.range;
   return route;
 }
 
@@ -79,8 +79,9 @@ export function rangeName(route) {
   return route.custom ? "the range" : route.range.replace(/(\d+)(\D)/, "$1 $2");
 }
 
+// A date, or a date and a time: the API would take a year for a second.
 function isTime(text) {
-  return text !== undefined && !Number.isNaN(Date.parse(`${text}Z`));
+  return /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?$/.test(text) && !Number.isNaN(Date.parse(`${text}Z`));
 }
 
 function ownZone() {
@@ -88,10 +89,11 @@ function ownZone() {
   return zone && zone !== "Etc/Unknown" ? zone : "UTC";
 }
 
+// Browsers also take offsets, and zones in any case; the API takes neither.
 function isZone(name) {
   try {
-    Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
+    const known = Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone;
+    return /^[A-Z]/i.test(name) && (known === name || known.toLowerCase() !== name.toLowerCase());
   } catch {
     return false;
   }
