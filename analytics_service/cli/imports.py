@@ -1,6 +1,6 @@
 """`import`: history from files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,12 @@ from analytics_service.cli.progress import ProgressBars
 from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import Request, Summary, import_files, try_import
+from analytics_service.market.assets import Asset
 from analytics_service.sources.choice import require_import_admitted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+# Assets that are named in a message.
+_SHOWN = 5
 
 
 def _import_options(command: _Command) -> _Command:
@@ -95,6 +98,8 @@ def _import(
                 require_import_admitted(store, settings.source)
                 done = import_files(store, request, datetime.now(UTC), bars)
     click.echo(_outcome(done, settings, dry_run))
+    for line in _kept(done.kept):
+        click.echo(line)
     for path in done.rejected_files:
         click.echo(f"Rejected rows are in {path}.")
 
@@ -110,3 +115,13 @@ def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
         f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected.\n"
         f"They are in {place(settings)}."
     )
+
+
+def _kept(assets: Sequence[Asset]) -> Iterator[str]:
+    """Which assets keep their descriptions, although the assets file has other ones."""
+    if assets:
+        yield "An import describes new assets only, so these stay as they are, unlike in the assets file:"
+    for asset in assets[:_SHOWN]:
+        yield f"  {asset.id}: {asset.symbol}, {asset.decimals_denom} decimals"
+    if len(assets) > _SHOWN:
+        yield f"  and {len(assets) - _SHOWN:,} more"

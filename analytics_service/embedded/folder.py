@@ -61,7 +61,7 @@ class DataFolder:
     def unusable(self, error: OSError) -> EmbeddedServerError:
         """What to raise when the system refuses something in the folder."""
         return EmbeddedServerError(
-            f"The data folder {self.root} cannot be used ({error.strerror}). It must belong to the user who runs this; "
+            f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, "
             "or name another one with --data-dir or ANALYTICS_DATA_DIR."
         )
 

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 import polars as pl
 
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import ImportRefused, StoreUnavailable
 from analytics_service.imports.batches import BatchWriter
 from analytics_service.imports.families import Family
-from analytics_service.market.assets import Asset
+from analytics_service.market.assets import Asset, as_stored
 from analytics_service.store import ledger, rewrite
-from analytics_service.store.assets import ASSETS, changed_assets
+from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
@@ -56,8 +56,20 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     with staging(store, family.name, tables, version, retry) as staged:
         known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
+        retry(lambda: _require_one_spelling(store, content.assets))
         rewrite.publish(store, staged, [content.run(version)], retry)
     return known
+
+
+def _require_one_spelling(store: Store, assets: Sequence[Asset]) -> None:
+    """ImportRefused when another run has brought one of the assets meanwhile, in another spelling (rule 3.4)."""
+    known = read_assets(store)
+    for asset in assets:
+        if as_stored([asset.id], known) != [asset.id]:
+            raise ImportRefused(
+                f"Another run has just registered {asset.id} in another spelling, so nothing was written. "
+                "Run the same command again: it will use that one."
+            )
 
 
 @dataclass(frozen=True, slots=True)

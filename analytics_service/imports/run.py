@@ -56,7 +56,8 @@ class Summary:
     """What an import did or would do, in rows: read = written + replaced + rejected.
 
     `written` are observations that the store did not have; `replaced` are rows that replaced an observation in the
-    store or an earlier row of the import. `rejected_files` contain the rejected rows, one file for each input.
+    store or an earlier row of the import. `rejected_files` contain the rejected rows, one file for each input. `kept`
+    are the assets that the assets file describes otherwise than the store, which keeps its own descriptions.
     """
 
     read: int
@@ -64,6 +65,7 @@ class Summary:
     replaced: int
     rejected: int
     rejected_files: tuple[Path, ...] = ()
+    kept: tuple[Asset, ...] = ()
 
 
 def import_files(
@@ -97,19 +99,21 @@ def try_import(store: Store | None, request: Request, at: datetime, reporter: Re
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What files hold: rows that were read and rejected, the merged good ones, and assets that are new."""
+    """What files hold: rows that were read and rejected, the merged good ones, assets that are new, and those that the
+    store keeps as they are although the assets file describes them otherwise."""
 
     read: int
     rejected: int
     rejected_files: Sequence[Path]
     rows: pl.DataFrame
     new: Sequence[Asset]
+    kept: Sequence[Asset]
 
     def summary(self, known: int) -> Summary:
         """The outcome if the store had so many of the observations before."""
         written = self.rows.height - known
         replaced = self.read - self.rejected - written
-        return Summary(self.read, written, replaced, self.rejected, tuple(self.rejected_files))
+        return Summary(self.read, written, replaced, self.rejected, tuple(self.rejected_files), tuple(self.kept))
 
 
 def _read(store: Store | None, request: Request, at: datetime, reporter: Reporter, *, keep_rejected: bool) -> _Found:
@@ -120,6 +124,7 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
     tables = _opened(request.files, request.family.forms)
     registered = read_assets(store) if store is not None else {}
     listed = [_as_registered(asset, registered) for asset in listed]
+    kept = [known for asset in listed if (known := registered.get(asset.id)) and _differ(asset, known)]
     listed += read_described_assets(tables, known=[*listed, *registered.values()])
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
     files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
@@ -128,7 +133,12 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
         for target in request.family.targets:
             require_kept(store, target.table, int(rows["observed_at"].min()))  # type: ignore[arg-type]
     new = [asset for asset in listed if asset.id not in registered]
-    return _Found(sum(file.read for file in files), sum(file.rejected for file in files), rejected_files, rows, new)
+    read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
+    return _Found(read, rejected, rejected_files, rows, new, kept)
+
+
+def _differ(asset: Asset, known: Asset) -> bool:
+    return (asset.symbol, asset.decimals_denom) != (known.symbol, known.decimals_denom)
 
 
 def _as_registered(asset: Asset, registered: Collection[str]) -> Asset:

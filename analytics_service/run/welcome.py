@@ -31,6 +31,7 @@ def welcome(settings: Settings, choice: Choice) -> str:
         "",
         *_samples(choice.source, base),
         f"Jobs  {_jobs(choice)}",
+        *_retention(settings, choice),
         *_operations(settings),
         f"SQL   {server.url}/play as user {server.user}",
     ]
@@ -45,6 +46,13 @@ def _jobs(choice: Choice) -> str:
     if choice.source is None:
         return choice.reason
     return f"Snapshots come from {choice.source.spec}{', which is simulated' if choice.source.simulated else ''}."
+
+
+def _retention(settings: Settings, choice: Choice) -> list[str]:
+    """That raw rows stay in spite of the setting, where nothing drops them."""
+    if settings.raw_days is None or choice.source is not None:
+        return []
+    return ["      ANALYTICS_RAW_DAYS has no effect here: the scheduler drops raw rows, and there is none."]
 
 
 def _operations(settings: Settings) -> list[str]:

@@ -215,6 +215,15 @@ def test_a_range_of_ones_own_is_shown_and_a_backward_one_refused(visit: Visit) -
     assert query(source(page))["end"].startswith(CLOSED["end"][:16])
 
 
+@pytest.mark.parametrize(
+    "odd", [{"range": "toString"}, {"tz": "europe/berlin"}, {"tz": "+01:00"}, {"start": "2017", "end": "2019"}]
+)
+def test_what_the_api_would_not_take_counts_for_nothing_in_the_address(visit: Visit, odd: dict[str, str]) -> None:
+    asked = source(visit.open(VIEWS["asset"] | odd))
+    assert (query(asked)["start"], query(asked)["end"]) == ("now-7d", "now")
+    assert visit.data(asked)["series"]
+
+
 def test_a_failed_chart_says_why_beside_the_others_and_can_be_tried_again(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     pattern = re.compile("/markets/history/deposits")

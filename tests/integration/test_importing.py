@@ -37,6 +37,32 @@ from tests.integration.imports import (
 )
 from tests.stored import write_assets
 
+TOKEN = Asset(AssetGroup.TOKEN, "0xa", "TOK", "TOK", "tok", 6, 2)
+
+
+def test_an_asset_that_another_run_registers_meanwhile_in_another_spelling_is_refused(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    def register() -> None:
+        write_assets(store, [replace(TOKEN, group_key="0xA")], 1)
+
+    file = prices_file(tmp_path, [(IDS[0], 100, "1")])
+    with pytest.raises(ImportRefused, match="just registered token;0xa in another spelling"):
+        run(store, file, reporter=Progress(at_first_batch=register))
+    assert query(settings, "SELECT count() FROM price") == [(0,)]
+    assert run(store, file).written == 1
+    assert query(settings, "SELECT asset_id FROM price") == [("token;0xA",)]
+
+
+def test_an_import_tells_which_assets_the_store_describes_otherwise(store: Store, tmp_path: Path) -> None:
+    write_assets(store, [replace(TOKEN, group_key="0xA", symbol="OLD"), replace(TOKEN, group_key="0xb")], 1)
+    done = run(store, prices_file(tmp_path, [(IDS[0], 100, "1")]))
+    # The file has AAA with 18 decimals, BBB with 6 and CCC, which is new.
+    assert [(one.id, one.symbol, one.decimals_denom) for one in done.kept] == [
+        ("token;0xA", "OLD", 6),
+        ("token;0xb", "TOK", 6),
+    ]
+
 
 def test_history_may_begin_with_the_first_second_of_1970(store: Store, settings: Settings, tmp_path: Path) -> None:
     assert run(store, prices_file(tmp_path, [(IDS[0], 0, "5"), (IDS[0], 1_600_000_100, "6")])).written == 2
@@ -169,7 +195,8 @@ def test_prices_of_an_asset_that_is_stored_in_two_cases_are_kept_apart(
     write_assets(store, [Asset(AssetGroup.TOKEN, key, key, key, key, 6, 2) for key in ("0xA", "0xa")], 1)
     rows = [("token;0xA", 100, "1"), ("token;0xa", 100, "2")]
     for written, replaced in ((2, 0), (0, 2)):
-        assert run(store, prices_file(tmp_path, rows)) == Summary(2, written, replaced, 0)
+        done = run(store, prices_file(tmp_path, rows))
+        assert (done.written, done.replaced) == (written, replaced)
         assert observations(settings) == {("token;0xA", 100): Decimal(1), ("token;0xa", 100): Decimal(2)}
     assert list(read_assets(store)) == ["token;0xA", *IDS]
 
