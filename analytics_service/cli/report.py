@@ -90,10 +90,10 @@ def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
         return bind, True
     folder = DataFolder(settings.data_dir)
     holder = folder.holder() if settings.clickhouse_url is None and folder.locked() else None
-    words = shlex.split(holder.command) if holder else []
-    if not {"up", "serve"} & set(words[1:2]):
+    if holder is None or not {"up", "serve"} & set(shlex.split(holder.command)[1:2]):
         return settings.bind, False
-    return (holder.bind if holder else "") or settings.bind, True
+    # The lock of an earlier version does not tell.
+    return holder.bind or settings.bind, True
 
 
 def _status(bind: str, path: str) -> int:

@@ -15,13 +15,8 @@ def settings() -> None:
     \b
         ANALYTICS_TZ=Europe/London analytics-service settings
     """
-    loaded = load_settings()
+    values = load_settings().to_environment()
     for row in table():
-        value, default = getattr(loaded, row.name), "unset" if row.default in (None, "") else row.default
-        shown = "(hidden)" if "password" in row.name and value else "unset" if value in (None, "") else _text(value)
+        value, default = values.get(row.variable), "unset" if row.default in (None, "") else row.default
+        shown = "(hidden)" if "password" in row.name and value else value or "unset"
         click.echo(f"{row.variable}={shown}\n    {row.help} Default: {default}.\n")
-
-
-def _text(value: object) -> str:
-    """A value as a variable has it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

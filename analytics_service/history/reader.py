@@ -139,10 +139,6 @@ class HistoryReader:
         Cost and errors are those of a page of one bucket. It is nothing for the end of a page that was just read from
         the store for all series.
         """
-        with self._last_instants_lock:
-            known = self._last_instants.get((head, second + 1))
-        if known is not None:
-            return known
         state = self.at(head)
         if second >= state.newest:
             return state.newest
@@ -151,6 +147,9 @@ class HistoryReader:
         begin = second // HOUR * HOUR
         buckets = Buckets([begin, begin + HOUR], second + 1)
         known = self._at_hand.last_instant(state, buckets)
+        if known is None:
+            with self._last_instants_lock:
+                known = self._last_instants.get((head, second + 1))
         if known is not None:
             return known
         try:

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from urllib.parse import parse_qsl
 
 import falcon
 
@@ -120,7 +119,7 @@ def _request_error(req: falcon.Request, resp: falcon.Response, error: RequestErr
 
 
 def _parameter_invalid(req: falcon.Request, resp: falcon.Response, error: ParameterInvalid, params: object) -> None:
-    value = dict(parse_qsl(req.query_string, keep_blank_values=True, max_num_fields=None)).get(error.parameter)
+    value = req.get_param(error.parameter)
     given = "" if value is None else f"={shortened(value)}"
     _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}{given}: {error}.")
 

@@ -62,12 +62,13 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
 
 
 def _require_one_spelling(store: Store, assets: Sequence[Asset]) -> None:
-    """ImportRefused when another run has brought one of the assets meanwhile, in another spelling (rule 3.4)."""
-    known = read_assets(store)
-    for asset in assets:
-        if as_stored([asset.id], known) != [asset.id]:
+    """ImportRefused when another run has brought one of the new assets meanwhile, in another spelling (rule 3.4)."""
+    ids = [asset.id for asset in assets]
+    stored = as_stored(ids, read_assets(store)) if ids else []
+    for asset_id in ids:
+        if asset_id not in stored:
             raise ImportRefused(
-                f"Another run has just registered {asset.id} in another spelling, so nothing was written. "
+                f"Another run has just registered {asset_id} in another spelling, so nothing was written. "
                 "Run the same command again: it will use that one."
             )
 

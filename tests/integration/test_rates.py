@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from threading import Event
 
 import falcon.testing
 import pytest
@@ -26,7 +27,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
-from tests.doubles import FreshHeads, Hook, Statement, WatchedStore, nothing
+from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
 from tests.integration.imports import NOW, Progress, query
 from tests.integration.pages import commit
@@ -213,36 +214,30 @@ def test_assets_of_an_import_change_no_answer_of_the_state_before(
 ) -> None:
     """A snapshot of prices that completes while the rates are written has a greater version than the import."""
     heads, etags, counts = [], [], []
+    begun = Event()
 
-    def look(statement: Statement) -> None:
-        """Ask a worker that has just started before everything that the import does once it is published."""
+    def look() -> None:
+        """Ask a worker that has just started."""
         client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
         heads.append(read_heads(store)["prices"])
         answer = client.simulate_get("/api/v1/assets")
         etags.append(answer.headers["etag"])
         counts.append(answer.json["count"])
 
+    def before(statement: Statement) -> None:
+        if begun.is_set():
+            look()
+
     def begin() -> None:
         commit(store, {"token;0xb": [(100, Decimal(1))]})
-        watched.begin(look)
+        begun.set()
 
-    with closing(WatchedFrom(settings)) as watched:
+    with closing(WatchedStore(settings, before=before)) as watched:
         file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
         import_files(watched, Request(RATES, [file]), NOW, Progress(at_first_batch=begin))
-    look(Statement("", ""))
+    look()
     assert [*dict.fromkeys(counts)] == [1, 2]
     assert len({*zip(heads, etags, strict=True)}) == len({*heads}) == 2
-
-
-class WatchedFrom(WatchedStore):
-    """A store that is watched from some statement on."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, before=lambda statement: self._look(statement))
-        self._look: Hook = nothing
-
-    def begin(self, look: Hook) -> None:
-        self._look = look
 
 
 def shown(client: falcon.testing.TestClient) -> list[str]:
