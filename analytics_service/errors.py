@@ -63,6 +63,10 @@ class SourceError(AnalyticsError):
     """A source failed to provide a snapshot."""
 
 
+class OutOfRange(AnalyticsError):
+    """A value is not one that the store holds; the message says what it must be."""
+
+
 class ObservationsDropped(AnalyticsError):
     """A run would write where raw rows are not kept. Nothing has been written; the message says what to do."""
 

@@ -15,13 +15,12 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A kind of history: its ledger family, its table with one row an observation, and the column of values.
+    """A kind of history: its ledger family, its own table with one row an observation, and the column of values.
 
     A history has a path or two: `by_asset` serves one series for each asset, `total` the single series over all assets,
     which has an empty asset id in the table. The cells of the table (store/cells.py) sum up its rows.
     """
 
-    name: str
     family: str
     table: str
     value: str
@@ -40,28 +39,24 @@ class History:
 
 
 PRICES = History(
-    name="prices",
     family="prices",
     table="price",
     value="price",
     by_asset=Path("/assets/price-history", "History of prices."),
 )
 LEND_RATES = History(
-    name="lend rates",
     family="rates",
     table="lend_rate",
     value="apr",
     by_asset=Path("/markets/lend/rate-history", "History of lend APRs."),
 )
 BORROW_RATES = History(
-    name="borrow rates",
     family="rates",
     table="borrow_rate",
     value="apr",
     by_asset=Path("/markets/borrow/rate-history", "History of borrow APRs."),
 )
 LOANS = History(
-    name="loans",
     family="loans",
     table="loans_originated",
     value="usd",
@@ -73,7 +68,6 @@ LOANS = History(
     ),
 )
 LIQUIDATIONS = History(
-    name="liquidations",
     family="loans",
     table="liquidations",
     value="usd",
@@ -92,7 +86,7 @@ _MARKETS = "/markets/history"
 
 def _of_markets(table: str, value: str, *, by_asset: Path | None = None, total: Path | None = None) -> History:
     """A history of what markets are worth (rule 2.15)."""
-    return History(table.replace("_", " "), "markets", table, value, by_asset, total)
+    return History("markets", table, value, by_asset, total)
 
 
 MARKETS = (

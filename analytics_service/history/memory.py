@@ -21,9 +21,9 @@ AnySlot = Slot | CandleSlot
 
 
 class Key(NamedTuple):
-    """Identity of a block: history, slot, and the number of the last rewrite that changed its content."""
+    """Identity of a block: the history's table, slot, and the number of the last rewrite that changed its content."""
 
-    history: str
+    table: str
     slot: AnySlot
     rewrite: int
 
@@ -57,10 +57,10 @@ class Memory:
                 self._largest = max(self._largest, block.size)
                 self._measure(int(self._blocks.currsize))
 
-    def keys(self, history: str) -> list[Key]:
-        """The keys of a history's blocks."""
+    def keys(self, table: str) -> list[Key]:
+        """The keys of the blocks of a table's history."""
         with self._lock:
-            return [key for key in self._blocks if key.history == history]
+            return [key for key in self._blocks if key.table == table]
 
     def drop(self, keys: Collection[Key]) -> None:
         """Forget some blocks."""

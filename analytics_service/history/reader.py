@@ -77,7 +77,7 @@ class HistoryReader:
         if not known:
             self._request(state, state.slots(), urgent=False)
         elif known[0].rewrites != state.rewrites:
-            mine = [key for key in self._memory.keys(self.history.name) if key.rewrite != state.rewrite_of(key.slot)]
+            mine = [key for key in self._memory.keys(self.history.table) if key.rewrite != state.rewrite_of(key.slot)]
             self._request(state, [key.slot for key in mine], urgent=True)
             self._loader.wait(_RELOAD_SECONDS)
 
@@ -189,10 +189,10 @@ class HistoryReader:
         self, head: Head, series: Mapping[str, SeriesInfo], begin: int, rewrites: Sequence[tuple[int, int]]
     ) -> State:
         if not self._memory.limit:
-            return State(self.history.name, head, series, (), (), rewrites, None)
+            return State(self.history.table, head, series, (), (), rewrites, None)
         months, densities = rows_per_hour(read_densities(self._store, self.history), head.last_observed_at)
         tail = self._read_observations(list(series), begin, head.last_observed_at + 1)
-        return State(self.history.name, head, series, months, densities, rewrites, tail)
+        return State(self.history.table, head, series, months, densities, rewrites, tail)
 
     def _appended(self, old: State, head: Head, series: Mapping[str, SeriesInfo], begin: int) -> State:
         """The state after observations were added to the end; hours that they close are appended to blocks."""
@@ -276,7 +276,7 @@ class HistoryReader:
     def _drop_stale(self, states: tuple[State, ...]) -> None:
         """Forget blocks of before a rewrite, once nobody is shown them any more."""
         if len(states) > 1 and states[0].rewrites != states[1].rewrites:
-            keys = self._memory.keys(self.history.name)
+            keys = self._memory.keys(self.history.table)
             self._memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
             self._states = states[:1]
 

@@ -14,8 +14,8 @@ Examples = Callable[[str], Mapping[str, object]]
 
 _SIMULATED = "This service has simulated data: it is made up, and was not observed on any protocol."
 _TABLES = (
-    "Every history is also there as CSV, Arrow and Parquet. CSV is read as binary floats unless a program is told "
-    "otherwise; in Arrow and Parquet values stay exact."
+    "Every history is also there as files, in the formats that `format` names. CSV is read as binary floats unless "
+    "a program is told otherwise; in Arrow and Parquet values stay exact."
 )
 
 _STYLE = """\

@@ -133,7 +133,8 @@ def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, p
 
 
 def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    log.warning("%s %s: %s (%s)", req.method, req.path, error, error.__cause__)
+    cause = f" ({error.__cause__})" if error.__cause__ else ""
+    log.warning("%s %s: %s%s", req.method, req.path, error, cause)
     _answer(resp, "unavailable", _UNAVAILABLE)
 
 

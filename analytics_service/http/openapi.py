@@ -20,7 +20,7 @@ Assets and prices, markets, the protocol token, positions and their history of a
 All operations only read.
 
 Every JSON answer has the same envelope: `data`, `error`, `status` and `status_text`; lists add `count`. Pages of \
-history also come as CSV, Arrow and Parquet.
+history also come as files, in the formats that their `format` names.
 
 Numbers that must stay exact are strings: an amount is in whole denom units of its asset, a ratio or rate is a \
 fraction (0.05 is 5%), USD values and prices have at most 18 decimals. Times are RFC 3339 in UTC; times in histories \

@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
 
+from analytics_service.errors import OutOfRange
 from analytics_service.market.values import quantized_below
 
 PRICE_LIMIT = Decimal(10) ** 20
@@ -21,13 +22,13 @@ class Price:
 
 
 def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
-    """The last price of each asset, by id, as it is stored (rule 2.12). ValueError for one that cannot be."""
+    """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange for one that cannot be."""
     return {one.asset_id: quantize_price(one.usd) for one in sorted(prices, key=attrgetter("observed_at"))}
 
 
 def quantize_price(usd: Decimal) -> Decimal:
-    """The price with 18 decimals, rounded half to even (rule 2.12). ValueError outside [0, 10^20)."""
+    """The price with 18 decimals, rounded half to even (rule 2.12). OutOfRange outside [0, 10^20)."""
     price = quantized_below(usd, PRICE_LIMIT)
     if price is None or price < 0:
-        raise ValueError(f"{usd} is not a price: it must be finite, not negative and below 10^20")
+        raise OutOfRange(f"{usd} is not a price: it must be finite, not negative and below 10^20.")
     return price

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
+from analytics_service.errors import OutOfRange
 from analytics_service.market.values import EXACT, fraction, quantized, total
 
 SECONDS_PER_YEAR = 365 * 86_400
@@ -43,9 +44,9 @@ def apy(apr: Decimal) -> Decimal:
 
 
 def quantize_rate(apr: Decimal) -> Decimal:
-    """The APR with 18 decimals, rounded half to even. ValueError outside [0, 100]."""
+    """The APR with 18 decimals, rounded half to even. OutOfRange outside [0, 100]."""
     if not apr.is_finite() or not 0 <= apr <= RATE_LIMIT:
-        raise ValueError(f"{apr} is not an APR: it must be a fraction from 0 to {RATE_LIMIT}")
+        raise OutOfRange(f"{apr} is not an APR: it must be a fraction from 0 to {RATE_LIMIT}.")
     return quantized(apr)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.errors import OutOfRange
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.values import quantized_below
 
@@ -32,17 +33,17 @@ class Column:
 
 
 def amount_text(amount: int) -> str:
-    """A whole amount as text. ValueError outside [0, 2^256), which ClickHouse would silently wrap around."""
+    """A whole amount as text. OutOfRange outside [0, 2^256), which ClickHouse would silently wrap around."""
     if not 0 <= amount < AMOUNT_LIMIT:
-        raise ValueError(f"{amount} is not an amount: it must not be negative, and be below 2^256")
+        raise OutOfRange(f"{amount} is not an amount: it must not be negative, and be below 2^256.")
     return str(amount)
 
 
 def quantize_ratio(ratio: Decimal) -> Decimal:
-    """The number with 18 decimals, rounded half to even. ValueError outside (-10^20, 10^20)."""
+    """The number with 18 decimals, rounded half to even. OutOfRange outside (-10^20, 10^20)."""
     stored = quantized_below(ratio, RATIO_LIMIT)
     if stored is None:
-        raise ValueError(f"{ratio} is not a number that can be stored: it must be finite and below 10^20")
+        raise OutOfRange(f"{ratio} is not a number that can be stored: it must be finite and below 10^20.")
     return stored
 
 
@@ -74,7 +75,7 @@ def select_list(columns: Columns) -> str:
 
 
 def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
-    """Rows of the domain's values as a batch to insert. ValueError for a value that the store cannot hold."""
+    """Rows of the domain's values as a batch to insert. OutOfRange for a value that the store cannot hold."""
     kept = list(rows)
     data = {name: _encoded(column, [row[name] for row in kept]) for name, column in columns.items()}
     return pl.DataFrame(data, schema=schema_of(columns))

@@ -1,6 +1,7 @@
 """The only connection to ClickHouse, embedded or not: HTTP through clickhouse-connect, with columns as Arrow."""
 
 import io
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -38,6 +39,8 @@ _DISK_FULL, _NO_SPACE = 243, "No space left on device"
 # The last bytes of an Arrow stream. Polars takes one that lacks them for a shorter one, and an empty body may arrive
 # from a server that dies as it answers.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+_REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
+_REASON_CHARACTERS = 500
 _CLIENT_MARGIN = 5
 # Seconds within which a server must accept the first connection and answer on it.
 _CONNECT_SECONDS = 4
@@ -129,6 +132,8 @@ class Store:
                     "async_insert": 0,
                     # A batch of long history touches many months.
                     "max_partitions_per_insert_block": 0,
+                    # Null where a column has none is a fault. ClickHouse would write 0 or an empty text instead.
+                    "input_format_null_as_default": 0,
                     "log_comment": f"insert {table}",
                 },
             )
@@ -252,7 +257,13 @@ def _ours(error: Exception, what: str, url: str) -> AnalyticsError:
         return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({what}).")
     if error.code is None:
         return StoreUnavailable(f"What answers at {url} is no ClickHouse ({what}).")
-    return StoreFailure(f"ClickHouse refused: {what}.")
+    return StoreFailure(f"ClickHouse refused: {what}: {_reason(error)}")
+
+
+def _reason(error: DatabaseError) -> str:
+    """What the server says of a statement that it refuses, on one line and without its version and address."""
+    found = _REASON.search(str(error))
+    return " ".join((found[1] if found else str(error)).split())[:_REASON_CHARACTERS]
 
 
 def _connect(settings: Settings, connections: Connections) -> Client:

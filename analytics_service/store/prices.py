@@ -15,6 +15,6 @@ _PRICE: Columns = {
 
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
-    """Observations as a batch to insert, without `version`. ValueError for a price that the store cannot hold."""
+    """Observations as a batch to insert, without `version`. OutOfRange for a price that the store cannot hold."""
     rows = ({"asset_id": one.asset_id, "observed_at": one.observed_at, "price": one.usd} for one in prices)
     return encoded(rows, _PRICE)

@@ -28,7 +28,7 @@ class SnapshotTable:
     def frame(self, rows: Iterable[Row]) -> pl.DataFrame:
         """Rows of any snapshots as a batch to insert, without `observed_at` and `version`.
 
-        ValueError for a value that the store cannot hold.
+        OutOfRange for a value that the store cannot hold.
         """
         return encoded(rows, self.columns)
 

@@ -107,9 +107,12 @@ def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service
     own.started.append(process)
     until(lambda: own.get("/healthz")[0] == 200)
     assert own.get("/readyz")[0] == 503
-    assert own.get(PRICES)[0] == 503
+    assert [own.get(PRICES)[0] for _ in range(2)] == [503, 503]
     assert stop(process) == 0
     said = printed.read_text("utf-8")
     assert said.count(f"ClickHouse at {url} cannot be reached: connection refused. Requests are answered with 503") == 1
+    # The first request meets the failure itself, the second one is refused because of it and has no cause of its own.
+    assert f"GET {PRICES}: ClickHouse at {url} cannot be reached" in said
+    assert "(None)" not in said
     assert "Traceback" not in said
     assert "sesame" not in said

@@ -18,7 +18,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import by_url, client
 
-# A backup of a database that `migrate` has just made. Copies of it take a fifth of the time of 19 migrations.
+# A backup of a database that `migrate` has just made. Copies of it take a fifth of the time of all migrations.
 _MIGRATED = "Disk('backups', 'migrated')"
 
 

@@ -12,7 +12,14 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
-from analytics_service.errors import NoSnapshot, SnapshotRefused, SourceError, StoreUnavailable
+from analytics_service.errors import (
+    NoSnapshot,
+    OutOfRange,
+    SnapshotRefused,
+    SourceError,
+    StoreFailure,
+    StoreUnavailable,
+)
 from analytics_service.market.instants import unix_second
 from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
@@ -191,15 +198,23 @@ def test_an_instant_without_a_snapshot_has_no_state(read: object, store: Store) 
 @pytest.mark.parametrize("amount", [-1, LARGEST + 1])
 def test_an_amount_that_would_wrap_around_is_refused(amount: int, store: Store) -> None:
     lend = LendMarket(Decimal(0), amount, 0)
-    with pytest.raises(ValueError, match=r"below 2\^256"):
+    with pytest.raises(OutOfRange, match=r"below 2\^256"):
         run_once(JOBS["markets"], HandMade(markets_=[market("token;a", lend)]), store, NOON)
     assert read_heads(store) == {}
 
 
 def test_a_ratio_that_does_not_fit_is_refused(store: Store) -> None:
     config = replace(CONFIG, liquidation_fee=Decimal(10) ** 20)
-    with pytest.raises(ValueError, match=r"below 10\^20"):
+    with pytest.raises(OutOfRange, match=r"below 10\^20"):
         run_once(JOBS["markets"], HandMade(config_=config), store, NOON)
+
+
+def test_null_where_a_column_has_none_is_refused_and_the_error_names_the_column(store: Store) -> None:
+    """ClickHouse alone would store the column's default, here false."""
+    config = replace(CONFIG, flash_loans_enabled=None)  # type: ignore[arg-type]
+    with pytest.raises(StoreFailure, match=r"Cannot convert NULL value.*`flash_loans_enabled`"):
+        run_once(JOBS["markets"], HandMade(config_=config), store, NOON)
+    assert read_heads(store) == {}
 
 
 def lent(principal: int, receipts: int) -> list[Market]:

@@ -15,6 +15,7 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.history import page as pages
+from analytics_service.history.formats.registry import FORMATS
 from analytics_service.sources.simulated.universe import ASSETS
 from analytics_service.store.connection import Store
 from tests.doubles import FreshHeads
@@ -226,6 +227,12 @@ def test_the_parameter_wins_over_accept(client: Client, accept: str, name: str, 
 def test_a_caller_that_rules_out_every_format_is_refused(client: Client) -> None:
     message = expect_error(get(client, Accept="text/html"), 406, "content_type_unsupported", "client")
     assert all(media in message for media in (JSON, *MEDIA.values()))
+
+
+def test_every_format_of_files_is_tested_here() -> None:
+    assert {name: one.media for name, one in FORMATS.items() if one.suffix} == MEDIA
+    assert MEDIA.keys() == CONTENT_TYPES.keys() == SUFFIXES.keys()
+    assert {"json", *READERS} == FORMATS.keys()
 
 
 @pytest.mark.parametrize("name", ["", "xml", "CSV", "csv,json"])

@@ -14,7 +14,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
-from analytics_service.errors import ImportRefused
+from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.history.catalogue import BORROW_RATES, LEND_RATES, History
 from analytics_service.history.rows import read_latest
 from analytics_service.imports.families import RATES
@@ -52,7 +52,7 @@ def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) ->
 
 
 def test_a_rate_above_the_limit_is_refused(store: Store) -> None:
-    with pytest.raises(ValueError, match="is not an APR"):
+    with pytest.raises(OutOfRange, match="is not an APR"):
         run_once(JOBS["rates"], HandMade(markets_=[market("token;a", apr="101")]), store, NOON)
 
 

@@ -49,7 +49,7 @@ class Reading:
         return values.to_list()
 
     def rewrites_in_memory(self) -> set[int]:
-        return {key.rewrite for key in self.loader.memory.keys("prices")}
+        return {key.rewrite for key in self.loader.memory.keys("price")}
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analytics_service.errors import OutOfRange
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -207,7 +208,7 @@ def test_ten_percent_compounds_to_just_less_than_e_to_a_tenth() -> None:
 
 @pytest.mark.parametrize("apr", ["-0.01", "100.01", "NaN", "Infinity"])
 def test_an_apr_outside_its_range_is_refused(apr: str) -> None:
-    with pytest.raises(ValueError, match="must be a fraction from 0 to 100"):
+    with pytest.raises(OutOfRange, match="must be a fraction from 0 to 100"):
         apy(D(apr))
 
 
@@ -263,9 +264,9 @@ NOT_PRICES = ["1E+20", ROUNDS_TO_LIMIT, "1E+60", "1E+400", "-1E-18", "-1E+400", 
 def test_a_price_that_the_store_cannot_hold_is_refused_as_such(usd: str) -> None:
     """Not as a failure of decimal arithmetic or of Polars, which would not be attributed to the price."""
     refused = r"is not a price: it must be finite, not negative and below 10\^20"
-    with pytest.raises(ValueError, match=refused):
+    with pytest.raises(OutOfRange, match=refused):
         quantize_price(D(usd))
-    with pytest.raises(ValueError, match=refused):
+    with pytest.raises(OutOfRange, match=refused):
         price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(usd))])
 
 
@@ -281,5 +282,5 @@ def test_a_ratio_may_have_any_magnitude_below_the_limit(ratio: str) -> None:
 
 @pytest.mark.parametrize("ratio", ["1E+20", "-1E+20", ROUNDS_TO_LIMIT, f"-{ROUNDS_TO_LIMIT}", "1E+400", "NaN"])
 def test_a_ratio_that_the_store_cannot_hold_is_refused(ratio: str) -> None:
-    with pytest.raises(ValueError, match=r"must be finite and below 10\^20"):
+    with pytest.raises(OutOfRange, match=r"must be finite and below 10\^20"):
         quantize_ratio(D(ratio))

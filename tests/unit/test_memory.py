@@ -10,7 +10,7 @@ from analytics_service.history.blocks import Block, Slot, make_block
 from analytics_service.history.memory import Key, Loader, Memory
 
 HOURS = 24
-KEYS = [Key("prices", Slot(HOURS, number), 0) for number in range(4)]
+KEYS = [Key("price", Slot(HOURS, number), 0) for number in range(4)]
 
 
 def block() -> Block:
@@ -30,7 +30,7 @@ def filled(limit: int = 100 * SIZE, count: int = 4) -> Memory:
 
 
 def there(memory: Memory) -> list[Key]:
-    return sorted(memory.keys("prices"), key=lambda key: key.slot.number)
+    return sorted(memory.keys("price"), key=lambda key: key.slot.number)
 
 
 def load_into(loaded: list[Key], key: Key) -> Block:
@@ -41,7 +41,7 @@ def load_into(loaded: list[Key], key: Key) -> Block:
 def test_blocks_are_told_apart_by_history_slot_and_rewrite() -> None:
     memory = filled(count=1)
     assert memory.get(KEYS[0]) is not None
-    for other in (KEYS[1], KEYS[0]._replace(rewrite=1), KEYS[0]._replace(history="loans")):
+    for other in (KEYS[1], KEYS[0]._replace(rewrite=1), KEYS[0]._replace(table="liquidations")):
         assert memory.get(other) is None
     assert memory.keys("loans") == []
 
