@@ -278,28 +278,31 @@ class Settings:
 
     def to_environment(self) -> dict[str, str]:
         """The same settings as ANALYTICS_* variables, for child processes."""
-        values = {row.variable: getattr(self, row.name) for row in table()}
-        return {
-            variable: str(value).lower() if isinstance(value, bool) else str(value)
-            for variable, value in values.items()
-            if value is not None
-        }
+        values = {row.variable: _written(getattr(self, row.name)) for row in table()}
+        return {variable: value for variable, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting, as `--help` and the README show it."""
+    """One setting, as `--help` and the README show it. `default` is as its variable holds it, None where it is unset."""
 
     name: str
     variable: str
-    default: object
+    default: str | None
     help: str
 
 
 def table() -> Iterator[SettingRow]:
     """Every setting with its variable, default and help, in the order in which they are shown."""
     for f in fields(Settings):
-        yield SettingRow(f.name, PREFIX + f.name.upper(), f.metadata["default"](), f.metadata["help"])
+        yield SettingRow(f.name, PREFIX + f.name.upper(), _written(f.metadata["default"]()), f.metadata["help"])
+
+
+def _written(value: object) -> str | None:
+    """A value as a variable holds it."""
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def service_version() -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -78,17 +78,10 @@ def import_rates_command(**options: Any) -> None:
     _import(RATES, **options)
 
 
-def _import(
-    family: Family,
-    files: tuple[Path, ...],
-    assets: Path | None,
-    unit: Literal["s", "ms"],
-    skip_invalid: bool,
-    dry_run: bool,
-    **overrides: Any,
-) -> None:
-    request = Request(family, files, assets, unit, skip_invalid)
-    settings = load_settings(**overrides)
+def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) -> None:
+    """Import files. `asked` are the other fields of a Request."""
+    request = Request(family, **asked)
+    settings = load_settings(data_dir=data_dir)
     with closing(ProgressBars()) as bars:
         if dry_run:
             with open_store_to_read(settings) as existing:

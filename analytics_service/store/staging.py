@@ -103,16 +103,17 @@ class Staging:
         runs, tables = self.runs(), self.tables
         if not runs or LEDGER not in tables:
             return
+        adds_assets = ASSETS in tables and self.family != SHOWN_WITH
+        if adds_assets:
+            self._add_assets()
         for table in tables:
-            if table == ASSETS and self.family != SHOWN_WITH:
-                self._add_assets()
-            elif table != LEDGER:
+            if table != LEDGER and not (table == ASSETS and adds_assets):
                 self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {table}{self.suffix}")
         if self._computed_beside is None or not self._is_next_after(self._computed_beside):
             change = self._change(runs, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
             write_cells(self._store, tables, change)
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
-        if ASSETS in tables and self.family != SHOWN_WITH:
+        if adds_assets:
             self._show_assets()
 
     def drop(self) -> None:

@@ -142,6 +142,8 @@ def test_settings_lists_every_setting_but_hides_the_password() -> None:
         assert row.help in result.output
     assert "ANALYTICS_TZ=Europe/London" in result.output
     assert "Default: UTC." in result.output
+    # As it is written, too.
+    assert "Default: true." in result.output
     assert "ANALYTICS_CLICKHOUSE_PASSWORD=(hidden)" in result.output
     assert "a secret" not in result.output
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.errors import ImportRefused
+from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.imports.validation import Names
 from analytics_service.market.prices import quantize_price
 from tests.unit.price_files import HEADER, NOON, judge, written
@@ -164,7 +164,7 @@ def plain_price(text: str) -> Decimal | None:
     try:
         value = Decimal(text)
         return None if value < 0 else quantize_price(value)
-    except (InvalidOperation, ValueError):
+    except (InvalidOperation, OutOfRange):
         return None
 
 
