@@ -284,7 +284,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting, as `--help` and the README show it. `default` is as its variable holds it, None where it is unset."""
+    """One setting, as `--help` and the README show it; `default` is text as in its variable, None if unset."""
 
     name: str
     variable: str
