@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 import falcon
 
@@ -44,9 +43,7 @@ def read(
 
     RequestError for the first fault (rule 3.2).
     """
-    given: dict[str, list[str]] = {}
-    for name, value in parse_qsl(req.query_string, keep_blank_values=True, max_num_fields=None):
-        given.setdefault(name, []).append(value)
+    given = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
     _require_known(given, [param.name for param in in_query])
     for param in in_query:
         if param.is_needed and not any(value for name in param.names for value in given.get(name, [])):

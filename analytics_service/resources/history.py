@@ -53,11 +53,11 @@ class HistoryPath(SnapshotPath):
         self._name = path.path.strip("/").replace("/", "-")
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """The page that is asked for, in the service's zone where none is named, and the words of the request."""
+        """The page that is asked for, in the service's zone where none is named, and the path and texts of the request."""
         given = super().given(req, path)
         form = given["format"] or BY_MEDIA[req.context.media]
         query = replace(_query(given, given["tz"] or self._zone, self._shared.schedule.now()), format=form)
-        return {**given, "page": query, "path": req.path, "words": req.query_string}
+        return {**given, "page": query, "path": req.path, "texts": req.params}
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
         """The seconds and the width that are meant, where the request leaves them to now, or to `auto`."""
@@ -186,5 +186,5 @@ def _resolved(given: Mapping[str, Any], offset: int) -> str:
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
         width = {"period": forms.AUTO, "points": given["points"] or _POINTS}
     return replaced(
-        given["words"], {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
+        given["texts"], {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
     )
