@@ -27,6 +27,7 @@ from analytics_service.history.candle_blocks import (
 )
 from analytics_service.history.candles import Aggregate, combined, needed
 from analytics_service.history.grid import HOUR
+from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import AnySlot, Memory
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
@@ -35,11 +36,13 @@ Request = Callable[[State, Sequence[AnySlot]], None]
 
 
 class ValuesAtHand:
-    """The last values of buckets that are in memory. `request` has blocks of a state loaded."""
+    """The last values of buckets that are in memory. `request` has blocks of a state loaded; `last_instants` are told
+    those of the pages that are found."""
 
-    def __init__(self, memory: Memory, request: Request) -> None:
+    def __init__(self, memory: Memory, request: Request, last_instants: LastInstants) -> None:
         self.memory = memory
         self.request = request
+        self._last_instants = last_instants
 
     def values(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series | None:
         """Values of some series in each bucket, bucket by bucket; None, and a request for them, when blocks are not
@@ -49,22 +52,14 @@ class ValuesAtHand:
             return None
         blocks, missing, latest = self._found(state, lookup, buckets.until)
         if latest is not None and not missing:
+            last = last_observed(lookup, blocks, latest, buckets.until) if blocks else None
+            if last is not None:
+                self._last_instants.note(state.head, buckets.end, last)
             return joined(lookup, blocks, latest, ids, buckets)
         if lookup.open_from is not None and latest is None:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
         self.request(state, missing)
         return None
-
-    def last_instant(self, state: State, buckets: Buckets) -> int | None:
-        """When the last observation before the end of the buckets was made, unix seconds; None where memory lacks it,
-        or where there is none."""
-        lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
-        if lookup is None:
-            return None
-        blocks, missing, latest = self._found(state, lookup, buckets.until)
-        if latest is None or missing:
-            return None
-        return last_observed(lookup, blocks, latest, buckets.until)
 
     def block(self, state: State, run: Run | CandleRun) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""

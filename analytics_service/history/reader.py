@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
-from cachetools import LRUCache
 
 from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import CandlesAtHand, ValuesAtHand
@@ -19,6 +18,7 @@ from analytics_service.history.candle_blocks import CandleSlot, slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
+from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import AnySlot, Key, Loader
 from analytics_service.history.rows import (
     Buckets,
@@ -39,8 +39,6 @@ from analytics_service.store.retention import kept_from
 _MOST_APPENDED = 48
 # A rewritten history is shown when the blocks that pages needed before are there again, or after this time.
 _RELOAD_SECONDS = 1.0
-# Last instants that are kept from the time a page was read until its headers are made.
-_LAST_INSTANTS = 256
 
 
 class HistoryReader:
@@ -51,15 +49,15 @@ class HistoryReader:
         self._store = store
         self._memory = loader.memory
         self._loader = loader
-        self._at_hand = ValuesAtHand(loader.memory, lambda state, slots: self._request(state, slots, urgent=True))
+        # Told when a page is read, and asked for its headers.
+        self._last_instants = LastInstants()
+        self._at_hand = ValuesAtHand(
+            loader.memory, lambda state, slots: self._request(state, slots, urgent=True), self._last_instants
+        )
         self._candles = CandlesAtHand(self._at_hand)
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
-        # By head and end of a page, what `last_instant` is asked once it has been read from the store. It has a lock of
-        # its own: the other one is held while the store is asked.
-        self._last_instants: LRUCache[tuple[Head, int], int] = LRUCache(_LAST_INSTANTS)
-        self._last_instants_lock = threading.Lock()
 
     def prepare(self, head: Head) -> None:
         """Have the state of a head at hand before readers are shown it. Called about once a second.
@@ -129,29 +127,25 @@ class HistoryReader:
         require_unchanged(self._store, state.head)
         last = values["observed_at"].tail(len(state.series)).max() if whole else None
         if isinstance(last, int):
-            with self._last_instants_lock:
-                self._last_instants[state.head, min(buckets.begins[-1], buckets.until)] = last
+            self._last_instants.note(state.head, buckets.end, last)
 
     def last_instant(self, head: Head, second: int) -> int | None:
         """When the history's last observation at or before a second was made, unix seconds; None before the first, and
         where the observations that would tell are not kept (rule 8.14).
 
-        Cost and errors are those of a page of one bucket. It is nothing for the end of a page that was just read from
-        the store for all series.
+        It costs nothing for the end of a page that was just read from memory, or from the store for all series. Else
+        cost and errors are those of a page of one bucket.
         """
         state = self.at(head)
         if second >= state.newest:
             return state.newest
         if second < state.first:
             return None
-        begin = second // HOUR * HOUR
-        buckets = Buckets([begin, begin + HOUR], second + 1)
-        known = self._at_hand.last_instant(state, buckets)
-        if known is None:
-            with self._last_instants_lock:
-                known = self._last_instants.get((head, second + 1))
+        known = self._last_instants.before(head, second + 1)
         if known is not None:
             return known
+        begin = second // HOUR * HOUR
+        buckets = Buckets([begin, begin + HOUR], second + 1)
         try:
             found = read_values(self._store, self.history, state.series, buckets, whole=True)["observed_at"]
         except ParameterInvalid:

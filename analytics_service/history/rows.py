@@ -44,6 +44,11 @@ class Buckets:
         """How many buckets there are."""
         return max(len(self.begins) - 1, 0)
 
+    @property
+    def end(self) -> int:
+        """The unix second at which they end, as far as observations tell. There must be one."""
+        return min(self.begins[-1], self.until)
+
 
 def read_series(store: Store, history: History, until: int) -> dict[str, SeriesInfo]:
     """The series with an observation at or before a second, by asset id in the order of ids."""

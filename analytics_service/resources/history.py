@@ -53,7 +53,7 @@ class HistoryPath(SnapshotPath):
         self._name = path.path.strip("/").replace("/", "-")
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """The page that is asked for, in the service's zone where none is named, and the path and texts of the request."""
+        """The page that is asked for, in the service's zone where none is named, and path and texts of the request."""
         given = super().given(req, path)
         form = given["format"] or BY_MEDIA[req.context.media]
         query = replace(_query(given, given["tz"] or self._zone, self._shared.schedule.now()), format=form)

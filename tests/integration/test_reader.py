@@ -1,5 +1,6 @@
 """What memory holds of a history that grows and is corrected: pages need no query, and nothing stale stays."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
@@ -47,6 +48,10 @@ class Reading:
         values = self.reader.values(self.reader.at(head), [ID], Buckets(begins, min(end, head.last_observed_at) + 1))
         assert self._watched.queries == queries
         return values.to_list()
+
+    def queries(self) -> Counter[str]:
+        """How often each query was asked so far."""
+        return self._watched.queries.copy()
 
     def rewrites_in_memory(self) -> set[int]:
         return {key.rewrite for key in self.loader.memory.keys("price")}
@@ -115,6 +120,23 @@ def test_a_page_of_all_series_from_the_store_tells_its_last_instant(
         asked = watched.queries.copy()
         assert reader.last_instant(head, NOON - 1) == NOON - HOUR + 7
         assert watched.queries == asked
+
+
+@pytest.mark.parametrize("agg", [Aggregate.LAST, Aggregate.MAX])
+def test_a_page_from_memory_tells_its_last_instant_whatever_its_series(
+    reading: Reading, store: Store, agg: Aggregate
+) -> None:
+    head = reading.write({**history((-HOUR, 1), (10, 3)), "token;b": [(NOON - HOUR + 7, Decimal(2))]})
+    state = reading.reader.at(head)
+    for end, last in ((NOON, NOON - HOUR + 7), (NOON - HOUR + 7, NOON - HOUR), (NOON - HOUR + 8, NOON - HOUR + 7)):
+        buckets = Buckets([NOON - 2 * HOUR, NOON - HOUR, NOON], end)
+        # Blocks and candles that the first page asks for are there for the second.
+        for _ in range(2):
+            reading.reader.points(state, [ID], buckets, agg)
+            reading.loader.wait()
+        asked = reading.queries()
+        assert reading.reader.last_instant(head, end - 1) == last
+        assert reading.queries() == asked
 
 
 def test_candles_may_begin_after_the_last_second_of_the_store(reading: Reading, store: Store) -> None:
