@@ -109,6 +109,7 @@ def create_app(
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
+    heads.settle_with(loader.settle)
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
         heads.before_showing(history.family, reader.prepare)

@@ -14,6 +14,9 @@ from analytics_service.history.candle_blocks import CandleSlot
 
 log = logging.getLogger(__name__)
 
+# A rewritten history is shown when the blocks that pages needed before are there again, or after this time.
+_SETTLE_SECONDS = 1.0
+
 Blocks = Block | Observations
 
 
@@ -104,6 +107,10 @@ class Loader:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="history", daemon=True)
                 self._thread.start()
+
+    def settle(self) -> None:
+        """Return when everything that was requested is loaded, or after a second."""
+        self.wait(_SETTLE_SECONDS)
 
     def wait(self, seconds: float | None = None) -> None:
         """Return when everything that was requested is loaded, or after so many seconds."""

@@ -37,8 +37,6 @@ from analytics_service.store.retention import kept_from
 
 # Closed hours are appended to blocks one by one; after a longer pause blocks are read again.
 _MOST_APPENDED = 48
-# A rewritten history is shown when the blocks that pages needed before are there again, or after this time.
-_RELOAD_SECONDS = 1.0
 
 
 class HistoryReader:
@@ -59,25 +57,27 @@ class HistoryReader:
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
 
-    def prepare(self, head: Head) -> None:
+    def prepare(self, head: Head) -> bool:
         """Have the state of a head at hand before readers are shown it. Called about once a second.
 
-        After a rewrite this waits, for a second at most, until the blocks that were in memory are there again. Where
-        nothing is kept in memory, pages read the state. Superseded when the history is being rewritten.
+        After a rewrite the blocks that were in memory are loaded again; True if there are any, so that the head is shown
+        a little later. Where nothing is kept in memory, pages read the state. Superseded when the history is being
+        rewritten.
         """
         if not self._memory.limit:
-            return
+            return False
         known = self._states
         if known and known[0].head == head:
             self._drop_stale(known)
-            return
+            return False
         state = self._advance(head)
         if not known:
             self._request(state, state.slots(), urgent=False)
         elif known[0].rewrites != state.rewrites:
             mine = [key for key in self._memory.keys(self.history.table) if key.rewrite != state.rewrite_of(key.slot)]
             self._request(state, [key.slot for key in mine], urgent=True)
-            self._loader.wait(_RELOAD_SECONDS)
+            return bool(mine)
+        return False
 
     def at(self, head: Head) -> State:
         """The state of a head. Superseded when a newer one has been asked for in between."""

@@ -27,7 +27,8 @@ _LONGEST_OUTAGE = 300.0
 _FIRST_LOOK = 6.0
 # Seconds between checks of a schema that was current.
 _SCHEMA_EVERY = 15.0
-Prepare = Callable[[Head], object]
+# Prepares for a head; whether readers are shown it a little later, once what was begun has had its time.
+Prepare = Callable[[Head], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Heads:
         self._every = every
         self._pause = pause
         self._prepare: dict[str, list[Prepare]] = {}
+        self._settle: Callable[[], object] = lambda: None
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
@@ -89,6 +91,11 @@ class Heads:
     def before_showing(self, family: str, prepare: Prepare) -> None:
         """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded."""
         self._prepare.setdefault(family, []).append(prepare)
+
+    def settle_with(self, settle: Callable[[], object]) -> None:
+        """Call `settle` before heads are shown of which any is to be shown later: once for all of them, since meanwhile
+        requests wait, and other families are not looked at."""
+        self._settle = settle
 
     def known(self) -> Known:
         """The newest heads: the same object until one of them changes. StoreUnavailable when none are recent enough."""
@@ -163,21 +170,26 @@ class Heads:
     def _shown(self, ledger: Ledger, before: Known) -> Known:
         """What readers are shown of a look at the ledger."""
         heads: dict[str, Head] = {}
+        later = False
         for family, head in ledger.heads.items():
-            if family not in ledger.open and self._is_prepared(family, head):
+            prepared = None if family in ledger.open else self._prepared(family, head)
+            if prepared is not None:
                 heads[family] = head
+                later = later or prepared
             elif family in before.heads:
                 heads[family] = before.heads[family]
+        if later:
+            self._settle()
         known = Known(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
         return before if known == before else known
 
-    def _is_prepared(self, family: str, head: Head) -> bool:
+    def _prepared(self, family: str, head: Head) -> bool | None:
+        """Prepare for a head; whether it is to be shown later, or None when it is being rewritten."""
         try:
-            for prepare in self._prepare.get(family, ()):
-                prepare(head)
+            later = [prepare(head) for prepare in self._prepare.get(family, ())]
         except Superseded:
-            return False
-        return True
+            return None
+        return any(later)
 
     def _first(self) -> Known:
         """The outcome of the first look; of a further one, if all so far have failed."""

@@ -197,10 +197,11 @@ def test_a_process_that_starts_during_a_rewrite_waits_for_its_end(heads: Heads, 
 def test_heads_are_shown_once_they_are_prepared(heads: Heads, store: LedgerStore) -> None:
     prepared: list[int] = []
 
-    def prepare(head: Head) -> None:
+    def prepare(head: Head) -> bool:
         prepared.append(head.version)
         if head.version == 2:
             raise Superseded("it is being rewritten")
+        return False
 
     heads.before_showing("prices", prepare)
     assert heads.known().head("prices").version == 1
@@ -211,6 +212,26 @@ def test_heads_are_shown_once_they_are_prepared(heads: Heads, store: LedgerStore
     heads.look()
     assert heads.known().head("prices").version == 3
     assert prepared == [1, 2, 3]
+
+
+def test_all_histories_settle_together_and_only_when_one_has_to(heads: Heads, store: LedgerStore) -> None:
+    """However many histories a family has, and however many families were rewritten."""
+    settled: list[set[int]] = []
+    for family in ("prices", "rates"):
+        for odd in (False, True, True):
+            heads.before_showing(family, lambda head, odd=odd: odd and head.version % 2 == 1)  # type: ignore[misc]
+    heads.settle_with(lambda: settled.append(shown()))
+
+    def shown() -> set[int]:
+        return {head.version for head in heads.known().heads.values()}
+
+    for version in (10, 11, 12, 13):
+        for family in ("prices", "rates"):
+            store.change(family, version=version)
+        heads.look()
+        assert shown() == {version}
+    # Meanwhile readers are shown the heads before.
+    assert settled == [{10}, {12}]
 
 
 def test_a_silent_rewrite_is_rolled_forward(heads: Heads, store: LedgerStore) -> None:
