@@ -129,12 +129,14 @@ def build(
     logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
     logging.getLogger("apscheduler.executors").setLevel(logging.CRITICAL)
     scheduler = BackgroundScheduler(timezone=UTC, executors={"default": InstantExecutor()})
+    ticks: dict[str, Tick] = {}
     for job in jobs:
         every = job.every(settings)
         step = timedelta(seconds=every)
         first = floored(now, step)
+        ticks[job.name] = Tick(job, source, store, step, Retries(every, wait=stop.wait), measure=measure)
         scheduler.add_job(
-            Tick(job, source, store, step, Retries(every, wait=stop.wait), measure=measure),
+            ticks[job.name],
             IntervalTrigger(seconds=every, start_date=EPOCH, timezone=UTC),
             args=(first,),
             id=job.name,
@@ -146,8 +148,8 @@ def build(
             max_instances=1,
         )
     scheduler.add_listener(report, EVENT_JOB_ERROR | EVENT_JOB_MAX_INSTANCES | EVENT_JOB_MISSED)
-    scheduler.add_listener(lambda event: measure(event.job_id, "skipped", None), EVENT_JOB_MAX_INSTANCES)
-    scheduler.add_listener(lambda event: measure(event.job_id, "missed", None), EVENT_JOB_MISSED)
+    scheduler.add_listener(lambda event: ticks[event.job_id].left_out("skipped"), EVENT_JOB_MAX_INSTANCES)
+    scheduler.add_listener(lambda event: ticks[event.job_id].left_out("missed"), EVENT_JOB_MISSED)
     return scheduler
 
 
@@ -180,12 +182,18 @@ class Tick:
         self._retries = retries
         self._measure = measure
         self._last: datetime | None = None
+        # Instants after the last one of which APScheduler has told that they were left out.
+        self._left_out = 0
         self._told = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
-        """Run the job for the instant, log which instants before it were passed over, and tell operators."""
+        """Run the job for the instant, log and count which instants before it were passed over, and tell operators."""
         name, last, self._last = self._job.name, self._last, at
+        told, self._left_out = self._left_out, 0
         if last and at - last > self._every:
+            # APScheduler makes one run of all that were due while the whole process stood still, and tells nobody.
+            for _ in range((at - last) // self._every - 1 - told):
+                self._measure(name, "missed", None)
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
             log.warning(
                 "%s: no snapshots between %s and %s%s.", name, shown(last), shown(at), remedy, extra={logs.ABOUT: name}
@@ -198,6 +206,11 @@ class Tick:
             raise
         finally:
             say(self._store, [self.said(unix_second(at + self._every))])
+
+    def left_out(self, outcome: str) -> None:
+        """Count an instant whose run never began: `skipped` or `missed`."""
+        self._left_out += 1
+        self._measure(self._job.name, outcome, None)
 
     def said(self, next_at: int | None) -> JobRun:
         """What operators are told of its runs; the next one is at a unix second, or there is none."""

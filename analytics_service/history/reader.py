@@ -60,9 +60,9 @@ class HistoryReader:
     def prepare(self, head: Head) -> bool:
         """Have the state of a head at hand before readers are shown it. Called about once a second.
 
-        After a rewrite the blocks that were in memory are loaded again; True if there are any, so that the head is shown
-        a little later. Where nothing is kept in memory, pages read the state. Superseded when the history is being
-        rewritten.
+        After a rewrite the blocks that were in memory are loaded again; True if there are any, and the head is to be
+        shown a little later. Where nothing is kept in memory, pages read the state. Superseded when the history is
+        being rewritten.
         """
         if not self._memory.limit:
             return False

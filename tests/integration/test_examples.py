@@ -1,14 +1,23 @@
 """The files that `example` prints, read by the programs that they are for. Tests of missing programs are skipped."""
 
 import json
+import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import urllib3
 
-from tests.processes import free_port
+from analytics_service.http.envelope import failure
+from analytics_service.http.errors import CASES
+from tests.processes import free_port, until
 from tests.unit.test_examples import expressions, printed
 
 _NGINX = """
@@ -122,10 +131,55 @@ def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path, name: str) -
     assert accepted("systemd-analyze", "verify", "--man=no", str(unit)) == ""
 
 
-def test_nginx_accepts_the_proxy(tmp_path: Path) -> None:
-    # nginx binds even when it only tests.
-    proxy = printed("nginx").replace("listen 80;", f"listen 127.0.0.1:{free_port()};")
-    (tmp_path / "example.conf").write_text(proxy)
+class Echo(BaseHTTPRequestHandler):
+    """Answers with the id of the request."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.headers["X-Request-ID"].encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[str]:
+    """The address of an nginx in front of Echo. It lets a client ask twice at once, and then once in a minute."""
+    port, behind = free_port(), ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    changes = {"listen 80;": f"listen 127.0.0.1:{port};", "rate=50r/s": "rate=1r/m", "burst=100": "burst=1"}
+    changes["server 127.0.0.1:8000;"] = f"server 127.0.0.1:{behind.server_port};"
+    example = printed("nginx")
+    for old, new in changes.items():
+        assert old in example
+        example = example.replace(old, new)
+    (tmp_path / "example.conf").write_text(example)
     (tmp_path / "nginx.conf").write_text(_NGINX.format(folder=tmp_path))
-    arguments = ("-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log"))
-    assert "test is successful" in accepted("nginx", *arguments)
+    arguments = ("-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "error.log"))
+    assert "test is successful" in accepted("nginx", "-t", *arguments)
+    threading.Thread(target=behind.serve_forever, daemon=True).start()
+    with subprocess.Popen(["nginx", "-g", "daemon off;", *arguments]) as process:
+        until(lambda: is_open(port))
+        yield f"127.0.0.1:{port}"
+        process.terminate()
+    behind.shutdown()
+    behind.server_close()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_the_proxy_keeps_request_ids_and_refuses_as_the_service_does(proxy: str) -> None:
+    asked: list[dict[str, str]] = [{"X-Request-ID": "mine"}, {}, {}]
+    answers = [urllib3.request("GET", f"http://{proxy}/", headers=headers, retries=False) for headers in asked]
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    assert answers[0].data == b"mine"
+    assert re.fullmatch(b"[0-9a-f]{32}", answers[1].data)
+    refused = answers[2].json()
+    assert {**refused, "error": {**refused["error"], "message": ""}} == json.loads(
+        failure(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", CASES["rate_limited"].scope, "")
+    )
+    assert answers[2].headers["Content-Type"] == "application/json"
+    assert answers[2].headers["Retry-After"] == "1"

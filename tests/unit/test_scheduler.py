@@ -200,6 +200,26 @@ def test_runs_that_never_began_are_counted() -> None:
     assert counted == [("prices", "skipped", None), ("prices", "missed", None)]
 
 
+def test_instants_that_pass_while_the_process_stands_still_are_counted_once() -> None:
+    """Nobody tells of them but the next run; of those that APScheduler tells, the run does not tell again."""
+    counted: list[str] = []
+    tick = Tick(
+        JOBS["prices"],
+        SimulatedSource("1"),
+        FakeStore(),
+        MINUTE,
+        Retries(),
+        measure=lambda job, outcome, seconds: counted.append(outcome),
+    )
+    tick(NOON)
+    tick(NOON + 4 * MINUTE)
+    assert counted == ["done", "missed", "missed", "missed", "done"]
+    tick.left_out("skipped")
+    tick(NOON + 7 * MINUTE)
+    tick(NOON + 8 * MINUTE)
+    assert counted[5:] == ["skipped", "missed", "done", "done"]
+
+
 def test_instants_that_were_passed_over_are_named(caplog: pytest.LogCaptureFixture) -> None:
     tick = Tick(JOBS["prices"], SimulatedSource("1"), FakeStore(), MINUTE, Retries())
     tick(NOON)
