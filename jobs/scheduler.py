@@ -182,17 +182,17 @@ class Tick:
         self._retries = retries
         self._measure = measure
         self._last: datetime | None = None
-        # Instants after the last one of which APScheduler has told that they were left out.
+        # Instants after the last one that are counted already.
         self._left_out = 0
         self._told = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
         """Run the job for the instant, log and count which instants before it were passed over, and tell operators."""
         name, last, self._last = self._job.name, self._last, at
-        told, self._left_out = self._left_out, 0
+        counted, self._left_out = self._left_out, 0
         if last and at - last > self._every:
             # APScheduler makes one run of all that were due while the whole process stood still, and tells nobody.
-            for _ in range((at - last) // self._every - 1 - told):
+            for _ in range((at - last) // self._every - 1 - counted):
                 self._measure(name, "missed", None)
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
             log.warning(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from analytics_service.config import Settings, table
+from analytics_service.config import table
 
 _ENV = "env"
 _FILES = {
@@ -50,8 +50,7 @@ def _program() -> str:
 
 def _settings_file() -> Iterator[str]:
     """Every setting, commented out, with its default."""
-    defaults = Settings().to_environment()
     yield "# /etc/analytics-service.env"
     yield "# Settings of analytics-service. Remove the # in front of those that you change, and keep this file private."
     for row in table():
-        yield f"\n# {row.help}\n#{row.variable}={defaults.get(row.variable, '')}"
+        yield f"\n# {row.help}\n#{row.variable}={row.default or ''}"

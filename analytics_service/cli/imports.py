@@ -13,13 +13,11 @@ from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
-from analytics_service.imports.run import Request, Summary, import_files, try_import
+from analytics_service.imports.run import SHOWN, Request, Summary, import_files, try_import, with_rest
 from analytics_service.market.assets import Asset
 from analytics_service.sources.choice import require_import_admitted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-# Assets that are named in a message.
-_SHOWN = 5
 
 
 def _import_options(command: _Command) -> _Command:
@@ -114,7 +112,5 @@ def _kept(assets: Sequence[Asset]) -> Iterator[str]:
     """Which assets keep their descriptions, although the assets file has other ones."""
     if assets:
         yield "An import describes new assets only, so these stay as they are, unlike in the assets file:"
-    for asset in assets[:_SHOWN]:
-        yield f"  {asset.id}: {asset.symbol}, {asset.decimals_denom} decimals"
-    if len(assets) > _SHOWN:
-        yield f"  and {len(assets) - _SHOWN:,} more"
+    named = [f"  {asset.id}: {asset.symbol}, {asset.decimals_denom} decimals" for asset in assets[:SHOWN]]
+    yield from with_rest(named, len(assets))

@@ -17,6 +17,6 @@ def settings() -> None:
     """
     values = load_settings().to_environment()
     for row in table():
-        value = values.get(row.variable) or "unset"
-        shown = "(hidden)" if "password" in row.name and value != "unset" else value
+        value = values.get(row.variable)
+        shown = "(hidden)" if "password" in row.name and value else value or "unset"
         click.echo(f"{row.variable}={shown}\n    {row.help} Default: {row.default or 'unset'}.\n")

@@ -12,4 +12,5 @@ def replaced(given: Mapping[str, object], changes: Mapping[str, object]) -> str:
     as it may have to be in a header.
     """
     values = {**given, **changes}
-    return "&".join([f"{name}={encode_value(str(value))}" for name, value in values.items() if value is not None])
+    pairs = [(encode_value(name), encode_value(str(value))) for name, value in values.items() if value is not None]
+    return "&".join([f"{name}={value}" for name, value in pairs])

@@ -32,7 +32,8 @@ from analytics_service.store.ledger import IMPORTED
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retention import require_kept
 
-_SHOWN = 5
+# Rows, or assets, that a message names.
+SHOWN = 5
 _SHOWN_LENGTH = 60
 
 
@@ -168,7 +169,7 @@ def _validated(
         for table, rejected_file in zip(tables, rejects, strict=True):
 
             def reject(bad: pl.DataFrame, table: Table = table, file: RejectedFile = rejected_file) -> None:
-                examples.extend(_example(table, row) for row in bad.head(_SHOWN - len(examples)).iter_rows(named=True))
+                examples.extend(_example(table, row) for row in bad.head(SHOWN - len(examples)).iter_rows(named=True))
                 if skip_invalid and keep_rejected:
                     file.add(bad)
 
@@ -180,6 +181,12 @@ def _validated(
         return files, [path for file in rejects for path in file.keep()]
 
 
+def with_rest(lines: Sequence[str], count: int) -> list[str]:
+    """Lines about the first of `count` things, and one that says how many more there are."""
+    more = count - len(lines)
+    return [*lines, f"  and {more:,} more"] if more else [*lines]
+
+
 def _example(table: Table, row: dict[str, str]) -> str:
     raw = ",".join(row[field] for field in table.fields)
     shown = raw if len(raw) <= _SHOWN_LENGTH else raw[:_SHOWN_LENGTH] + "..."
@@ -187,12 +194,10 @@ def _example(table: Table, row: dict[str, str]) -> str:
 
 
 def _refusal(rejected: int, read: int, examples: list[str]) -> str:
-    more = [f"  and {rejected - len(examples):,} more"] if rejected > len(examples) else []
     return "\n".join(
         [
             f"{rejected:,} of {read:,} rows cannot be imported, so nothing was written:",
-            *examples,
-            *more,
+            *with_rest(examples, rejected),
             "Correct them, or import the others with --skip-invalid.",
         ]
     )

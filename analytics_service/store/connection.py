@@ -39,6 +39,7 @@ _DISK_FULL, _NO_SPACE = 243, "No space left on device"
 # The last bytes of an Arrow stream. Polars takes one that lacks them for a shorter one, and an empty body may arrive
 # from a server that dies as it answers.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+# What the server says of a statement that it refuses, within the driver's message; and how much of that is told.
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
 _CLIENT_MARGIN = 5

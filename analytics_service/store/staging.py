@@ -104,10 +104,10 @@ class Staging:
         if not runs or LEDGER not in tables:
             return
         adds_assets = ASSETS in tables and self.family != SHOWN_WITH
-        if adds_assets:
-            self._add_assets()
         for table in tables:
-            if table != LEDGER and not (table == ASSETS and adds_assets):
+            if table == ASSETS and adds_assets:
+                self._add_assets()
+            elif table != LEDGER:
                 self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {table}{self.suffix}")
         if self._computed_beside is None or not self._is_next_after(self._computed_beside):
             change = self._change(runs, head, is_rewrite=is_rewrite or self._meets_rewrite(head))

@@ -43,10 +43,10 @@ class Reading:
 
     def hours(self, head: Head, end: int) -> list[str | None]:
         """Values of the three hours up to a second, as of a head. Memory must have them."""
-        queries = self._watched.queries.copy()
+        queries = self.queries()
         begins = [NOON + hour * HOUR for hour in range(-2, 2)]
         values = self.reader.values(self.reader.at(head), [ID], Buckets(begins, min(end, head.last_observed_at) + 1))
-        assert self._watched.queries == queries
+        assert self.queries() == queries
         return values.to_list()
 
     def queries(self) -> Counter[str]:
@@ -123,9 +123,7 @@ def test_a_page_of_all_series_from_the_store_tells_its_last_instant(
 
 
 @pytest.mark.parametrize("agg", [Aggregate.LAST, Aggregate.MAX])
-def test_a_page_from_memory_tells_its_last_instant_whatever_its_series(
-    reading: Reading, store: Store, agg: Aggregate
-) -> None:
+def test_a_page_from_memory_tells_its_last_instant_whatever_its_series(reading: Reading, agg: Aggregate) -> None:
     head = reading.write({**history((-HOUR, 1), (10, 3)), "token;b": [(NOON - HOUR + 7, Decimal(2))]})
     state = reading.reader.at(head)
     for end, last in ((NOON, NOON - HOUR + 7), (NOON - HOUR + 7, NOON - HOUR), (NOON - HOUR + 8, NOON - HOUR + 7)):

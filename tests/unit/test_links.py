@@ -2,6 +2,7 @@
 
 from urllib.parse import parse_qsl
 
+from falcon.uri import parse_query_string
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,10 +16,11 @@ def test_values_are_replaced_where_they_were_and_new_ones_come_last() -> None:
 
 
 def test_a_plus_sign_that_came_as_a_space_stays_one() -> None:
-    assert replaced({"end": "2026-01-01T12:00 05:30"}, {}) == "end=2026-01-01T12%3A00%2005%3A30"
+    given = parse_query_string("end=2026-01-01T12:00+05:30")
+    assert replaced(given, {}) == "end=2026-01-01T12%3A00%2005%3A30"
 
 
-@given(st.dictionaries(st.sampled_from(["start", "end", "tz"]), st.text(min_size=1)))
+@given(st.dictionaries(st.text(min_size=1), st.text(min_size=1)))
 def test_any_text_is_the_same_when_it_is_read_again_and_fits_a_header(given: dict[str, str]) -> None:
     query = replaced(given, {})
     assert dict(parse_qsl(query)) == given
