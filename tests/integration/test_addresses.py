@@ -106,16 +106,18 @@ class Relay:
         self._port = int(str(server.clickhouse_url).rpartition(":")[2])
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
 
     def __enter__(self) -> "Relay":
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-        for one in self._sockets:
+        # It may be opening a connection just now, which is to be closed, too.
+        self._accepting.join()
+        for one in (self._listening, *self._sockets):
             one.close()
 
     def _accept(self) -> None:
@@ -124,8 +126,9 @@ class Relay:
                 client, _ = self._listening.accept()
             except OSError:
                 return
+            self._sockets.append(client)
             server = socket.create_connection(("127.0.0.1", self._port))
-            self._sockets += [client, server]
+            self._sockets.append(server)
             for source, target in ((client, server), (server, client)):
                 threading.Thread(target=self._pass, args=(source, target), daemon=True).start()
 
