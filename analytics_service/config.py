@@ -80,8 +80,8 @@ def server_url(value: str) -> str:
 
 def host_and_port(value: str) -> str:
     """`host:port` to listen on; `[::1]:port` for IPv6."""
-    host, _, port = value.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+    found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)
+    if not found or not 0 < int(found[1]) < 65536:
         raise ValueError("must be host:port, such as 127.0.0.1:8000")
     return value
 
@@ -141,7 +141,10 @@ def networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in value.split(","))
     except ValueError:
-        raise ValueError("must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16") from None
+        raise ValueError(
+            "must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16; an address within a "
+            "network, such as 10.1.2.3/16, is neither"
+        ) from None
 
 
 def network_list(value: str) -> str:
@@ -179,7 +182,7 @@ class Settings:
 
     bind: str = _setting("127.0.0.1:8000", host_and_port, "Address the HTTP service listens on.")
     metrics_bind: str = _setting(
-        "127.0.0.1:8001", bind_or_none, "Address that operators' paths, such as /metrics, are at; none: there are none."
+        "127.0.0.1:8001", bind_or_none, "Address that operators' paths, such as /metrics, are at; none turns them off."
     )
     workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
     threads: int = _setting(
@@ -240,6 +243,7 @@ class Settings:
     routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
     raw_days: int | None = _setting(
         None,
+        # Workers read single observations of the last two days without asking whether they are kept.
         whole(7, 36_500),
         "Days that single observations of prices, rates, loans and liquidations are kept, in whole UTC months. "
         "Unset: for ever.",

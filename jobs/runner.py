@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
+# Instants of one backfill, which are listed before it begins: almost four years of minutes, in some hundred MB.
+_MOST_INSTANTS = 2_000_000
 _ONCE = Retries()
 
 
@@ -72,7 +74,16 @@ def backfill(
 
 
 def instants_to_fill(job: Job, store: Store, start: datetime, end: datetime, every: timedelta) -> list[datetime]:
-    """The instants of a backfill, oldest first: the multiples of `every` in [start, end], and outdated snapshots."""
+    """The instants of a backfill, oldest first: the multiples of `every` in [start, end], and outdated snapshots.
+
+    SnapshotRefused for more than two million.
+    """
+    count = (end - start) // every
+    if count > _MOST_INSTANTS:
+        raise SnapshotRefused(
+            f"From --start to --end there are about {count:,} snapshots {every} apart, and one backfill takes at most "
+            f"{_MOST_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
+        )
     outdated = job.outdated(store, unix_second(start), unix_second(end))
     return sorted({*multiples(start, end, every), *map(instant, outdated)})
 

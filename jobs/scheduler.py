@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -53,7 +53,7 @@ def run(
     store: Store,
     stop: threading.Event,
     *,
-    jobs: Iterable[Job] = tuple(JOBS.values()),
+    jobs: Sequence[Job] = tuple(JOBS.values()),
     measure: Measure = _unmeasured,
 ) -> None:
     """Run the jobs until `stop` is set: each immediately for the current instant, then at every further one.
@@ -68,7 +68,7 @@ def run(
     tidying.start()
     scheduler.start()
     scheduled = [scheduler.get_job(job.name) for job in jobs]
-    say(store, [one.func.said(unix_second(one.next_run_time)) for one in scheduled])
+    write_status(store, [one.func.status(unix_second(one.next_run_time)) for one in scheduled])
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
     try:
         stop.wait()
@@ -77,7 +77,7 @@ def run(
         scheduler.shutdown(wait=True)
         recovery.join()
         tidying.join()
-        say(store, [one.func.said(None) for one in scheduled])
+        write_status(store, [one.func.status(None) for one in scheduled])
     log.info("The scheduler has stopped.")
 
 
@@ -88,7 +88,10 @@ def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_
     """
     recovery = Recovery(store)
     while not stop.wait(every):
-        recovery.look()
+        try:
+            recovery.look()
+        except Exception:
+            log.exception("Runs that were interrupted could not be looked for")
 
 
 def tidy_until(
@@ -101,7 +104,7 @@ def tidy_until(
     """Drop what runs that were killed left in staging, and raw rows that are older than some days (rule 8.14), now and
     every so many seconds until `stop` is set.
 
-    None keeps raw rows. An error is logged, and the next look is another attempt.
+    None keeps raw rows. Errors are logged, and the next look is another attempt.
     """
     while True:
         try:
@@ -109,7 +112,9 @@ def tidy_until(
             if days is not None:
                 prune(store, days, clock())
         except AnalyticsError as error:
-            log.warning("What is too old cannot be dropped now: %s", error)
+            log.warning("Old staging tables or raw rows could not be dropped: %s", error)
+        except Exception:
+            log.exception("Old staging tables or raw rows could not be dropped")
         if stop.wait(every):
             return
 
@@ -121,7 +126,7 @@ def build(
     stop: threading.Event,
     now: datetime,
     *,
-    jobs: Iterable[Job] = tuple(JOBS.values()),
+    jobs: Sequence[Job] = tuple(JOBS.values()),
     measure: Measure = _unmeasured,
 ) -> BackgroundScheduler:
     """A scheduler of the jobs, not started yet. The first instant of each job is the last one up to `now`."""
@@ -184,7 +189,7 @@ class Tick:
         self._last: datetime | None = None
         # Instants after the last one that are counted already.
         self._left_out = 0
-        self._told = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
+        self._status = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
         """Run the job for the instant, log and count which instants before it were passed over, and tell operators."""
@@ -202,19 +207,19 @@ class Tick:
             if self._measured(at) is Outcome.DONE:
                 log.info("%s: snapshot of %s is complete.", name, shown(at))
         except Exception as error:
-            self._told = replace(self._told, failed_at=unix_second(at), error=reason_of(error))
+            self._status = replace(self._status, failed_at=unix_second(at), error=reason_of(error))
             raise
         finally:
-            say(self._store, [self.said(unix_second(at + self._every))])
+            write_status(self._store, [self.status(unix_second(at + self._every))])
 
     def left_out(self, outcome: str) -> None:
         """Count an instant whose run never began: `skipped` or `missed`."""
         self._left_out += 1
         self._measure(self._job.name, outcome, None)
 
-    def said(self, next_at: int | None) -> JobRun:
+    def status(self, next_at: int | None) -> JobRun:
         """What operators are told of its runs; the next one is at a unix second, or there is none."""
-        return replace(self._told, next_at=next_at)
+        return replace(self._status, next_at=next_at)
 
     def _measured(self, at: datetime) -> Outcome:
         begun, outcome = time.monotonic(), "failed"
@@ -225,12 +230,12 @@ class Tick:
         finally:
             seconds = time.monotonic() - begun
             self._measure(self._job.name, outcome, seconds)
-            self._told = replace(
-                self._told, ran_at=unix_second(at), outcome=outcome, took_ms=round(seconds * _MILLISECONDS)
+            self._status = replace(
+                self._status, ran_at=unix_second(at), outcome=outcome, took_ms=round(seconds * _MILLISECONDS)
             )
 
 
-def say(store: Store, runs: list[JobRun]) -> None:
+def write_status(store: Store, runs: list[JobRun]) -> None:
     """Tell operators about runs. It is no harm when they cannot be told: the ledger says what is complete."""
     try:
         record(store, runs)

@@ -9,13 +9,14 @@ workers show the new heads at their next look at the ledger.
 Writers must be stopped: what they write while tables are exchanged might be lost.
 """
 
+import logging
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import polars as pl
 
 from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
-from analytics_service.errors import BackupFailed, BackupRefused
+from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused
 from analytics_service.store.admission import CLAIM, claim_for, read_holdings
 from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
@@ -26,6 +27,8 @@ from analytics_service.store.migrations import migrate, shipped
 from analytics_service.store.progress import Reporter
 from analytics_service.store.rewrite import settle
 from analytics_service.store.schema import complete, missing, schema_of, what_is_missing
+
+log = logging.getLogger(__name__)
 
 _HEADS = "snapshot_head"
 
@@ -85,8 +88,18 @@ def _whole(store: Store, *, is_replaced: bool) -> Iterator[None]:
         yield
     except BaseException:
         for name in reversed(list(lacking)):
-            store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
+            with _tidying(name):
+                store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
         raise
+
+
+@contextmanager
+def _tidying(name: str) -> Iterator[None]:
+    """For dropping what is needed no more: an error is logged only, because it must not hide what led here."""
+    try:
+        yield
+    except AnalyticsError as error:
+        log.warning("%s could not be dropped: %s", name, error)
 
 
 def _settled(store: Store) -> Ledger:
@@ -109,15 +122,14 @@ def _require_no_scheduler(store: Store) -> None:
 @contextmanager
 def _beside(store: Store, version: int) -> Iterator[Store]:
     """A database beside the store's own, for the duration of the block; those that killed restores left are dropped."""
-    prefix = f"{store.database}_restore_"
-    for name in store.frame("databases_like", prefix=prefix)["name"]:
+    for name in store.frame("databases_of_restores", database=store.database)["name"]:
         store.execute_outside_database(f"DROP DATABASE IF EXISTS `{name}` SYNC")
-    beside = store.sibling(f"{prefix}{version}")
-    try:
-        yield beside
-    finally:
-        store.execute_outside_database(f"DROP DATABASE IF EXISTS `{beside.database}` SYNC")
-        beside.close()
+    with closing(store.sibling(f"{store.database}_restore_{version}")) as beside:
+        try:
+            yield beside
+        finally:
+            with _tidying(beside.database):
+                store.execute_outside_database(f"DROP DATABASE IF EXISTS `{beside.database}` SYNC")
 
 
 def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:

@@ -58,12 +58,12 @@ def _ask(found: Report, settings: Settings) -> None:
 
 def _ask_in_time(found: Report, settings: Settings) -> None:
     """Ask ClickHouse everything, in a thread that is left alone when it takes too long. StoreUnavailable then."""
-    errors: list[AnalyticsError] = []
+    errors: list[Exception] = []
 
     def ask() -> None:
         try:
             _ask(found, settings)
-        except AnalyticsError as error:
+        except Exception as error:
             errors.append(error)
 
     thread = threading.Thread(target=ask, daemon=True)
@@ -72,7 +72,8 @@ def _ask_in_time(found: Report, settings: Settings) -> None:
     if thread.is_alive() and found.alive:
         thread.join(_OTHER_ANSWERS)
     if thread.is_alive():
-        raise StoreUnavailable(f"ClickHouse hangs: it has not answered within {_FIRST_ANSWER:.0f} s.")
+        seconds = _FIRST_ANSWER + _OTHER_ANSWERS if found.alive else _FIRST_ANSWER
+        raise StoreUnavailable(f"ClickHouse hangs: it has not answered within {seconds:.0f} s.")
     if errors:
         raise errors[0]
 

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from analytics_service.config import Settings
@@ -77,7 +77,9 @@ def serving(folder: DataFolder, lock: int, on_failure: Callable[[], None], resta
         try:
             yield
         finally:
-            folder.announce(None)
+            # On a full disk the announcement stays. It names a process that ends, so nobody is misled for long.
+            with suppress(OSError):
+                folder.announce(None)
 
 
 def _lock(folder: DataFolder, command: str, bind: str, attach: bool) -> int | None:

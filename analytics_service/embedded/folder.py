@@ -83,9 +83,13 @@ class DataFolder:
         except BlockingIOError:
             os.close(descriptor)
             return None
-        _write_private(self._running, "")
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), command, bind))).encode(), 0)
+        try:
+            _write_private(self._running, "")
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), command, bind))).encode(), 0)
+        except OSError as error:
+            os.close(descriptor)
+            raise self.unusable(error) from error
         return descriptor
 
     def locked(self) -> bool:

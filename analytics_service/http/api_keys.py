@@ -105,7 +105,9 @@ def _changing(path: Path) -> Iterator[None]:
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise SettingError(f"There is no folder {path.parent} for the file of API keys.") from error
+        raise SettingError(
+            f"The folder {path.parent} of the file of API keys cannot be opened ({error.strerror})."
+        ) from error
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         yield

@@ -140,7 +140,8 @@ def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Except
 
 def _from_falcon(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: object) -> None:
     if error.status_code == HTTPStatus.NOT_FOUND:
-        _answer(resp, "path_unknown", f"There is nothing at {req.path[:200]}; no path ends with a slash.")
+        hint = "no path ends with a slash" if req.path.endswith("/") else "/docs lists all paths"
+        _answer(resp, "path_unknown", f"There is nothing at {req.path[:200]}; {hint}.")
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         _answer(resp, "method_not_allowed", f"{req.method[:20]} is not allowed; GET, HEAD and OPTIONS are.")
         resp.set_headers(error.headers or {})

@@ -44,7 +44,10 @@ class Program(ABC):
         return True
 
     def adapt(self) -> bool:
-        """Remove what made the last start fail; False when there is nothing to remove. OSError when that fails."""
+        """Remove what made the last start fail; False when there is nothing to remove.
+
+        OSError or the program's error when that fails.
+        """
         return False
 
     def ask_to_stop(self, child: Child) -> None:

@@ -30,7 +30,8 @@ class Replaceable:
 
     def signal(self, number: int) -> None:
         """Send a signal to the program."""
-        self._current.signal(number)
+        with self._lock:
+            self._current.signal(number)
 
     def replace(self) -> None:
         """Start the program once more; when it is ready, stop the one before. If it fails, the one before goes on."""
@@ -38,7 +39,7 @@ class Replaceable:
         self._others.append(successor)
         try:
             successor.start()
-        except (AnalyticsError, OSError) as error:
+        except AnalyticsError as error:
             log.error("%s The one that was running goes on.", error)
             self._others.remove(successor)
             return

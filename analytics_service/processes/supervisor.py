@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analytics_service import logs
+from analytics_service.errors import AnalyticsError
 from analytics_service.processes.child import Child
 from analytics_service.processes.program import Program
 from analytics_service.processes.restarts import Restarts
@@ -53,13 +54,12 @@ class Supervisor:
         self._works = False
 
     def start(self) -> None:
-        """Return once the child is ready. The program's error when the child ends before that or takes too long."""
-        for left in reversed(range(_FIRST_STARTS)):
-            failure = self._first_start()
-            if failure is None:
-                return
-            if not left or not self._program.adapt():
-                raise self._program.error(failure.reason)
+        """Return once the child is ready. The program's error when the child cannot be started, ends before that or
+        takes too long."""
+        try:
+            self._start()
+        except OSError as error:
+            raise self._program.error(self._not_started(error)) from error
 
     def check(self) -> None:
         """Notice the child's end or its silence, and restart it when that is due.
@@ -94,6 +94,14 @@ class Supervisor:
                 log.warning("The %s did not stop in %.0f s and is killed.", self._program.name, self._program.grace)
                 child.kill()
         self._release()
+
+    def _start(self) -> None:
+        for left in reversed(range(_FIRST_STARTS)):
+            failure = self._first_start()
+            if failure is None:
+                return
+            if not left or not self._program.adapt():
+                raise self._program.error(failure.reason)
 
     def _first_start(self) -> _Failure | None:
         child = self._launch()
@@ -152,8 +160,11 @@ class Supervisor:
         try:
             self._program.adapt()
             self._launch()
-        except OSError as error:
-            self._schedule_restart(_Failure(f"The {self._program.name} could not be started: {error}."))
+        except (OSError, AnalyticsError) as error:
+            self._schedule_restart(_Failure(self._not_started(error)))
+
+    def _not_started(self, error: Exception) -> str:
+        return f"The {self._program.name} could not be started: {str(error).rstrip('.')}."
 
     def _schedule_restart(self, failure: _Failure) -> None:
         # A child that never became ready has not lived, however long its start took.

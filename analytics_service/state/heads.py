@@ -112,9 +112,11 @@ class Heads:
         if self._seen is None:
             self._look_first()
         self._store.require_answers()
-        if isinstance(self._seen, Seen):
-            return self._seen
-        raise self._seen or StoreUnavailable("The ledger has not been read yet.")
+        # Read once: another thread may be looking.
+        seen = self._seen
+        if isinstance(seen, Seen):
+            return seen
+        raise seen or StoreUnavailable("The ledger has not been read yet.")
 
     def wait(self) -> None:
         """Return after a further look at the ledger, or after a moment."""

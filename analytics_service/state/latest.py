@@ -65,7 +65,10 @@ class Latest(Generic[_T]):
         try:
             self._value = self._ask()
         except AnalyticsError as error:
-            log.warning("What was known before is shown: %s", error)
+            log.warning("The last answer is shown again, because a new one failed: %s", error)
             self._error = error
+        except Exception:
+            log.exception("The last answer is shown again, because a new one failed")
+            self._error = AnalyticsError("An unexpected error; the log has it.")
         else:
             self._error = None

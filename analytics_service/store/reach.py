@@ -49,7 +49,7 @@ def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
         raise unreachable(url, "this is the port of the native protocol, and the service needs that of HTTP")
 
 
-def unreachable(url: str | None, cause: str) -> StoreUnavailable:
+def unreachable(url: str, cause: str) -> StoreUnavailable:
     """The error of a server that cannot be reached."""
     return StoreUnavailable(f"ClickHouse at {url} cannot be reached: {cause}.")
 
@@ -118,8 +118,10 @@ class Pulse:
 
     def require(self) -> None:
         """StoreUnavailable when the server did not answer when it was asked last."""
-        if self._silence is not None:
-            raise StoreUnavailable(str(self._silence))
+        # Read once: the thread that asks may change it.
+        silence = self._silence
+        if silence is not None:
+            raise StoreUnavailable(str(silence))
 
     def beat(self) -> None:
         """Ask once."""

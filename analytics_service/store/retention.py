@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 
 # Market histories and the events that loans and liquidations sum up are kept.
 PRUNED = ("price", "lend_rate", "borrow_rate", "loans_originated", "liquidations")
-# Workers read single observations of the last two days without looking at notes.
-LEAST_DAYS = 7
 _NOTES = "raw_dropped"
 # Seconds from a note to the drop: longer than any run takes from its look at the notes to its announcement.
 _GRACE = 3600

@@ -238,6 +238,20 @@ def test_a_failed_chart_says_why_beside_the_others_and_can_be_tried_again(visit:
     broken.locator(".main-svg").first.wait_for()
 
 
+def test_a_charting_library_that_could_not_be_loaded_is_loaded_anew(visit: Visit) -> None:
+    # The tab that tests share has it in its cache.
+    page = visit.browser.new_tab()
+    library = re.compile("plotly")
+    page.route(library, lambda route: route.abort())
+    page.goto(visit.url(VIEWS["asset"]))
+    again = page.get_by_role("button", name="Try again")
+    again.first.wait_for()
+    expect(page.get_by_role("alert").first).to_have_text("The charting library could not be loaded.")
+    page.unroute(library)
+    again.first.click()
+    page.locator(".main-svg").first.wait_for()
+
+
 def test_a_service_that_is_down_or_hangs_is_told_apart_and_comes_back(visit: Visit) -> None:
     # Its clock stays with the tab.
     page = visit.browser.new_tab()
@@ -301,6 +315,31 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) 
     assert {"Bearer wrong", "Bearer right"} <= {*sent}
     assert "right" not in page.url
     assert page.evaluate("localStorage.length") == 0
+
+
+def test_a_file_that_cannot_be_had_with_a_key_is_told_of_beside_its_link(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+
+    def guard(route: Route) -> None:
+        if "authorization" not in route.request.headers:
+            failure(route, 401, "unauthorized", "An API key is needed.")
+        elif "format=csv" in route.request.url:
+            failure(route, 429, "rate_limited", "Too many requests.")
+        else:
+            route.continue_()
+
+    page.route(re.compile("/api/v1/"), guard)
+    url = visit.url(VIEWS["asset"])
+    page.route(url, lambda route: route.fulfill(body=with_keys(route), content_type="text/html"))
+    page.goto(url)
+    page.get_by_label("API key").fill("right")
+    page.get_by_role("button", name="Use it").click()
+    visit.wait(page)
+    page.get_by_role("link", name="CSV").first.click()
+    expect(page.get_by_role("alert")).to_have_text("CSV could not be saved: Too many requests.")
+    with page.expect_download() as saving:
+        page.get_by_role("link", name="Parquet").first.click()
+    assert saving.value.path().read_bytes()[:4] == b"PAR1"
 
 
 def test_markets_are_searched_sorted_and_kept_in_the_address(visit: Visit) -> None:

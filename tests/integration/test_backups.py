@@ -3,7 +3,7 @@
 import json
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -28,7 +28,7 @@ from analytics_service.store.ledger import Origin, new_version, oldest_change, r
 from analytics_service.store.migrations import migrate, shipped
 from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.schema import missing, schema_of
-from tests.clickhouse import client
+from tests.clickhouse import by_url, client
 from tests.integration.conftest import Simulated, database
 from tests.integration.pages import commit
 
@@ -214,11 +214,16 @@ def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
         restore(store, ArchiveReader(of_two), write, replace=False)
     assert prices(settings) == ONE
     store.execute_outside_database(f"CREATE DATABASE {store.database}_restore_1")
+    foreign = f"{store.database}_restore_check"
+    store.execute_outside_database(f"CREATE DATABASE {foreign}")
     short = changed(of_two, tmp_path, lambda manifest: manifest["tables"]["price"].update(rows=3))
     with pytest.raises(BackupRefused, match="price has 2 rows, and the backup says 3"):
         restore(store, ArchiveReader(short), Silent(), replace=True)
     assert prices(settings) == ONE
-    assert store.frame("databases_like", prefix=f"{store.database}_restore_").is_empty()
+    with closing(Store(replace(settings, clickhouse_database=foreign))) as other, client(by_url(settings)) as own:
+        left = own.query(f"SHOW DATABASES LIKE '{store.database}\\_restore\\_%'").result_columns
+        other.execute_outside_database(f"DROP DATABASE {foreign}")
+    assert left == [[foreign]]
 
 
 def test_backups_of_newer_versions_are_refused(of_two: Path, tmp_path: Path) -> None:

@@ -583,6 +583,20 @@ def test_a_data_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path: P
         pass
 
 
+def test_a_folder_that_cannot_be_written_is_an_error_that_names_it_and_stays_free(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    folder.create()
+    obstacle = tmp_path / "running.json.new"
+    obstacle.mkdir()
+    with pytest.raises(EmbeddedServerError, match="cannot be used"):
+        folder.lock("pytest")
+    assert not folder.locked()
+    obstacle.rmdir()
+    lock = folder.lock("pytest")
+    assert lock is not None
+    os.close(lock)
+
+
 def test_a_command_does_not_attach_to_what_a_killed_one_left_behind(own: Settings) -> None:
     with clickhouse(own, "pytest"):
         left = (own.data_dir / "running.json").read_text("utf-8")

@@ -102,7 +102,7 @@ def test_a_missing_file_is_refused_with_the_command_that_makes_one(file: Path) -
         SettingError, match=r"cannot be read \(No such file or directory\). `analytics-service keys add"
     ):
         read_keys(file)
-    with pytest.raises(SettingError, match="There is no folder "):
+    with pytest.raises(SettingError, match=r"cannot be opened \(No such file or directory\)"):
         add_key(file / "keys.txt", "alice")
 
 

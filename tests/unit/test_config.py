@@ -13,6 +13,10 @@ MALFORMED = [
     ("BIND", "127.0.0.1:0"),
     ("BIND", "127.0.0.1:65536"),
     ("BIND", "127.0.0.1:http"),
+    # A digit for Python's str.isdigit, but not for int.
+    ("BIND", "127.0.0.1:\N{SUPERSCRIPT TWO}"),
+    ("BIND", "http://127.0.0.1:8000"),
+    ("BIND", "::1:8000"),
     ("METRICS_BIND", ""),
     ("METRICS_BIND", "8001"),
     ("METRICS_BIND", "None"),

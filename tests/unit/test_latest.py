@@ -48,6 +48,15 @@ def test_a_failure_leaves_the_answer_before_it() -> None:
     assert (kept, str(error), late) == ("there", "It is away.", False)
 
 
+def test_an_unexpected_error_is_logged_and_told_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+    def ask() -> str:
+        raise ZeroDivisionError("secret")
+
+    value, error, late = Latest(ask, patience=10).get()
+    assert (value, str(error), late) == (None, "An unexpected error; the log has it.", False)
+    assert "ZeroDivisionError: secret" in caplog.text
+
+
 def test_a_later_answer_ends_the_error() -> None:
     answers = iter([StoreUnavailable("It is away."), None])
 

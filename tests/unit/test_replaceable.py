@@ -1,6 +1,7 @@
 """Replacing a supervised program while it runs: there is always one that is ready."""
 
 import logging
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from analytics_service.processes.replaceable import Replaceable
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
-from tests.unit.test_supervisor import FakeProgram
+from tests.unit.test_supervisor import FakeChild, FakeProgram
 
 
 class Scene:
@@ -64,6 +65,56 @@ def test_the_successor_is_checked_and_gets_the_signals() -> None:
     for _ in range(4):
         scene.service.check()
     assert [len(program.children) for program in scene.programs] == [1, 2]
+
+
+def test_a_successor_that_the_system_refuses_leaves_the_running_one(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.service.start()
+    make = scene.service._make
+
+    def refused() -> Supervisor:
+        supervisor = make()
+        scene.programs[-1].next_child = refuse
+        return supervisor
+
+    scene.service._make = refused
+    with caplog.at_level(logging.ERROR):
+        scene.service.replace()
+    assert scene.events() == [[]]
+    assert caplog.messages == [
+        "The test program could not be started: [Errno 12] no memory. The one that was running goes on."
+    ]
+
+
+def test_a_signal_waits_for_a_check_that_may_take_the_child_away() -> None:
+    scene = Scene()
+    scene.service.start()
+    checking, goes_on = threading.Event(), threading.Event()
+    scene.programs[0].answering = lambda: True
+    child = scene.programs[0].children[0]
+
+    def poll() -> int:
+        checking.set()
+        assert goes_on.wait(60)
+        return 1
+
+    child.poll = poll  # type: ignore[method-assign]
+    check = threading.Thread(target=scene.service.check)
+    check.start()
+    assert checking.wait(60)
+    signal = threading.Thread(target=scene.service.signal, args=(21,))
+    signal.start()
+    signal.join(0.1)
+    assert signal.is_alive()
+    goes_on.set()
+    check.join(60)
+    signal.join(60)
+    # The child is gone, so nobody gets the signal.
+    assert scene.events() == [["pipe closed"]]
+
+
+def refuse() -> FakeChild:
+    raise OSError(12, "no memory")
 
 
 def test_a_stop_during_a_replacement_stops_both() -> None:

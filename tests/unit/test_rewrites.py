@@ -13,7 +13,8 @@ import pytest
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.announcements import REWRITE, announced
 from analytics_service.store.columns import TEXT
-from analytics_service.store.ledger import Head, Origin, Run, Versions, read_ledger
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import Head, Ledger, Origin, Run, Versions, read_ledger
 from analytics_service.store.rewrite import Recovery, appends, complete_appends, publish, recover, settle, staging
 from analytics_service.store.snapshot_table import SnapshotTable
 from analytics_service.store.staging import Staging
@@ -639,8 +640,19 @@ def test_the_next_job_completes_what_was_interrupted(store: LedgerStore) -> None
     assert store.heads["prices"] == AFTER
 
 
-def test_the_scheduler_completes_it_beside_its_jobs(store: LedgerStore) -> None:
+def test_the_scheduler_completes_it_beside_its_jobs_also_after_an_unexpected_error(
+    store: LedgerStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     interrupted(store)
+    looks: list[Ledger] = []
+
+    def look(store: Store) -> Ledger:
+        looks.append(read_ledger(store))
+        if len(looks) == 1:
+            raise pl.exceptions.ComputeError("odd")
+        return looks[-1]
+
+    monkeypatch.setattr("analytics_service.store.rewrite.read_ledger", look)
     stop = threading.Event()
     thread = threading.Thread(target=recover_until, args=(store, stop, 0.001))
     thread.start()
@@ -653,6 +665,7 @@ def test_the_scheduler_completes_it_beside_its_jobs(store: LedgerStore) -> None:
         stop.set()
         thread.join()
     assert (store.heads["prices"], store.open) == (AFTER, set())
+    assert "Runs that were interrupted could not be looked for" in caplog.messages
 
 
 def test_a_failure_is_logged_once_for_each_rewrite_and_cause(

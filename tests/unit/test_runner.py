@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics_service.errors import SourceError, StoreFailure, StoreUnavailable
+from analytics_service.errors import SnapshotRefused, SourceError, StoreFailure, StoreUnavailable
 from analytics_service.market.instants import multiples
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, run_once
+from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests.doubles import FakeStore
 
 PRICES = JOBS["prices"]
@@ -46,6 +46,12 @@ class Timekeeper:
     def wait(self, seconds: float) -> bool:
         self.pauses.append(seconds)
         return len(self.pauses) == self.stop_at_pause
+
+
+def test_a_backfill_of_too_many_instants_is_refused_before_they_are_listed() -> None:
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    with pytest.raises(SnapshotRefused, match=r"1,740,830,400 snapshots 0:00:01 apart.* at most 2,000,000\..*--every"):
+        instants_to_fill(PRICES, FakeStore(), start, NOON, timedelta(seconds=1))
 
 
 def test_a_run_writes_assets_and_prices_before_the_ledger() -> None:

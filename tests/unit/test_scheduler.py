@@ -261,10 +261,11 @@ def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
 
 
 class Littered(FakeStore):
-    """A database with staging tables that a run left behind. It is away at first."""
+    """A database with staging tables that a run left behind. The first look fails."""
 
-    def __init__(self, stop: threading.Event) -> None:
+    def __init__(self, stop: threading.Event, error: Exception) -> None:
         super().__init__()
+        self._error = error
         self.tables = {"snapshot_staging_1": "", "price_staging_1": ""}
         self._looks = iter([True, False])
         self._stop = stop
@@ -272,17 +273,24 @@ class Littered(FakeStore):
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         assert query == "abandoned_staging"
         if next(self._looks):
-            raise StoreUnavailable("away")
+            raise self._error
         self._stop.set()
         return pl.DataFrame({"name": [*self.tables]})
 
 
-def test_what_runs_left_in_staging_is_dropped_also_where_all_rows_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "cause"), [(StoreUnavailable("away"), ": away"), (pl.exceptions.ComputeError("unexpected"), "")]
+)
+def test_what_runs_left_in_staging_is_dropped_also_where_all_rows_are_kept(
+    caplog: pytest.LogCaptureFixture, error: Exception, cause: str
+) -> None:
     stop = threading.Event()
-    store = Littered(stop)
+    store = Littered(stop, error)
     tidy_until(None, store, stop, every=0)
     assert not store.tables
-    assert [record.getMessage() for record in caplog.records] == ["What is too old cannot be dropped now: away"]
+    (record,) = caplog.records
+    assert record.getMessage() == f"Old staging tables or raw rows could not be dropped{cause}"
+    assert (record.exc_info is None) == isinstance(error, StoreUnavailable)
 
 
 def said(store: FakeStore) -> list[dict[str, object]]:
@@ -316,7 +324,7 @@ def test_operators_are_told_how_long_a_run_took() -> None:
     """It waits for a fifth of a second."""
     store = FakeStore()
     tick = Tick(JOBS["prices"], WatchedSource(lambda at: time.sleep(0.2)), store, MINUTE, Retries())
-    assert tick.said(None).took_ms is None
+    assert tick.status(None).took_ms is None
     tick(NOON)
     (row,) = said(store)
     assert isinstance(row["took_ms"], int)

@@ -240,6 +240,28 @@ def test_a_program_that_worked_once_is_restarted_however_often_it_fails(running:
     assert running.starts == 21
 
 
+def test_a_first_start_that_the_system_refuses_is_an_error_of_the_program(scene: Scene) -> None:
+    def refuse() -> FakeChild:
+        raise OSError("no memory")
+
+    scene.program.next_child = refuse
+    with pytest.raises(Refused, match=r"^The test program could not be started: no memory\.$"):
+        scene.supervisor.start()
+
+
+def test_a_restart_that_cannot_adapt_is_tried_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    def refuse() -> bool:
+        raise Refused("The disk is full.")
+
+    running.die()
+    adapt, running.program.adapt = running.program.adapt, refuse  # type: ignore[method-assign]
+    running.check_after(1.0)
+    assert caplog.messages[-1] == "The test program could not be started: The disk is full. It is restarted in 2.0 s."
+    running.program.adapt = adapt  # type: ignore[method-assign]
+    running.check_after(2.0)
+    assert running.starts == 2
+
+
 def test_before_each_restart_the_program_may_adapt(running: Scene) -> None:
     running.program.adaptations = 9
     running.die()

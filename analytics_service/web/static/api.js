@@ -25,13 +25,16 @@ export async function get(path, query = {}, signal = null) {
   const begun = performance.now();
   const { response, body } = await fetched(url, signal);
   const envelope = parsed(body);
-  if (!response.ok || !envelope) {
-    const { kind = "internal", message = `The service answered ${response.status}.` } = envelope?.error ?? {};
-    throw new ApiError(kind, message);
-  }
+  if (!response.ok || !envelope) throw failure(response, envelope);
   const instants = [...(response.headers.get("As-Of") ?? "").matchAll(/=@(\d+)/g)].map(([, second]) => Number(second));
   const asOf = instants.length ? Math.max(...instants) : null;
   return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), asOf };
+}
+
+/** The error of an answer without data, from its envelope if it has one. */
+export function failure(response, envelope) {
+  const { kind = "internal", message = `The service answered ${response.status}.` } = envelope?.error ?? {};
+  return new ApiError(kind, message);
 }
 
 /** The milliseconds of a request that began at an instant of the page's clock, without those that its answer waited for

@@ -197,7 +197,12 @@ function library() {
   loading ??= new Promise((loaded, failed) => {
     const script = h("script", { src: LIBRARY });
     script.addEventListener("load", () => loaded(globalThis.Plotly));
-    script.addEventListener("error", () => failed(new Error("The charting library could not be loaded.")));
+    script.addEventListener("error", () => {
+      // The next attempt begins anew.
+      loading = null;
+      script.remove();
+      failed(new Error("The charting library could not be loaded."));
+    });
     setTimeout(() => requestIdleCallback(() => document.head.append(script), { timeout: PAUSE }), PAUSE);
   });
   return loading;

@@ -1,5 +1,5 @@
 // A chart in its panel, with where its numbers are from.
-import { address, apiKey, ApiError, asksForKeys } from "./api.js";
+import { address, apiKey, ApiError, asksForKeys, failure } from "./api.js";
 import { ahead, draw } from "./charts.js";
 import { copyButton, h, notice, table } from "./dom.js";
 import { bytes, time } from "./format.js";
@@ -65,16 +65,21 @@ function source({ url, path, given, bytes: size, ms, isHistory = true }) {
 /** A link to a file. Browsers send no key with links, so with keys the file is fetched first. */
 function fileLink(name, url) {
   const link = h("a", { href: url, download: "" }, name);
-  if (apiKey()) link.addEventListener("click", save);
-  async function save(event) {
+  const said = h("span");
+  if (apiKey()) link.addEventListener("click", (event) => {
     event.preventDefault();
+    said.replaceChildren();
+    save().catch((error) => said.replaceChildren(notice(`${name} could not be saved: ${error.message}`, true)));
+  });
+  async function save() {
     const response = await fetch(url, { headers: { Authorization: `Bearer ${apiKey()}` } });
+    if (!response.ok) throw failure(response, await response.json().catch(() => null));
     const named = /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "");
     const made = URL.createObjectURL(await response.blob());
     h("a", { href: made, download: named?.[1] ?? name }).click();
     URL.revokeObjectURL(made);
   }
-  return link;
+  return h("span", {}, link, said);
 }
 
 /** The numbers of a chart as a table, made when it is opened: for those who cannot see the chart. */
