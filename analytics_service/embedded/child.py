@@ -7,16 +7,28 @@ end its own session before it stops listening, and that session's user needs no 
 
 import importlib
 import os
+import shutil
 import sys
+import sysconfig
 import threading
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NoReturn
+
+from analytics_service.embedded.confinement import confine
 
 # The entry point and the configuration are known to work with this version; setup.cfg pins the same one.
 VERSION = "26.9.0"
 # EX_CONFIG of sysexits.h: another start will not help until the installation changes.
 UNUSABLE = 78
 INSTALL = "Install it with `pip install 'analytics-service[embedded]'`, or set ANALYTICS_CLICKHOUSE_URL."
+# What ClickHouse reads besides its own folder: libraries, zones, and what Linux tells about processes and devices.
+_SYSTEM = (
+    *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/urandom", "/sys"),
+    # Of other processes nothing, least of all their environments.
+    *(f"/proc/{name}" for name in ("self", "cpuinfo", "loadavg", "meminfo", "stat", "sys", "uptime")),
+)
 # A query that never ends keeps the listeners open. HTTP comes last, so a server that answers it is complete.
 _SERVE = (
     "SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; "
@@ -30,8 +42,27 @@ def main(folder: str) -> None:
     # The configuration is read from the working directory, also while chdb is imported.
     os.chdir(folder)
     threading.Thread(target=_end_with_input, daemon=True).start()
+    os.environ["TMPDIR"] = str(_empty(Path(folder, "tmp")))
+    _require_version()
+    _confine(Path(folder))
     # With other formats clients cannot read the server's answers.
     _entry_point()(_SERVE, "TabSeparated", path="data")
+
+
+def _empty(folder: Path) -> Path:
+    """A folder without what a server that was killed has left in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def _confine(folder: Path) -> None:
+    """Leave ClickHouse no files but its own and the system's, before it is imported, which starts threads."""
+    package = find_spec("chdb")
+    installed = [*(package.submodule_search_locations or ())] if package else []
+    python = {sys.base_prefix, *sysconfig.get_paths().values(), *(str(Path(one).parent) for one in installed)}
+    if not confine([folder, Path("/dev/null")], map(Path, (*python, *_SYSTEM))):
+        print("The kernel has no Landlock: with SQL, all files of this user can be read.", file=sys.stderr)
 
 
 def _end_with_input() -> None:
@@ -40,17 +71,20 @@ def _end_with_input() -> None:
     os._exit(0)
 
 
-def _entry_point() -> Any:
+def _require_version() -> None:
     try:
         installed = version("chdb-core")
     except PackageNotFoundError:
         _refuse(f"the package chdb-core is not installed. {INSTALL}")
     if installed != VERSION:
         _refuse(f"chdb-core is {installed}, and only {VERSION} is known to work. {INSTALL}")
+
+
+def _entry_point() -> Any:
     try:
         query = importlib.import_module("chdb._chdb").query
     except (ImportError, AttributeError) as error:
-        _refuse(f"chdb-core {installed} cannot be used here ({error}). {INSTALL}")
+        _refuse(f"chdb-core {VERSION} cannot be used here ({error}). {INSTALL}")
     return query
 
 

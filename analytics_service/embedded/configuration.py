@@ -60,7 +60,6 @@ _USERS = """\
     <profiles>
         <default>
             <constraints>
-                <add_http_cors_header><readonly/></add_http_cors_header>
                 <!-- Disks that a table brings along may be anywhere, also on other servers. -->
                 <merge_tree_disk><readonly/></merge_tree_disk>
                 <merge_tree_storage_policy><readonly/></merge_tree_storage_policy>
