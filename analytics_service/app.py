@@ -123,14 +123,24 @@ def create_app(
     origins = CrossOrigin(settings.cors_origins)
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
-    # Pages of other origins are not for operators.
-    app.operators = falcon.App(middleware=[RequestIds(), Negotiation(), Protection()])
     app.metrics_port, app.instruments = settings.metrics_port, instruments
     _install(app, routes)
-    gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
+    app.operators = _operators(settings, store, monitor, instruments, clock)
+    return app
+
+
+def _operators(
+    settings: Settings, store: Store, monitor: Monitor, instruments: Instruments, clock: Callable[[], datetime]
+) -> "falcon.App[falcon.Request, falcon.Response]":
+    """What is at the operators' address. Pages of other origins have no access to it."""
+    jobs = metrics.JobGauges(store, intervals(settings), clock)
+    gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), jobs
     told = operations.Operations(settings, store, monitor, instruments.workers, clock)
-    of_operators: Routes = [("/metrics", metrics.Metrics(instruments, *gauges)), ("/operations", told)]
-    _install(app.operators, [*_probes(monitor), *of_operators, ("/", page.Page("operations")), *_FILES])
+    routes: Routes = [("/metrics", metrics.Metrics(instruments, *gauges)), ("/operations", told)]
+    app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
+        middleware=[RequestIds(), Negotiation(), Protection()]
+    )
+    _install(app, [*_probes(monitor), *routes, ("/", page.Page("operations")), *_FILES])
     return app
 
 

@@ -280,6 +280,21 @@ class Settings:
         """Every address that the HTTP service listens on."""
         return (self.bind,) if self.metrics_port is None else (self.bind, self.metrics_bind)
 
+    @property
+    def client_timeout(self) -> int:
+        """Seconds the client waits for a query, whose own limit comes first."""
+        return self.query_timeout + 5
+
+    @property
+    def graceful_timeout(self) -> int:
+        """Seconds that workers have for the answers under way when they are to end."""
+        return self.query_timeout + 10
+
+    @property
+    def worker_timeout(self) -> int:
+        """Seconds after which gunicorn takes a silent worker to hang."""
+        return self.query_timeout + 15
+
     def to_environment(self) -> dict[str, str]:
         """The same settings as ANALYTICS_* variables, for child processes."""
         values = {row.variable: _written(getattr(self, row.name)) for row in table()}

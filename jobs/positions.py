@@ -19,11 +19,10 @@ from analytics_service.store.positions import (
     read_digests,
     read_items,
 )
+from analytics_service.store.sql import MOST_ADDRESSES
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = False
-# Addresses whose stored items are read at a time: a parameter may be 128 KiB long, an address 90 characters.
-_CHUNK = 1_000
 # The digest of an address without items.
 _GONE = 0
 
@@ -77,7 +76,7 @@ def _differences(store: Store, items: pl.DataFrame, addresses: pl.DataFrame, at:
     """Items of the addresses that are new or different, and closed ones for those that are gone."""
     now = items.join(addresses, on="address", how="semi")
     known = addresses.filter("stored")["address"]
-    chunks = (known.slice(start, _CHUNK).to_list() for start in range(0, known.len(), _CHUNK))
+    chunks = (known.slice(start, MOST_ADDRESSES).to_list() for start in range(0, known.len(), MOST_ADDRESSES))
     stored = pl.concat([items.clear(), *(read_items(store, chunk, at) for chunk in chunks)])
     changed = now.join(stored, on=ITEM, how="anti", nulls_equal=True).with_columns(closed=pl.lit(False))
     gone = stored.join(now, on=ITEM_KEY, how="anti").with_columns(**CLOSED, closed=pl.lit(True))

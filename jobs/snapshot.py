@@ -14,7 +14,7 @@ from analytics_service.market.markets import Market
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
-from analytics_service.store.columns import versioned
+from analytics_service.store.columns import TIMES, versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, Run, completed_before, read_state
 from analytics_service.store.rewrite import publish, staging
@@ -70,9 +70,6 @@ class Snapshot:
     assets: Sequence[Asset] = ()
 
 
-# Columns that say when something was observed, or happened.
-_TIMES = ("observed_at", "at")
-
 # Takes the snapshots of a batch in the order of its instants. It reads no clock: time comes with the batch.
 Collect = Callable[[Batch], list[Snapshot]]
 
@@ -117,7 +114,7 @@ def _run(snapshot: Snapshot, taking: Taking, version: int) -> Run:
     """The ledger's row about a snapshot."""
     at = unix_second(snapshot.at)
     own = sum(map(len, snapshot.rows.values()))
-    times = [frame[name] for frame in snapshot.dated.values() for name in _TIMES if name in frame.columns]
+    times = [frame[name] for frame in snapshot.dated.values() for name in TIMES if name in frame.columns]
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
     observed += [at] if own else []
     return Run(

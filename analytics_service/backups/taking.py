@@ -25,6 +25,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.announcements import APPEND, REWRITE
 from analytics_service.store.cells import ENDS_AT, cell_table, rows_by_month
+from analytics_service.store.columns import TIMES
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.job_runs import JOB_RUNS
@@ -38,7 +39,6 @@ from analytics_service.store.schema import missing, schema_of, what_is_missing
 # What the service says about its own processes: which runs are under way, and what schedulers run next.
 NOT_SAVED = frozenset({REWRITE, APPEND, JOB_RUNS})
 _ATTEMPTS = 5
-_TIMES = ("observed_at", "at")
 
 
 def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Manifest:
@@ -137,7 +137,7 @@ def _closed(head: Head | None) -> str:
 def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) -> str:
     """The rows of a family's table apart from those of runs after its head. Where rows have no time in their key, later
     ones have replaced older ones already, and whoever reads them checks their versions."""
-    time = next((column for column in _TIMES if column in sorted_by), None)
+    time = next((column for column in TIMES if column in sorted_by), None)
     if not is_filtered or time is None:
         return "true"
     if head is None:

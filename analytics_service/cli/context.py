@@ -10,12 +10,13 @@ from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import SchemaError, SettingError
+from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
 from analytics_service.sources.registry import NONE
 from analytics_service.store.connection import Store
-from analytics_service.store.migrations import migrate, pending
+from analytics_service.store.migrations import migrate
+from analytics_service.store.schema import require_current
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -48,7 +49,7 @@ def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None
         if settings.clickhouse_url is None:
             migrate(store)
         else:
-            _require_schema(store)
+            require_current(store)
         yield store
 
 
@@ -60,14 +61,8 @@ def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
         yield None
         return
     with clickhouse(settings, command_line()) as reached, closing(Store(reached)) as store:
-        _require_schema(store)
+        require_current(store)
         yield store
-
-
-def _require_schema(store: Store) -> None:
-    if missing := pending(store):
-        names = ", ".join(migration.name for migration in missing)
-        raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
 
 
 def place(settings: Settings) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analytics_service.history.grid import HOUR
 from analytics_service.store.cells import DAY, QUARTER, month_of
 
 # Rows from a little before the page, and from the start of a UTC day, nearly always hold the values that its first
@@ -10,13 +11,13 @@ from analytics_service.store.cells import DAY, QUARTER, month_of
 _QUARTERS_SLACK = DAY
 _DAYS_SLACK = 31 * DAY
 # From this mean width of buckets on, days are read as day cells; local days may have 23 hours.
-_DAILY = 20 * 3600
+_DAILY = 20 * HOUR
 # From this mean width on, the few days on which a bucket ends are named, so that no others are read in quarter hours.
 _WIDE = 2 * DAY
 # Up to this mean width, reading observations throughout takes no longer than picking out those before buckets end.
 _DENSE = 2 * QUARTER
 # Buckets no wider than this hold so few quarter hours that thinning them in the store costs more than it saves.
-_NARROW = 2 * 3600
+_NARROW = 2 * HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Plan:
     @property
     def is_aligned(self) -> bool:
         """Whether all buckets begin with quarters of an hour."""
-        return all(bound % QUARTER == 0 for bound in self.bounds)
+        return _are_quarters(self.bounds)
 
     @property
     def thinned(self) -> bool:
@@ -71,10 +72,8 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
     where cells do. Where others end, and where a zone had an odd offset long ago, single observations are read of the
     quarter hour in which a bucket ends, or throughout if buckets are narrow.
     """
-    lowest = max(begins[0], 0)
-    until = max(lowest, min(begins[-1], until))
-    bounds = sorted({lowest, *(b for b in begins if lowest < b < until)})
-    aligned = all(bound % QUARTER == 0 for bound in bounds)
+    lowest, until, bounds = _range(begins, until)
+    aligned = _are_quarters(bounds)
     by_cells = aligned or until - lowest > _DENSE * len(bounds)
     raw_from = floor(until if by_cells else lowest, QUARTER)
     by_days = by_cells and until - lowest >= _DAILY * len(bounds)
@@ -120,15 +119,13 @@ class CandlePlan:
     @property
     def is_aligned(self) -> bool:
         """Whether all buckets begin with quarters of an hour."""
-        return all(bound % QUARTER == 0 for bound in self.bounds)
+        return _are_quarters(self.bounds)
 
 
 def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:
     """The rows that the candles of the buckets between `begins` need, of those before `until`, as `plan_page`."""
-    lowest = max(begins[0], 0)
-    until = max(lowest, min(begins[-1], until))
-    bounds = sorted({lowest, *(b for b in begins if lowest < b < until)})
-    aligned = all(bound % QUARTER == 0 for bound in bounds)
+    lowest, until, bounds = _range(begins, until)
+    aligned = _are_quarters(bounds)
     raw_from = max(floor(until, QUARTER), lowest) if aligned else lowest
     return CandlePlan(
         since=lowest,
@@ -154,3 +151,14 @@ def look_back(before: int) -> dict[str, int]:
 def floor(second: int, width: int) -> int:
     """The last multiple of a width at or before a second."""
     return second - second % width
+
+
+def _range(begins: Sequence[int], until: int) -> tuple[int, int, list[int]]:
+    """Where the buckets between `begins` start and end, of what lies in [0, until), and their starts in that range."""
+    lowest = max(begins[0], 0)
+    until = max(lowest, min(begins[-1], until))
+    return lowest, until, sorted({lowest, *(begin for begin in begins if lowest < begin < until)})
+
+
+def _are_quarters(bounds: Sequence[int]) -> bool:
+    return all(bound % QUARTER == 0 for bound in bounds)

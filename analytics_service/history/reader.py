@@ -24,13 +24,13 @@ from analytics_service.history.rows import (
     Buckets,
     SeriesInfo,
     read_candles,
-    read_densities,
     read_observations,
     read_series,
     read_values,
 )
 from analytics_service.history.sample import no_values
 from analytics_service.history.states import State, rows_per_hour
+from analytics_service.store.cells import rows_by_month
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
 from analytics_service.store.retention import kept_from
@@ -184,7 +184,7 @@ class HistoryReader:
     ) -> State:
         if not self._memory.limit:
             return State(self.history.table, head, series, (), (), rewrites, None)
-        months, densities = rows_per_hour(read_densities(self._store, self.history), head.last_observed_at)
+        months, densities = rows_per_hour(rows_by_month(self._store, self.history.table), head.last_observed_at)
         tail = self._read_observations(list(series), begin, head.last_observed_at + 1)
         return State(self.history.table, head, series, months, densities, rewrites, tail)
 

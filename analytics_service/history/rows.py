@@ -129,11 +129,6 @@ def read_observations(store: Store, history: History, ids: Sequence[str], begin:
     )
 
 
-def read_densities(store: Store, history: History) -> dict[str, int]:
-    """How many rows the history's table has in each UTC month (such as 202603), repeated ones counted."""
-    return dict(store.frame("history_density", table=history.table).iter_rows())
-
-
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
     """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one
     are left out. The second may not be after the family's newest observation, because cells that it has not closed are

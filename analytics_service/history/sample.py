@@ -52,8 +52,8 @@ def limits(begins: Sequence[int], until: int, *, carry: bool) -> tuple[list[int]
 def sample(rows: pl.DataFrame, series: int, oldest: Sequence[int], ends: Sequence[int]) -> pl.DataFrame:
     """Columns value (text) and observed_at (unix s) of `series` series at each instant in `ends`, instant by instant.
 
-    `rows` are as `read_rows` returns them. The last observation before an end counts if it is not older than the
-    `oldest` of that end; both columns are null where there is none.
+    `rows` have the columns of `rows.read_observations`. The last observation before an end counts if it is not older
+    than the `oldest` of that end; both columns are null where there is none.
     """
     base = layout(series, len(ends))[0].cast(pl.Int64) * _SERIES
     wanted = pl.DataFrame(

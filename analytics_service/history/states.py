@@ -3,13 +3,13 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 
 from analytics_service.history.blocks import Observations, Slot, hours_of
 from analytics_service.history.grid import HOUR
 from analytics_service.history.memory import AnySlot, Key
 from analytics_service.history.rows import SeriesInfo
+from analytics_service.store.cells import next_month
 from analytics_service.store.ledger import Head
 
 # Blocks of single observations have at most about so many, some 5 MB, and so many hours.
@@ -92,13 +92,8 @@ class State:
         return found
 
 
-def rows_per_hour(rows: Mapping[str, int], newest: int) -> tuple[list[int], list[float]]:
-    """Starts of months (unix s), and the rows an hour in each."""
-    begins, densities = [], []
-    for month in sorted(rows):
-        begin = datetime(int(month[:4]), int(month[4:]), 1, tzinfo=UTC)
-        end = begin.replace(year=begin.year + begin.month // 12, month=begin.month % 12 + 1)
-        seconds = min(int(end.timestamp()), newest + 1) - int(begin.timestamp())
-        begins.append(int(begin.timestamp()))
-        densities.append(rows[month] * HOUR / max(seconds, HOUR))
-    return begins, densities
+def rows_per_hour(rows: Mapping[int, int], newest: int) -> tuple[list[int], list[float]]:
+    """Starts of months (unix s), and the rows an hour in each; `rows` are those of each month, in order."""
+    ends = [min(next_month(month), newest + 1) for month in rows]
+    hours = [max((end - month) / HOUR, 1.0) for month, end in zip(rows, ends, strict=True)]
+    return [*rows], [count / many for count, many in zip(rows.values(), hours, strict=True)]

@@ -14,6 +14,9 @@ from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action
 
 MAX_LIMIT = 10_000
+# Buckets of a page, and the most buckets of period=auto, where a request does not say.
+DEFAULT_LIMIT = 200
+DEFAULT_POINTS = 500
 
 
 def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **more: Any) -> Param:
@@ -79,7 +82,12 @@ RANGE = (
         schema={"type": "string", "enum": [*Period, forms.AUTO], "examples": ["d"]},
     ),
     _number("interval", 1, 10_000, "width of a bucket in units of period: 1 by default, none with period=auto."),
-    _number("points", 10, MAX_LIMIT, "with period=auto, the most buckets that the range may have: 500 by default."),
+    _number(
+        "points",
+        10,
+        MAX_LIMIT,
+        f"with period=auto, the most buckets that the range may have: {DEFAULT_POINTS} by default.",
+    ),
     _zone("IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read."),
     _word(
         "fill",
@@ -95,7 +103,7 @@ RANGE = (
         default=Aggregate.LAST,
         schema={"type": "string", "enum": [*Aggregate]},
     ),
-    _number("limit", 1, MAX_LIMIT, "buckets of a page: 200 by default, points with period=auto."),
+    _number("limit", 1, MAX_LIMIT, f"buckets of a page: {DEFAULT_LIMIT} by default, points with period=auto."),
     _number("offset", 0, 10**18 - 1, "first bucket of the page: next_offset of the page before.", default=0),
     _number("digits", 1, MAX_DIGITS, "significant digits that values are rounded to, half to even; all when omitted."),
 )

@@ -35,20 +35,6 @@ class Action(StrEnum):
     SEND = "send"
 
 
-# Actions that concern one of the address's borrow accounts.
-OF_ACCOUNTS = frozenset(
-    {
-        Action.BORROW,
-        Action.RETURN,
-        Action.DEPOSIT_COLLATERAL,
-        Action.WITHDRAW_COLLATERAL,
-        Action.LIQUIDATE,
-        Action.BOND,
-        Action.UNBOND,
-    }
-)
-
-
 class Leg(StrEnum):
     """The two legs of a liquidation: the debt that was repaid, and the collateral that was taken."""
 
@@ -62,8 +48,8 @@ class Event:
 
     `id` is never reused within a source. `amount` is in denom units; None for an action that moves nothing. `price`
     and `usd` are the price of the asset and the value of the amount at the time of the event, if they are known.
-    `account_index` is set for the actions of OF_ACCOUNTS, `destination` for send, `leg` for liquidate, whose two legs
-    have the same `tx_hash`.
+    `account_index` is set for actions on one of the address's borrow accounts, `destination` for send, `leg` for
+    liquidate, whose two legs have the same `tx_hash`.
     """
 
     id: str

@@ -21,6 +21,7 @@ from analytics_service.http.answers import CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.http.envelope import success_around
 from analytics_service.http.links import replaced
+from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.http.times import Edge
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, POINTS, SINGLE_SERIES
@@ -31,9 +32,6 @@ from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.ledger import Head
 
 _SCOPE = Scope()
-# Buckets of a page, and the most buckets of period=auto, where a request does not say.
-_LIMIT = 200
-_POINTS = 500
 
 
 class HistoryPath(SnapshotPath):
@@ -169,10 +167,10 @@ def _query(given: Mapping[str, Any], zone: ZoneInfo, now: int) -> Query:
     if given["period"] is not None:
         if given["points"] is not None:
             raise ParameterInvalid("points", "is for period=auto only")
-        return Query(start, end, given["period"], given["interval"] or 1, limit=given["limit"] or _LIMIT, **page)
+        return Query(start, end, given["period"], given["interval"] or 1, limit=given["limit"] or DEFAULT_LIMIT, **page)
     if given["interval"] is not None:
         raise ParameterInvalid("interval", "must not be given with period=auto, which chooses it")
-    points = given["points"] or _POINTS
+    points = given["points"] or DEFAULT_POINTS
     grid = fit_grid(start, end, points, zone)
     return Query(
         grid.start, grid.end, grid.period, grid.interval, limit=given["limit"] or points, is_aligned=True, **page
@@ -184,7 +182,7 @@ def _resolved(given: Mapping[str, Any], offset: int) -> str:
     query: Query = given["page"]
     width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
-        width = {"period": forms.AUTO, "points": given["points"] or _POINTS}
+        width = {"period": forms.AUTO, "points": given["points"] or DEFAULT_POINTS}
     return replaced(
         given["texts"], {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
     )

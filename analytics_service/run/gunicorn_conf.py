@@ -51,9 +51,8 @@ control_socket_disable = True
 # Polars and HTTP clients that were used before the fork would hang in the workers.
 preload_app = False
 
-# A query's own limit comes first, then the client's, and the worker's last.
-timeout = _settings.query_timeout + 15
-graceful_timeout = _settings.query_timeout + 10
+timeout = _settings.worker_timeout
+graceful_timeout = _settings.graceful_timeout
 keepalive = 15
 # Workers are replaced now and then, not all at once, so that no leak lasts. This is rare, even at thousands of requests
 # a second, because a new worker has nothing rendered yet.

@@ -71,7 +71,8 @@ def claim(store: Store, origin: Origin) -> None:
 
 
 def choose(store: Store, origin: Origin) -> None:
-    """Let an origin hold a mixed store that has data of it: its side may be added to, and no other. Else do nothing."""
+    """Settle a mixed store in favour of an origin that it has data of: from then on only that side may add. Otherwise
+    do nothing."""
     origins = read_holdings(store).origins
     if origin in origins and Holdings(origins).is_undecided:
         claim_for(store, _side(origin))

@@ -17,6 +17,8 @@ from analytics_service.market.values import quantized_below
 
 AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
+# Columns that say when something was observed, or happened.
+TIMES = ("observed_at", "at")
 
 
 def _itself(value: Any) -> Any:

@@ -42,7 +42,6 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 # What the server says of a statement that it refuses, within the driver's message; and how much of that is told.
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
-_CLIENT_MARGIN = 5
 # Seconds within which a server must accept the first connection and answer on it.
 _CONNECT_SECONDS = 4
 # Bytes of a stream that are read at a time.
@@ -282,7 +281,7 @@ def _connect(settings: Settings, connections: Connections) -> Client:
         # Every statement names its database by parameter; connecting must work before the database exists.
         database="default",
         connect_timeout=_CONNECT_SECONDS,
-        send_receive_timeout=settings.query_timeout + _CLIENT_MARGIN,
+        send_receive_timeout=settings.client_timeout,
         compress=not local,
         autogenerate_session_id=False,
         query_limit=0,

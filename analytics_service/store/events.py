@@ -19,6 +19,7 @@ from analytics_service.store.columns import (
     select_list,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.sql import MOST_ADDRESSES
 
 ACCOUNT_EVENTS = "account_event"
 _EVENT: Columns = {
@@ -40,8 +41,6 @@ _WRITTEN: Columns = {**_EVENT, "uuid": TEXT}
 # Conditions on the events that come after another one. The first part of each lets ClickHouse skip by the sort key.
 _AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
-# Addresses whose events are counted at a time: a parameter may be 128 KiB long, an address 90 characters.
-_CHUNK = 1_000
 
 
 def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
@@ -52,7 +51,7 @@ def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
 def numbered(store: Store, rows: pl.DataFrame, known: int) -> pl.DataFrame:
     """The rows with the number of each event of its address; those stored up to unix second `known` come before."""
     addresses = rows["address"].unique().sort().to_list() if known else []
-    chunks = [addresses[start : start + _CHUNK] for start in range(0, len(addresses), _CHUNK)]
+    chunks = [addresses[start : start + MOST_ADDRESSES] for start in range(0, len(addresses), MOST_ADDRESSES)]
     counts = [store.frame("account_event_counts", addresses=chunk, until=known) for chunk in chunks]
     nothing = pl.DataFrame(schema={"address": pl.String, "count": pl.UInt64})
     ordinal = pl.struct("at", "uuid").rank("ordinal").over("address").cast(pl.UInt64)

@@ -18,6 +18,7 @@ from analytics_service.market.positions import Position
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, completed, require_unchanged
 from analytics_service.store.positions import STATE, position_of, read_changed, read_items, read_position
+from analytics_service.store.sql import MOST_ADDRESSES
 
 log = logging.getLogger(__name__)
 
@@ -25,8 +26,6 @@ log = logging.getLogger(__name__)
 _WORTH = 50
 # About 100 MB.
 _MOST_ITEMS = 2_000_000
-# Addresses that are read at a time: a parameter may be 128 KiB long, an address 90 characters.
-_CHUNK = 1_000
 
 
 def _in_background(work: Callable[[], None]) -> None:
@@ -73,7 +72,7 @@ class KeptPositions:
         store: Store,
         worth: int = _WORTH,
         most_items: int = _MOST_ITEMS,
-        chunk: int = _CHUNK,
+        chunk: int = MOST_ADDRESSES,
         later: Callable[[Callable[[], None]], None] = _in_background,
     ) -> None:
         self._store = store

@@ -135,7 +135,7 @@ def read_changed(store: Store, since: int) -> pl.Series:
 
 
 def activity_rows(items: pl.DataFrame) -> SnapshotRows:
-    """The counts over all items of a snapshot, by the rules of `market.activity`."""
+    """The counts over all items of a snapshot. Debts without shares and deposits without receipts do not count."""
     some = items.filter(pl.col("amount") != "0")
     debts = some.filter(pl.col("kind") == "debt")
     counts = {

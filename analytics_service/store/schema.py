@@ -64,8 +64,15 @@ def create(store: Store, *, is_own: bool) -> None:
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
     if is_own or store.frame("tables").is_empty():
         migrate(store)
-    elif older := pending(store):
-        raise SchemaError(f"The database lacks {older[0].name}; run `analytics-service migrate`.")
+    else:
+        require_current(store)
+
+
+def require_current(store: Store) -> None:
+    """SchemaError when migrations are to be applied."""
+    if lacking := pending(store):
+        names = ", ".join(migration.name for migration in lacking)
+        raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
 
 
 def complete(store: Store, other: Store) -> None:

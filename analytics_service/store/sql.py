@@ -6,6 +6,8 @@ from pathlib import Path
 
 # The folder is a sibling of the package, in a checkout and in site-packages alike.
 _SQL = Path(__file__).resolve().parents[2] / "sql"
+# Addresses in a parameter of a query, which may be 128 KiB long. An address has up to 90 characters.
+MOST_ADDRESSES = 1_000
 # Fills the placeholders of a query: a text for each by name, or the queries that together fill {parts}.
 Parts = Mapping[str, str] | Sequence[str]
 

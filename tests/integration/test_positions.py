@@ -1,7 +1,7 @@
 """Positions: changed items are written, closed ones are marked, and a lookup reads one address."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -11,7 +11,7 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
 from analytics_service.errors import SnapshotRefused, StoreUnavailable
-from analytics_service.market.activity import Activity, activity
+from analytics_service.market.activity import Activity
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -220,6 +220,17 @@ def test_any_sequence_of_states_is_read_back_exactly(store: Store, draw: random.
         for address in addresses:
             assert read(store, minute, address) == state.get(address, Position(address)), (minute, address)
         assert read_activity(store, SECOND + 60 * minute) == activity(state.values())
+
+
+def activity(positions: Iterable[Position]) -> Activity:
+    """Counts over all positions. Holdings without shares and lend positions without receipts do not count."""
+    borrowers = accounts = lenders = 0
+    for position in positions:
+        indebted = sum(any(debt.shares for debt in account.debts) for account in position.accounts)
+        borrowers += indebted > 0
+        accounts += indebted
+        lenders += any(lent.held or lent.collateralized for lent in position.lends)
+    return Activity(borrowers, accounts, lenders)
 
 
 def test_activity_counts_debts_accounts_and_lenders(store: Store) -> None:

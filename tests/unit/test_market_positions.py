@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.market.activity import Activity, activity
 from analytics_service.market.addresses import bech32_address, parse_address
 from analytics_service.market.health import INFINITE, Health, account_health
 from analytics_service.market.markets import (
@@ -19,7 +18,7 @@ from analytics_service.market.markets import (
     GlobalConfig,
     Market,
 )
-from analytics_service.market.positions import Account, Holding, LendPosition, Position, Stake
+from analytics_service.market.positions import Holding, Stake
 from analytics_service.market.ptoken import StakingPool
 from analytics_service.market.shares import (
     Claim,
@@ -131,16 +130,6 @@ def test_stakes_count_for_their_own_account_with_the_weight_of_their_pool() -> N
     pools = {0: pool(0, "0.5"), 1: pool(1, "1.25")}
     assert health_weighted_value(stakes, 1, pools, 6, D(2)) == D("9.5")
     assert health_weighted_value(stakes, 3, pools, 6, D(2)) == 0
-
-
-def test_activity_counts_borrowers_borrow_accounts_and_lenders() -> None:
-    owing, idle = Account(0, debts=(Holding("a", 1),)), Account(1, debts=(Holding("a", 0),))
-    positions = [
-        Position("x", accounts=(owing, idle, owing), lends=(LendPosition("a", 0, 1),)),
-        Position("y", accounts=(idle,), lends=(LendPosition("a", 0, 0),)),
-        Position("z", lends=(LendPosition("a", 5, 0),)),
-    ]
-    assert activity(positions) == Activity(borrower_active=1, borrower_account_active=2, lender_active=2)
 
 
 @pytest.mark.parametrize(

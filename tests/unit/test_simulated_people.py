@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics_service.market.addresses import parse_address
-from analytics_service.market.events import OF_ACCOUNTS, Action, Event, Leg
+from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.positions import Account, Position
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind
@@ -36,6 +36,17 @@ DAY = timedelta(days=1)
 SOURCE = SimulatedSource("1")
 ASSETS = {asset.id: asset for asset in SOURCE.assets(NOON)}
 IDS = {asset.symbol: asset.id for asset in ASSETS.values()}
+
+# Actions on one of the borrow accounts of an address.
+OF_ACCOUNTS = {
+    Action.BORROW,
+    Action.RETURN,
+    Action.DEPOSIT_COLLATERAL,
+    Action.WITHDRAW_COLLATERAL,
+    Action.LIQUIDATE,
+    Action.BOND,
+    Action.UNBOND,
+}
 
 few = settings(max_examples=5, deadline=None)
 seeds = st.sampled_from(["1", "7", "winter"])
