@@ -20,7 +20,8 @@ server keeps, and `examples/` are questions to start from:
 {examples}
 
 A run's rows count once the run is listed in `snapshot`, which is written last. Tables keep a corrected row beside the
-old one until ClickHouse merges them: read with `FINAL`, or take `argMax(column, version)`. Prices and rates are exact
+old one until ClickHouse merges them: read with `FINAL`, or take `argMax(column, version)`. `asset` keeps every
+definition on purpose: the newest is that with the greatest `version`, as in the examples. Prices and rates are exact
 decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard unit), and all times are UTC.
 
 Histories have a table of raw observations and one of cells beside it: `price` and `price_cell`, `tvl` and `tvl_cell`. A

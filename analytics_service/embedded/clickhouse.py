@@ -44,7 +44,7 @@ def clickhouse(
         yield reached
         return
     try:
-        with serving(folder, lock, on_failure, Restarts()):
+        with serving(folder, lock, settings.clickhouse_database, on_failure, Restarts()):
             keep_query_log(reached)
             yield reached
     finally:
@@ -71,9 +71,11 @@ def require_attached(settings: Settings) -> Settings:
 
 
 @contextmanager
-def serving(folder: DataFolder, lock: int, on_failure: Callable[[], None], restarts: Restarts) -> Iterator[None]:
+def serving(
+    folder: DataFolder, lock: int, database: str, on_failure: Callable[[], None], restarts: Restarts
+) -> Iterator[None]:
     """An embedded server in a locked folder for the duration of the block, announced to other commands."""
-    with running([Supervisor(EmbeddedServer(folder, lock), restarts)], on_failure):
+    with running([Supervisor(EmbeddedServer(folder, lock, database), restarts)], on_failure):
         try:
             yield
         finally:

@@ -1,10 +1,16 @@
 """Configuration files of the embedded ClickHouse: config.xml and users.xml, as for any ClickHouse server."""
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 USER = "analytics"
+# For people. What they ask leaves the service the greater part of the machine.
+RESEARCHER = "researcher"
+# Their queries at a time, and the seconds that one may take.
+_QUERIES = 4
+_QUERY_SECONDS = 300
 
 _CONFIG = """\
 <clickhouse>
@@ -53,18 +59,37 @@ _CONFIG = """\
 
 # The server's own session belongs to `default`, which needs no password on this machine. It may have one session only,
 # which lasts as long as the process, so nobody else gets in; and only the one grant which that session needs.
-# The service's user, which people use as well, has what the service needs, and reads everything in the server. It gets
-# to no file, address or program outside of it, and to no other user (rule 9.3).
+# The service's user has what the service needs, and reads everything in the server. Researchers read everything, too,
+# and write databases whose names begin with `research`. Neither gets to an address or program outside of it, or to
+# another user (rule 9.3).
 _USERS = """\
 <clickhouse>
     <profiles>
         <default>
+            <priority>1</priority>
             <constraints>
                 <!-- Disks that a table brings along may be anywhere, also on other servers. -->
                 <merge_tree_disk><readonly/></merge_tree_disk>
                 <merge_tree_storage_policy><readonly/></merge_tree_storage_policy>
             </constraints>
         </default>
+        <{researcher}>
+            <!-- They go on when none of the service's queries runs. -->
+            <priority>2</priority>
+            <max_threads>{threads}</max_threads>
+            <max_concurrent_queries_for_user>{queries}</max_concurrent_queries_for_user>
+            <max_memory_usage_for_user>{memory}</max_memory_usage_for_user>
+            <max_execution_time>{seconds}</max_execution_time>
+            <constraints>
+                <priority><readonly/></priority>
+                <max_threads><max>{threads}</max></max_threads>
+                <max_concurrent_queries_for_user><readonly/></max_concurrent_queries_for_user>
+                <max_memory_usage_for_user><readonly/></max_memory_usage_for_user>
+                <max_execution_time><min>1</min><max>{seconds}</max></max_execution_time>
+                <merge_tree_disk><readonly/></merge_tree_disk>
+                <merge_tree_storage_policy><readonly/></merge_tree_storage_policy>
+            </constraints>
+        </{researcher}>
         <supervisor>
             <max_sessions_for_user>1</max_sessions_for_user>
         </supervisor>
@@ -105,6 +130,24 @@ _USERS = """\
                 <query>GRANT READ, WRITE ON DISK</query>
             </grants>
         </{user}>
+        <{researcher}>
+            <password_sha256_hex>{researcher_password}</password_sha256_hex>
+            <networks><ip>127.0.0.1</ip></networks>
+            <profile>{researcher}</profile>
+            <quota>default</quota>
+            <default_database>{database}</default_database>
+            <grants>
+                <query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
+                <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON research*.*</query>
+                <query>GRANT INSERT, OPTIMIZE, TRUNCATE, DROP DATABASE, DROP TABLE, DROP VIEW ON research*.*</query>
+                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON Memory</query>
+                <query>GRANT TABLE ENGINE ON MergeTree</query>
+                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON SummingMergeTree</query>
+                <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
+            </grants>
+        </{researcher}>
     </users>
 </clickhouse>
 """
@@ -118,11 +161,35 @@ class Ports:
     tcp: int
 
 
-def write_configuration(folder: Path, ports: Ports, password: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The passwords of both users, and the database in which researchers find themselves."""
+
+    password: str
+    researcher_password: str
+    database: str
+
+
+def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
     """Write the files that the server reads when it starts, into its own folder."""
     config = _CONFIG.format(http=ports.http, tcp=ports.tcp)
     # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
         (folder / name).write_text(config, "utf-8")
-    digest = hashlib.sha256(password.encode()).hexdigest()
-    (folder / "users.xml").write_text(_USERS.format(user=USER, password=digest), "utf-8")
+    users = _USERS.format(
+        user=USER,
+        password=_digest(access.password),
+        researcher=RESEARCHER,
+        researcher_password=_digest(access.researcher_password),
+        database=access.database,
+        threads=max((os.cpu_count() or 1) // 2, 1),
+        queries=_QUERIES,
+        # A quarter of the machine's, half of what the server may take.
+        memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4,
+        seconds=_QUERY_SECONDS,
+    )
+    (folder / "users.xml").write_text(users, "utf-8")
+
+
+def _digest(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
-from analytics_service.store.server import PASSWORD, RUNNING, Running, read_password, read_running
+from analytics_service.store.server import RUNNING, Running, read_password, read_running
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,6 @@ class DataFolder:
         self.server = self.root / "clickhouse"
         self._lock = self.root / "lock"
         self._running = self.root / RUNNING
-        self._password = self.root / PASSWORD
 
     def create(self) -> None:
         """Create the folders. EmbeddedServerError when the system refuses."""
@@ -119,23 +118,22 @@ class DataFolder:
         """Tell other processes how to reach the server, or that there is none."""
         _write_private(self._running, json.dumps(asdict(running)) if running else "")
 
-    def password(self) -> str:
-        """The password of the service's user, for the holder of the lock. The first call makes it.
+    def password(self, name: str) -> str:
+        """The password in a file of the folder, for the holder of the lock. The first call makes it.
 
-        Its file becomes private if it is not. EmbeddedServerError when it cannot be read or is malformed.
+        The file becomes private if it is not. EmbeddedServerError when it cannot be read or is malformed.
         """
+        path = self.root / name
         try:
-            if not self._password.exists():
-                _write_private(self._password, secrets.token_urlsafe(32))
-            mode = stat.S_IMODE(self._password.stat().st_mode)
+            if not path.exists():
+                _write_private(path, secrets.token_urlsafe(32))
+            mode = stat.S_IMODE(path.stat().st_mode)
             if mode != _PRIVATE:
-                self._password.chmod(_PRIVATE)
-                log.warning("The mode of %s was %04o; it is 0600 now, for its owner only.", self._password, mode)
-            return read_password(self.root)
+                path.chmod(_PRIVATE)
+                log.warning("The mode of %s was %04o; it is 0600 now, for its owner only.", path, mode)
+            return read_password(path)
         except OSError as error:
-            raise EmbeddedServerError(
-                f"The password file {self._password} cannot be used ({error.strerror})."
-            ) from error
+            raise EmbeddedServerError(f"The password file {path} cannot be used ({error.strerror}).") from error
         except StoreUnavailable as error:
             raise EmbeddedServerError(str(error)) from error
 

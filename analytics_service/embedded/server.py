@@ -7,14 +7,14 @@ import socket
 from pathlib import Path
 
 from analytics_service.embedded.child import UNUSABLE
-from analytics_service.embedded.configuration import USER, Ports, write_configuration
+from analytics_service.embedded.configuration import USER, Access, Ports, write_configuration
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.ping import Ping
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program, ending
 from analytics_service.store.peer import require_peer
-from analytics_service.store.server import Running
+from analytics_service.store.server import PASSWORD, RESEARCHER_PASSWORD, Running
 
 _PORTS = range(20_000, 32_000)
 _PORT_TAKEN = "Address already in use"
@@ -37,11 +37,11 @@ class EmbeddedServer(Program):
     hopeless = frozenset({UNUSABLE})
     error = EmbeddedServerError
 
-    def __init__(self, folder: DataFolder, lock: int) -> None:
+    def __init__(self, folder: DataFolder, lock: int, database: str) -> None:
         self.where_logged = f"Its logs are in {folder.server}."
         self._folder = folder
         self._lock = lock
-        self._password = folder.password()
+        self._access = Access(folder.password(PASSWORD), folder.password(RESEARCHER_PASSWORD), database)
         self._pid = 0
         self._ping: Ping | None = None
         self._choose_ports()
@@ -63,7 +63,7 @@ class EmbeddedServer(Program):
     def is_ready(self) -> bool:
         """Whether the server answers a query. Another process on its port is sent nothing."""
         connection = http.client.HTTPConnection("127.0.0.1", self._ports.http, timeout=_READY_ANSWER_SECONDS)
-        credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._password}
+        credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._access.password}
         try:
             connection.connect()
             require_peer(connection.sock, self._pid, os.geteuid(), _READY_ANSWER_SECONDS)
@@ -119,7 +119,7 @@ class EmbeddedServer(Program):
     def _choose_ports(self) -> None:
         self._ports = _free_ports()
         try:
-            write_configuration(self._folder.server, self._ports, self._password)
+            write_configuration(self._folder.server, self._ports, self._access)
         except OSError as error:
             raise self._folder.unusable(error) from error
 

@@ -3,10 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 from analytics_service.config import Settings
+from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.run.address import local_url
 from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.choice import Choice
-from analytics_service.store.server import PASSWORD, server_of
+from analytics_service.store.server import RESEARCHER_PASSWORD, server_of
 
 _SAMPLE_PATHS = {
     Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
@@ -33,10 +34,12 @@ def welcome(settings: Settings, choice: Choice) -> str:
         f"Jobs  {_jobs(choice)}",
         *_retention(settings, choice),
         *_operations(settings),
-        f"SQL   {server.url}/play as user {server.user}",
     ]
-    if server.data_folder is not None:
-        lines += [f"      (its password is in {server.data_folder / PASSWORD})"]
+    if server.data_folder is None:
+        lines += [f"SQL   {server.url}/play"]
+    else:
+        lines += [f"SQL   {server.url}/play?user={RESEARCHER} as user {RESEARCHER}"]
+        lines += [f"      (the password is in {server.data_folder / RESEARCHER_PASSWORD})"]
         lines += [f"Data  {server.data_folder}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
 

@@ -10,6 +10,7 @@ from analytics_service.errors import StoreUnavailable
 
 RUNNING = "running.json"
 PASSWORD = "password"
+RESEARCHER_PASSWORD = "researcher-password"
 _START = "Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
 # What secrets.token_urlsafe(32) makes.
 _A_PASSWORD = re.compile(r"[A-Za-z0-9_-]{43}\n?")
@@ -49,9 +50,8 @@ def require_running(folder: Path) -> Running:
     return running
 
 
-def read_password(folder: Path) -> str:
-    """The password of the service's user. StoreUnavailable when the file cannot be read or holds no password."""
-    path = folder / PASSWORD
+def read_password(path: Path) -> str:
+    """The password in a file. StoreUnavailable when it cannot be read or holds no password."""
     try:
         content = path.read_text("ascii")
     except OSError as error:
@@ -86,7 +86,7 @@ def server_of(settings: Settings) -> Server:
         return Server(settings.clickhouse_url, settings.clickhouse_user, settings.clickhouse_password)
     folder = settings.data_dir.absolute()
     running = require_running(folder)
-    return Server(running.url, running.user, read_password(folder), folder)
+    return Server(running.url, running.user, read_password(folder / PASSWORD), folder)
 
 
 def address_of(settings: Settings) -> str:

@@ -6,7 +6,7 @@ SELECT
     ifNull(c.area / nullIf(dateDiff('second', c.first_at, c.last_at), 0), c.close) AS mean,
     c.count AS observations
 FROM price_cell AS c FINAL
-INNER JOIN asset AS a ON a.id = c.asset_id
+INNER JOIN (SELECT id, argMax(symbol, version) AS symbol FROM asset GROUP BY id) AS a ON a.id = c.asset_id
 WHERE c.width = 'month'
   AND c.cell < toStartOfMonth(now('UTC'))
 ORDER BY symbol, month;

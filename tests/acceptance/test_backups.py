@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from analytics_service.embedded.folder import DataFolder
+from analytics_service.store.server import PASSWORD
 from tests.acceptance.conftest import Service, stop
 from tests.processes import until
 
@@ -37,7 +38,7 @@ def test_data_moves_from_a_folder_to_a_server_and_back(own: Service, tmp_path: P
     own.environ = {
         "ANALYTICS_CLICKHOUSE_URL": running.url,
         "ANALYTICS_CLICKHOUSE_USER": running.user,
-        "ANALYTICS_CLICKHOUSE_PASSWORD": folder.password(),
+        "ANALYTICS_CLICKHOUSE_PASSWORD": folder.password(PASSWORD),
         "ANALYTICS_CLICKHOUSE_DATABASE": "elsewhere",
     }
     code, output = own.done("restore", str(backup))

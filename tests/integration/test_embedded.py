@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,7 @@ from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.store.connection import Store
-from analytics_service.store.server import Running, read_password, read_running
+from analytics_service.store.server import PASSWORD, RESEARCHER_PASSWORD, Running, read_password, read_running
 from tests.clickhouse import by_url, client
 from tests.processes import alive, free_port, until
 from tests.recorder import Recorder
@@ -69,7 +70,7 @@ def served(data_dir: Path, on_failure: Callable[[], None], restarts: Restarts) -
     lock = folder.lock("pytest")
     assert lock is not None
     try:
-        with serving(folder, lock, on_failure, restarts):
+        with serving(folder, lock, "analytics", on_failure, restarts):
             yield
     finally:
         os.close(lock)
@@ -126,18 +127,20 @@ def test_the_data_folder_is_for_its_owner_only(own: Settings) -> None:
         }
         users = (own.data_dir / "clickhouse" / "users.xml").read_text("utf-8")
     assert modes == {".": 0o700, "clickhouse": 0o700, "password": 0o600, "running.json": 0o600, "lock": 0o600}
-    assert read_password(own.data_dir) not in users
+    assert read_password(own.data_dir / PASSWORD) not in users
 
 
 def test_the_password_outlives_the_server(own: Settings) -> None:
     with clickhouse(own, "pytest"):
-        first = read_password(own.data_dir)
+        first = read_password(own.data_dir / PASSWORD)
     with clickhouse(own, "pytest") as second:
-        assert read_password(own.data_dir) == first
+        assert read_password(own.data_dir / PASSWORD) == first
         assert answers(second)
 
 
-@pytest.mark.parametrize(("user", "password"), [("default", ""), ("analytics", ""), ("analytics", "wrong")])
+@pytest.mark.parametrize(
+    ("user", "password"), [("default", ""), ("analytics", ""), ("analytics", "wrong"), ("researcher", "")]
+)
 def test_nobody_gets_in_without_the_password(server: Settings, user: str, password: str) -> None:
     status, body = asked(str(server.clickhouse_url), "SELECT 1", user, password)
     assert status >= 400
@@ -214,11 +217,11 @@ def test_a_stranger_is_refused_while_the_server_starts_runs_crashes_and_stops(ow
 
 @pytest.fixture(scope="module")
 def database(server: Settings) -> Iterator[str]:
-    """An empty database of the service's user."""
+    """The service's database, empty."""
     with closing(Store(server)) as store:
-        store.execute_outside_database("CREATE DATABASE private")
-        yield "private"
-        store.execute_outside_database("DROP DATABASE private")
+        store.execute_outside_database("CREATE DATABASE analytics")
+        yield "analytics"
+        store.execute_outside_database("DROP DATABASE analytics")
 
 
 @pytest.mark.parametrize(
@@ -258,6 +261,68 @@ def test_the_services_user_gets_to_nothing_outside_of_its_databases(server: Sett
     # 497: access denied. 481: the file is denied to the process, which opens it first.
     assert body.startswith(("Code: 497.", "Code: 481.")), body
     assert status >= 400
+
+
+def researched(server: Settings, sql: str) -> tuple[int, str]:
+    """Send a query as a researcher; status and body of the answer."""
+    password = read_password(server.data_dir / RESEARCHER_PASSWORD)
+    return asked(str(server.clickhouse_url), sql, "researcher", password)
+
+
+def test_researchers_read_the_services_data_and_write_databases_of_their_own(server: Settings, database: str) -> None:
+    with client(replace(server, clickhouse_database=database)) as own:
+        own.command("CREATE TABLE shown (a UInt8) ENGINE = MergeTree ORDER BY a")
+        own.command("INSERT INTO shown VALUES (7)")
+    assert researched(server, "SELECT currentDatabase()") == (200, "analytics\n")
+    for sql in (
+        "CREATE DATABASE research_rates",
+        f"CREATE TABLE research_rates.mine ENGINE = MergeTree ORDER BY a AS SELECT a FROM {database}.shown",
+        f"CREATE VIEW research_rates.seen AS SELECT a + 1 AS b FROM {database}.shown",
+        "INSERT INTO research_rates.mine VALUES (8)",
+    ):
+        assert researched(server, sql) == (200, "")
+    assert researched(server, "SELECT sum(a), any(b) FROM research_rates.mine, research_rates.seen") == (200, "15\t8\n")
+    assert researched(server, "DROP DATABASE research_rates") == (200, "")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE TABLE {database}.x (a UInt8) ENGINE = MergeTree ORDER BY a",
+        "CREATE DATABASE other",
+        "DROP DATABASE {database}",
+        "TRUNCATE DATABASE {database}",
+        "INSERT INTO FUNCTION file('/tmp/written', 'LineAsString') VALUES ('x')",
+        "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
+        "BACKUP DATABASE {database} TO Disk('backups', 'mine.tar')",
+        "SYSTEM FLUSH LOGS",
+        "CREATE USER x",
+        "SELECT 1 SETTINGS priority = 1",
+        "SELECT 1 SETTINGS max_threads = 1000",
+        "SELECT 1 SETTINGS max_execution_time = 0",
+        "SELECT 1 SETTINGS max_memory_usage_for_user = 0",
+        "SELECT 1 SETTINGS max_concurrent_queries_for_user = 1000",
+    ],
+)
+def test_researchers_change_nothing_of_the_service_and_keep_to_their_limits(
+    server: Settings, database: str, sql: str
+) -> None:
+    status, body = researched(server, sql.format(database=database))
+    assert status >= 400
+    # 497: access denied. 452: the setting may not be changed, or not to that.
+    assert body.startswith(("Code: 497.", "Code: 452.")), body
+
+
+@pytest.mark.usefixtures("database")
+def test_researchers_have_four_queries_at_a_time_and_the_service_is_answered(server: Settings) -> None:
+    with ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda _: researched(server, "SELECT sleepEachRow(1) FROM numbers(3)"), range(12)))
+        status, _ = asked(str(server.clickhouse_url), "SELECT 1", "analytics", server.clickhouse_password)
+    assert status == 200
+    # 202: too many at the same time.
+    refused = [body for status, body in answers if status != 200]
+    assert len(refused) == 8
+    assert all(body.startswith("Code: 202.") for body in refused), refused
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "{data}/password", "/proc/{pid}/environ", __file__])
@@ -431,7 +496,7 @@ def test_acknowledged_rows_survive_kills_and_the_server_comes_back_at_the_same_p
                 until(lambda: answers(settings))
         until(lambda: server_pid(own.data_dir) not in killed and answers(settings))
         sql = "SELECT n FROM analytics.load FINAL ORDER BY n"
-        status, body = asked(url_of(own.data_dir), sql, "analytics", read_password(own.data_dir))
+        status, body = asked(url_of(own.data_dir), sql, "analytics", read_password(own.data_dir / PASSWORD))
     assert status == 200
     assert len(set(killed)) == 3
     assert len(acknowledged) >= 100
@@ -544,13 +609,13 @@ def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path
     folder.create()
     lock = folder.lock("pytest")
     assert lock is not None
-    server = EmbeddedServer(folder, lock)
+    server = EmbeddedServer(folder, lock, "analytics")
     first = configured(folder.root)
     assert first
     try:
         with socket.create_server(("127.0.0.1", first.http)), running([Supervisor(server, Restarts())], lambda: None):
             assert configured(folder.root) != first
-            assert asked(url_of(folder.root), "SELECT 1", "analytics", folder.password()) == (200, "1\n")
+            assert asked(url_of(folder.root), "SELECT 1", "analytics", folder.password(PASSWORD)) == (200, "1\n")
     finally:
         os.close(lock)
 
@@ -573,7 +638,7 @@ def test_a_process_that_takes_the_port_of_a_killed_server_is_sent_nothing(own: S
             until(lambda: answers(settings))
             assert store.server_version()
             environ = {**os.environ, **settings.to_environment(), "PYTHONPATH": os.pathsep.join(sys.path)}
-            assert read_password(own.data_dir) not in environ.values()
+            assert read_password(own.data_dir / PASSWORD) not in environ.values()
             other = subprocess.run([sys.executable, "-c", _ASKS], env=environ, check=True, capture_output=True)
             assert other.stdout.decode().strip() == store.server_version()
         finally:
@@ -589,7 +654,7 @@ def test_an_announced_server_that_belongs_to_another_process_is_sent_nothing(tmp
     recorder.start()
     folder = DataFolder(tmp_path / "data")
     folder.create()
-    folder.password()
+    folder.password(PASSWORD)
     folder.announce(Running(os.getpid(), os.getppid(), recorder.port, "analytics"))
     with (
         closing(Store(Settings(data_dir=folder.root))) as store,

@@ -25,7 +25,7 @@ def server(folder: DataFolder) -> Iterator[EmbeddedServer]:
     """A server that is not started."""
     lock = folder.lock("pytest")
     assert lock is not None
-    yield EmbeddedServer(folder, lock)
+    yield EmbeddedServer(folder, lock, "analytics")
     os.close(lock)
 
 

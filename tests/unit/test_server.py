@@ -10,6 +10,7 @@ from analytics_service.config import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 from analytics_service.store.server import (
+    PASSWORD,
     Running,
     Server,
     address_of,
@@ -32,7 +33,7 @@ def folder(tmp_path: Path) -> DataFolder:
 
 
 def test_an_announced_server_is_found_with_its_password(folder: DataFolder) -> None:
-    password = folder.password()
+    password = folder.password(PASSWORD)
     settings = Settings(data_dir=folder.root)
     assert server_of(settings) == Server("http://127.0.0.1:20001", "analytics", password, folder.root)
     assert address_of(settings) == "http://127.0.0.1:20001"
@@ -58,13 +59,13 @@ def test_a_folder_that_does_not_exist_has_no_server(tmp_path: Path) -> None:
 
 
 def test_a_password_does_not_show_where_the_server_is_printed(folder: DataFolder) -> None:
-    password = folder.password()
+    password = folder.password(PASSWORD)
     assert password not in repr(server_of(Settings(data_dir=folder.root)))
 
 
 def test_a_password_is_made_once(folder: DataFolder) -> None:
-    password = folder.password()
-    assert folder.password() == read_password(folder.root) == password
+    password = folder.password(PASSWORD)
+    assert folder.password(PASSWORD) == read_password(folder.root / PASSWORD) == password
     # 43 characters of base64 are 256 bits.
     assert len(password) == 43
 
@@ -79,7 +80,7 @@ def test_a_password_file_without_a_password_is_refused_in_one_line(
     path = folder.root / "password"
     path.write_bytes(content)
     with pytest.raises(EmbeddedServerError) as refused:
-        folder.password()
+        folder.password(PASSWORD)
     assert f"The password file {path} {fault}." in str(refused.value)
     assert "delete the file" in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -90,24 +91,24 @@ def test_a_password_file_that_cannot_be_read_is_refused_in_one_line(folder: Data
     path = folder.root / "password"
     path.mkdir()
     with pytest.raises(EmbeddedServerError, match=r"^The password file \S+ cannot be read \([^\n]+\)\.$"):
-        folder.password()
+        folder.password(PASSWORD)
     with pytest.raises(StoreUnavailable, match=r"^The password file \S+ cannot be read \([^\n]+\)\.$"):
-        read_password(folder.root)
+        read_password(folder.root / PASSWORD)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o660, 0o400])
 def test_the_mode_of_a_password_file_is_corrected(
     folder: DataFolder, mode: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    password, path = folder.password(), folder.root / "password"
+    password, path = folder.password(PASSWORD), folder.root / "password"
     path.chmod(mode)
-    assert folder.password() == password
+    assert folder.password(PASSWORD) == password
     assert path.stat().st_mode & 0o777 == 0o600
     assert caplog.messages == [f"The mode of {path} was {mode:04o}; it is 0600 now, for its owner only."]
 
 
 def test_a_password_with_the_line_end_of_an_editor_is_read_without_it(folder: DataFolder) -> None:
-    password = folder.password()
+    password = folder.password(PASSWORD)
     with (folder.root / "password").open("a") as file:
         file.write(os.linesep)
-    assert folder.password() == password
+    assert folder.password(PASSWORD) == password
