@@ -104,6 +104,12 @@ class Heads:
             raise StoreUnavailable("The ledger could not be read for too long.")
         return known
 
+    @property
+    def origins(self) -> frozenset[Origin]:
+        """Where the data that readers are shown is from; nothing before the first look."""
+        known = self._known
+        return frozenset() if known is None else known.origins
+
     def seen(self) -> Seen:
         """What the last look has seen. It asks the store nothing, and waits only before the first look.
 

@@ -1,6 +1,6 @@
 """The health of the service: what it depends on, and what keeps it from being ready (rule 1.3)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -85,7 +85,9 @@ class Monitor:
         try:
             seen = self._heads.seen()
         except (StoreUnavailable, AccessRefused):
-            return Status(self._clock(), reachable=False, schema_current=False)
+            # Answers in memory are still shown, and whether they are made up is to be known.
+            origins = _sorted(self._heads.origins)
+            return Status(self._clock(), reachable=False, schema_current=False, origins=origins)
         except AnalyticsError:
             return Status(self._clock(), reachable=True, schema_current=False)
         now, ledger = self._clock(), seen.ledger
@@ -93,8 +95,12 @@ class Monitor:
         intervals = self._intervals if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
         snapshots = tuple(_snapshot(ledger.heads.get(one), one, intervals.get(one), now) for one in families)
-        origins = tuple(sorted(ledger.origins, key=str))
+        origins = _sorted(ledger.origins)
         return Status(now, reachable=True, schema_current=seen.schema_current, snapshots=snapshots, origins=origins)
+
+
+def _sorted(origins: Iterable[Origin]) -> tuple[Origin, ...]:
+    return tuple(sorted(origins, key=str))
 
 
 def _snapshot(head: Head | None, family: str, interval: int | None, now: datetime) -> SnapshotStatus:

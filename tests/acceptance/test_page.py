@@ -290,6 +290,25 @@ def test_an_empty_store_is_told_of_without_asking_for_what_is_not_there(visit: V
     assert visit.browser.said == []
 
 
+def test_what_is_in_memory_is_shown_while_the_store_cannot_be_reached(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    away = {"healthy": False, "faults": ["the store cannot be reached"], "simulated": True, "sources": ["simulated"]}
+    away |= {"snapshots": [], "store": {"reachable": False, "schema_current": False}}
+    page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": away}))
+    page.goto(visit.url(VIEWS["overview"]))
+    expect(page.locator(".tile")).to_have_count(5)
+    expect(page.locator(".chip")).to_have_text(["store cannot be reached"])
+
+
+def test_an_address_that_cannot_be_shown_leaves_the_form_to_correct_it(visit: Visit) -> None:
+    page = visit.open({"view": "address", "address": RICH[:-1] + ("q" if RICH[-1] != "q" else "p"), "tz": "UTC"})
+    expect(page.get_by_role("alert")).to_contain_text("must be bech32")
+    page.get_by_label("Address", exact=True).fill(RICH)
+    page.get_by_role("button", name="Show", exact=True).last.click()
+    expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
+    assert page.title().startswith("Address · ")
+
+
 def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     sent: list[str | None] = []

@@ -1,5 +1,5 @@
 // What an address has, now or at an earlier moment.
-import { get } from "./api.js";
+import { ApiError, get } from "./api.js";
 import { line } from "./charts.js";
 import { h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
@@ -17,7 +17,22 @@ export async function address(place, route, signal) {
     return;
   }
   if (!(await families()).has("positions")) return result.replaceChildren(notice("There is no snapshot of positions."));
+  await fill(result, route, signal);
+}
+
+/** Shows what the address has, or below the form why that is not known. */
+async function fill(result, route, signal) {
   result.replaceChildren(h("p", { class: "soft" }, "Loading…"));
+  try {
+    await show(result, route, signal);
+  } catch (error) {
+    if (signal.aborted || !(error instanceof ApiError) || error.kind === "unauthorized") throw error;
+    const again = h("button", { type: "button", onclick: () => fill(result, route, signal) }, "Try again");
+    result.replaceChildren(notice(error.message, true), h("p", {}, again));
+  }
+}
+
+async function show(result, route, signal) {
   const path = `/users/${encodeURIComponent(route.address)}`;
   const at = { at: route.at, tz: route.at ? route.tz : null };
   const given = { with_text: true, with_value: true, ...at };

@@ -4,6 +4,7 @@ import { ApiError, apiKey, asksForKeys, useKey } from "./api.js";
 import { asset } from "./asset.js";
 import { clear } from "./charts.js";
 import { h, notice } from "./dom.js";
+import { short } from "./format.js";
 import { header } from "./header.js";
 import { markets } from "./markets.js";
 import { overview } from "./overview.js";
@@ -22,7 +23,8 @@ async function show(changes = {}) {
   const route = current();
   update();
   clear();
-  document.title = `${title(route)} · Lending market data`;
+  const shown = { address: route.address, asset: route.asset }[route.view];
+  document.title = [title(route), ...(shown ? [short(shown)] : []), "Lending market data"].join(" · ");
   if (asksForKeys() && !apiKey()) return askForKey();
   const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
   main.replaceChildren(place);

@@ -34,7 +34,8 @@ export async function overview(place, route, signal) {
     tiles.replaceChildren(...all(route, ...(await loading)));
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError)) throw error;
-    tiles.replaceChildren(notice(error.message, true));
+    const again = h("button", { type: "button", onclick: () => overview(place, route, signal) }, "Try again");
+    tiles.replaceChildren(notice(error.message, true), again);
   }
   await Promise.all(charts.map((chart) => chart.done));
 }

@@ -15,8 +15,10 @@ export function status() {
   return asked.answer;
 }
 
-/** The families that have a snapshot, so that nothing is asked for that cannot be there. */
+/** The families that have a snapshot, so that nothing is asked for that cannot be there. While the store cannot be
+ * reached nobody knows: all of them then, because the service has answers in memory. */
 export async function families() {
-  const { snapshots } = await status();
+  const { snapshots, store } = await status();
+  if (!store.reachable) return { has: () => true };
   return new Set(snapshots.filter(({ newest }) => newest !== null).map(({ family }) => family));
 }
