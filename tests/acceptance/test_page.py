@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -29,6 +30,7 @@ CLOSED = {
     "start": (NOW - timedelta(minutes=110)).strftime("%Y-%m-%dT%H:%M:00"),
     "end": (NOW - timedelta(minutes=10)).strftime("%Y-%m-%dT%H:%M:00"),
 }
+MINUS = "\N{MINUS SIGN}"
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
 
 
@@ -307,6 +309,25 @@ def test_an_address_that_cannot_be_shown_leaves_the_form_to_correct_it(visit: Vi
     page.get_by_role("button", name="Show", exact=True).last.click()
     expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
     assert page.title().startswith("Address · ")
+
+
+def test_tiles_compare_the_ends_of_the_range_whatever_the_width_of_the_page(visit: Visit) -> None:
+    api = f"http://{visit.service.bind}/api/v1"
+    known = visit.data(f"{api}/markets/history/tvl?start=now-3h&end=now&period=min&fill=none&limit=200&format=columns")
+    there = [(t, Decimal(v)) for t, v in zip(known["t"], known["series"][0]["v"], strict=True) if v is not None]
+    # Snapshots are of whole minutes, so these are the values at both ends.
+    (start, before), (end, after) = there[0], there[-2]
+    part = after / before - 1
+    change = f"{'+' if part >= 0 else MINUS}{abs(100 * part):.2f}%"
+    value = visit.data(f"{api}/markets?with_text=true&at={end}")["tvl"]["extra"]["text"]["tvl"]
+    written = {"start": start, "end": end}
+    times = {name: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S") for name, at in written.items()}
+    for width, height in (WIDE, PHONE):
+        page = visit.browser.new_tab()
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(visit.url(times | {"tz": "UTC"}))
+        visit.wait(page)
+        expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
 
 
 def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) -> None:

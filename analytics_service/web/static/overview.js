@@ -3,9 +3,9 @@ import { ApiError, get } from "./api.js";
 import { line } from "./charts.js";
 import { h, notice } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, percent, usd } from "./format.js";
+import { change, percent, time, usd, wall } from "./format.js";
 import { follow, link, rangeName } from "./route.js";
-import { ends, history, numbers, shared, total } from "./series.js";
+import { beginning, ends, history, numbers, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
 import { families } from "./status.js";
@@ -20,7 +20,8 @@ export async function overview(place, route, signal) {
   }
   const load = (path, more) => history(path, route, more, signal);
   const [tvl, deposits, debt] = ["tvl", "deposits", "debt"].map((one) => shared(() => load(`/markets/history/${one}`)));
-  const loading = Promise.all([get("/markets", { with_text: true }, signal), tvl(), deposits(), debt(),
+  const begun = Promise.all(["tvl", "deposits", "debt"].map((one) => beginning(`/markets/history/${one}`, route, signal)));
+  const loading = Promise.all([get("/markets", { with_text: true, ...until(route) }, signal), tvl(), deposits(), debt(), begun,
     there.has("loans") ? recentLiquidations(route, signal) : null]);
   const charts = [
     figure("Total value locked", tvl, tvlChart),
@@ -46,26 +47,36 @@ function tvlChart(answer) {
   return overTime(answer, line("TVL", answer.x, numbers(values), "--series-1"), readings, { yaxis: DOLLARS });
 }
 
-function all(route, { data: markets }, tvl, deposits, debt, liquidations) {
-  const [lent, owed] = [deposits, debt].map(total);
+/** The moment of the numbers on the tiles: the end of a range that is over. */
+function until({ custom, end, tz }) {
+  const now = wall(Date.now() / 1000, tz).replace(" ", "T");
+  return custom && end < now ? { at: end, tz } : {};
+}
+
+function all(route, { data: markets }, tvl, deposits, debt, begun, liquidations) {
+  // Before the chart's values the one with which the range begins.
+  const [held, lent, owed] = [tvl, deposits, debt].map((one, place) => [...total(begun[place]), ...total(one)]);
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
-  const over = rangeName(route);
+  const span = (values) => {
+    const [first] = ends(values);
+    return first > 0 ? `since ${time(tvl.t[first - 1], route.tz)}` : `over ${rangeName(route)}`;
+  };
   const [lend, debts] = [markets.lend.supply, markets.borrow.debts.supply];
   const now = Number(lend.principal) ? Number(debts.balance) / Number(lend.principal) : null;
   return [
-    tile("Total value locked", markets.tvl.extra.text.tvl, numbers(tvl.series[0].v), over),
-    tile("Deposits", lend.extra.text.principal, lent, over),
-    tile("Debt", debts.extra.text.balance, owed, over),
-    tile("Utilization", percent(now), used, over),
+    tile("Total value locked", markets.tvl.extra.text.tvl, held, span(held)),
+    tile("Deposits", lend.extra.text.principal, lent, span(lent)),
+    tile("Debt", debts.extra.text.balance, owed, span(owed)),
+    tile("Utilization", percent(now), used, span(used)),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);
 }
 
-function tile(name, value, values, over) {
-  const { text, class: color } = change(...ends(values));
+function tile(name, value, values, span) {
+  const { text, class: color } = change(...ends(values).map((place) => values[place]));
   return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
-    h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` over ${over}`)),
-    spark(values, `${name} over ${over}`));
+    h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span}`)),
+    spark(values, `${name} ${span}`));
 }
 
 /** The sums of liquidations at the ends of days of 24 hours, the last of which ends now. */

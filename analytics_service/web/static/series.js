@@ -19,6 +19,12 @@ export async function history(path, route, more = {}, signal = null) {
   return { ...answer, path, given, t, x: t.map(at), series, range, at };
 }
 
+/** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
+export function beginning(path, route, signal = null) {
+  const { start } = bounds(route);
+  return get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal).then(({ data }) => data);
+}
+
 /** What several parts of a view need is loaded once, and again only where it has failed. */
 export function shared(load) {
   let asked = null;
@@ -62,8 +68,8 @@ export function aligned(answer, other, column) {
   return answer.t.map((second) => other.series[0]?.[column][places.get(second)] ?? null);
 }
 
-/** The first and last value of a column that are not null. */
+/** The places of the first and the last value of a column that are not null; -1 where there is none. */
 export function ends(column) {
-  const there = column.filter((value) => value !== null);
-  return [there[0] ?? null, there.at(-1) ?? null];
+  const isThere = (value) => value !== null;
+  return [column.findIndex(isThere), column.findLastIndex(isThere)];
 }
