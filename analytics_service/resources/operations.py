@@ -82,7 +82,7 @@ def _slowness(report: Report) -> str | None:
     if report.read_at is None:
         return f"ClickHouse has not answered within {_PATIENCE:g} s."
     old = (report.at - report.read_at).total_seconds()
-    return None if old < _YOUNG else f"ClickHouse has not answered for {old:.0f} s."
+    return None if old < _YOUNG else f"ClickHouse does not answer. What is shown is from {old:.0f} s ago."
 
 
 def _aged(family: FamilyReport, now: datetime) -> FamilyReport:
