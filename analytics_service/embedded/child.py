@@ -52,7 +52,7 @@ def main(folder: str) -> None:
 def _empty(folder: Path) -> Path:
     """A folder without what a server that was killed has left in it."""
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
+    folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
