@@ -66,6 +66,7 @@ _USERS = """\
 <clickhouse>
     <profiles>
         <default>
+            <!-- Before those of researchers. -->
             <priority>1</priority>
             <constraints>
                 <!-- Disks that a table brings along may be anywhere, also on other servers. -->

@@ -19,7 +19,7 @@ from analytics_service.store.server import PASSWORD, RESEARCHER_PASSWORD, Runnin
 _PORTS = range(20_000, 32_000)
 _PORT_TAKEN = "Address already in use"
 # Beginnings of lines that the server prints at every start.
-_STARTUP_LINES = ("Logging ", "Initializing subsystem")
+_STARTUP_LINES = ("Logging ", "Initializing subsystem", "The kernel has no Landlock")
 # What of the environment its Python needs.
 _ENVIRONMENT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"})
 # Within which a server that is ready answers.
