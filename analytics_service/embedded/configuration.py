@@ -57,6 +57,15 @@ _CONFIG = """\
 </clickhouse>
 """
 
+# What both users may do: read everything, and have tables of these kinds.
+_SHARED = """\
+<query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
+                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON Memory</query>
+                <query>GRANT TABLE ENGINE ON MergeTree</query>
+                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON SummingMergeTree</query>"""
+
 # The server's own session belongs to `default`, which needs no password on this machine. It may have one session only,
 # which lasts as long as the process, so nobody else gets in; and only the one grant which that session needs.
 # The service's user has what the service needs, and reads everything in the server. Researchers read everything, too,
@@ -75,6 +84,7 @@ _USERS = """\
             </constraints>
         </default>
         <{researcher}>
+            <profile>default</profile>
             <!-- They go on when none of the service's queries runs. -->
             <priority>2</priority>
             <max_threads>{threads}</max_threads>
@@ -87,8 +97,6 @@ _USERS = """\
                 <max_concurrent_queries_for_user><readonly/></max_concurrent_queries_for_user>
                 <max_memory_usage_for_user><readonly/></max_memory_usage_for_user>
                 <max_execution_time><min>1</min><max>{seconds}</max></max_execution_time>
-                <merge_tree_disk><readonly/></merge_tree_disk>
-                <merge_tree_storage_policy><readonly/></merge_tree_storage_policy>
             </constraints>
         </{researcher}>
         <supervisor>
@@ -114,17 +122,12 @@ _USERS = """\
             <profile>default</profile>
             <quota>default</quota>
             <grants>
-                <query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
+                {shared}
                 <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON *.*</query>
                 <query>GRANT INSERT, OPTIMIZE, CHECK, TRUNCATE, DROP DATABASE, DROP TABLE, DROP VIEW ON *.*</query>
                 <query>REVOKE CREATE, ALTER, INSERT, TRUNCATE, DROP ON system.*</query>
                 <!-- Clients connect to this database. -->
                 <query>REVOKE DROP DATABASE ON default.*</query>
-                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
-                <query>GRANT TABLE ENGINE ON Memory</query>
-                <query>GRANT TABLE ENGINE ON MergeTree</query>
-                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
-                <query>GRANT TABLE ENGINE ON SummingMergeTree</query>
                 <query>GRANT CREATE TEMPORARY TABLE, KILL QUERY, SYSTEM FLUSH LOGS ON *.*</query>
                 <query>GRANT BACKUP ON *.*</query>
                 <!-- Of all disks, backups only reach the one that is allowed for them in config.xml. -->
@@ -138,14 +141,9 @@ _USERS = """\
             <quota>default</quota>
             <default_database>{database}</default_database>
             <grants>
-                <query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
+                {shared}
                 <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON research*.*</query>
                 <query>GRANT INSERT, OPTIMIZE, TRUNCATE, DROP DATABASE, DROP TABLE, DROP VIEW ON research*.*</query>
-                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
-                <query>GRANT TABLE ENGINE ON Memory</query>
-                <query>GRANT TABLE ENGINE ON MergeTree</query>
-                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
-                <query>GRANT TABLE ENGINE ON SummingMergeTree</query>
                 <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
             </grants>
         </{researcher}>
@@ -181,6 +179,7 @@ def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
         user=USER,
         password=_digest(access.password),
         researcher=RESEARCHER,
+        shared=_SHARED,
         researcher_password=_digest(access.researcher_password),
         database=access.database,
         threads=max((os.cpu_count() or 1) // 2, 1),

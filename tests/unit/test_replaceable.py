@@ -90,7 +90,6 @@ def test_a_signal_waits_for_a_check_that_may_take_the_child_away() -> None:
     scene = Scene()
     scene.service.start()
     checking, goes_on = threading.Event(), threading.Event()
-    scene.programs[0].answering = lambda: True
     child = scene.programs[0].children[0]
 
     def poll() -> int:

@@ -1,7 +1,7 @@
 // What an address has, now or at an earlier moment.
 import { ApiError, get } from "./api.js";
 import { line } from "./charts.js";
-import { h, notice, table } from "./dom.js";
+import { failed, h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
 import { percent, short, time, wall } from "./format.js";
 import { go } from "./route.js";
@@ -27,8 +27,7 @@ async function fill(result, route, signal) {
     await show(result, route, signal);
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError) || error.kind === "unauthorized") throw error;
-    const again = h("button", { type: "button", onclick: () => fill(result, route, signal) }, "Try again");
-    result.replaceChildren(notice(error.message, true), h("p", {}, again));
+    result.replaceChildren(...failed(error.message, () => fill(result, route, signal)));
   }
 }
 

@@ -18,6 +18,11 @@ export function notice(text, bad = false) {
   return h("p", { class: bad ? "notice bad" : "notice", role: bad ? "alert" : "status" }, text);
 }
 
+/** Why something cannot be shown, and a button to try it again. */
+export function failed(message, again) {
+  return [notice(message, true), h("p", {}, h("button", { type: "button", onclick: again }, "Try again"))];
+}
+
 /** A table from columns `{title, cell, number}` and rows. `cell` makes the contents of a row's cell. */
 export function table(caption, columns, rows) {
   const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));

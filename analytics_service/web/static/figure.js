@@ -1,7 +1,7 @@
 // A chart in its panel, with where its numbers are from.
 import { address, apiKey, ApiError, asksForKeys, failure } from "./api.js";
 import { ahead, draw } from "./charts.js";
-import { copyButton, h, notice, table } from "./dom.js";
+import { copyButton, failed, h, notice, table } from "./dom.js";
 import { bytes, time } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
 
@@ -24,13 +24,10 @@ export function figure(title, load, spec, tools = null) {
       if (drawn) await draw(box, readout, drawn);
       else box.replaceChildren(...empty(answers[0]));
     } catch (error) {
-      if (error.name !== "AbortError") failed(error);
+      if (error.name === "AbortError") return;
+      box.replaceChildren(...failed(error.message, fill));
+      if (!(error instanceof ApiError)) throw error;
     }
-  }
-  function failed(error) {
-    const again = h("button", { type: "button", onclick: fill }, "Try again");
-    box.replaceChildren(notice(error.message, true), h("p", {}, again));
-    if (!(error instanceof ApiError)) throw error;
   }
   return { panel, done: fill() };
 }

@@ -3,7 +3,7 @@ import { address } from "./address.js";
 import { ApiError, apiKey, asksForKeys, useKey } from "./api.js";
 import { asset } from "./asset.js";
 import { clear } from "./charts.js";
-import { h, notice } from "./dom.js";
+import { failed, h, notice } from "./dom.js";
 import { short } from "./format.js";
 import { header } from "./header.js";
 import { markets } from "./markets.js";
@@ -34,7 +34,7 @@ async function show(changes = {}) {
   } catch (error) {
     if (signal.aborted) return;
     if (error.kind === "unauthorized") askForKey(error.message);
-    else failed(error);
+    else tell(error);
   }
 }
 
@@ -42,9 +42,8 @@ function title({ view }) {
   return view[0].toUpperCase() + view.slice(1);
 }
 
-function failed(error) {
-  main.replaceChildren(h("h1", {}, title(current())), notice(error.message, true),
-    h("p", {}, h("button", { type: "button", onclick: () => show() }, "Try again")));
+function tell(error) {
+  main.replaceChildren(h("h1", {}, title(current())), ...failed(error.message, () => show()));
   if (!(error instanceof ApiError)) throw error;
 }
 

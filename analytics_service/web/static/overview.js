@@ -1,7 +1,7 @@
 // What the protocol holds, and how it has changed.
 import { ApiError, get } from "./api.js";
 import { line } from "./charts.js";
-import { h, notice } from "./dom.js";
+import { failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, percent, time, usd, wall } from "./format.js";
 import { follow, link, rangeName } from "./route.js";
@@ -18,9 +18,9 @@ export async function overview(place, route, signal) {
     return place.replaceChildren(h("h1", {}, "Overview"), notice("There is no snapshot of markets, so deposits and debt are unknown."),
       h("p", {}, prices, " may be there."));
   }
-  const load = (path, more) => history(path, route, more, signal);
-  const [tvl, deposits, debt] = ["tvl", "deposits", "debt"].map((one) => shared(() => load(`/markets/history/${one}`)));
-  const begun = Promise.all(["tvl", "deposits", "debt"].map((one) => beginning(`/markets/history/${one}`, route, signal)));
+  const paths = ["tvl", "deposits", "debt"].map((one) => `/markets/history/${one}`);
+  const [tvl, deposits, debt] = paths.map((path) => shared(() => history(path, route, {}, signal)));
+  const begun = Promise.all(paths.map((path) => beginning(path, route, signal)));
   const loading = Promise.all([get("/markets", { with_text: true, ...until(route) }, signal), tvl(), deposits(), debt(), begun,
     there.has("loans") ? recentLiquidations(route, signal) : null]);
   const charts = [
@@ -35,8 +35,7 @@ export async function overview(place, route, signal) {
     tiles.replaceChildren(...all(route, ...(await loading)));
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError)) throw error;
-    const again = h("button", { type: "button", onclick: () => overview(place, route, signal) }, "Try again");
-    tiles.replaceChildren(notice(error.message, true), again);
+    tiles.replaceChildren(...failed(error.message, () => overview(place, route, signal)));
   }
   await Promise.all(charts.map((chart) => chart.done));
 }
@@ -57,26 +56,24 @@ function all(route, { data: markets }, tvl, deposits, debt, begun, liquidations)
   // Before the chart's values the one with which the range begins.
   const [held, lent, owed] = [tvl, deposits, debt].map((one, place) => [...total(begun[place]), ...total(one)]);
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
-  const span = (values) => {
-    const [first] = ends(values);
-    return first > 0 ? `since ${time(tvl.t[first - 1], route.tz)}` : `over ${rangeName(route)}`;
-  };
+  const span = (first) => (first > 0 ? `since ${time(tvl.t[first - 1], route.tz)}` : `over ${rangeName(route)}`);
   const [lend, debts] = [markets.lend.supply, markets.borrow.debts.supply];
   const now = Number(lend.principal) ? Number(debts.balance) / Number(lend.principal) : null;
   return [
-    tile("Total value locked", markets.tvl.extra.text.tvl, held, span(held)),
-    tile("Deposits", lend.extra.text.principal, lent, span(lent)),
-    tile("Debt", debts.extra.text.balance, owed, span(owed)),
-    tile("Utilization", percent(now), used, span(used)),
+    tile("Total value locked", markets.tvl.extra.text.tvl, held, span),
+    tile("Deposits", lend.extra.text.principal, lent, span),
+    tile("Debt", debts.extra.text.balance, owed, span),
+    tile("Utilization", percent(now), used, span),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);
 }
 
 function tile(name, value, values, span) {
-  const { text, class: color } = change(...ends(values).map((place) => values[place]));
+  const [first, last] = ends(values);
+  const { text, class: color } = change(values[first], values[last]);
   return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
-    h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span}`)),
-    spark(values, `${name} ${span}`));
+    h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span(first)}`)),
+    spark(values, `${name} ${span(first)}`));
 }
 
 /** The sums of liquidations at the ends of days of 24 hours, the last of which ends now. */
