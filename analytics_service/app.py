@@ -25,7 +25,7 @@ from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.request_ids import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
-from analytics_service.present.overview import COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
+from analytics_service.present.overview import BORROW_MARKETS, COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
 from analytics_service.resources import (
     analytics,
     assets,
@@ -183,7 +183,7 @@ def _current(shared: Shared) -> Routes:
         ("/api/v1/markets/tvl", markets.Tvl(shared)),
         ("/api/v1/markets/lend", markets.MarketList(shared, LEND_MARKETS, "Every lend market.")),
         ("/api/v1/markets/lend/lookup", markets.MarketLookup(shared, "lend", LEND_LOOKUP, "An asset's lend market.")),
-        ("/api/v1/markets/borrow", markets.Borrow(shared)),
+        ("/api/v1/markets/borrow", markets.MarketList(shared, BORROW_MARKETS, "All collateral and debt markets.")),
         (
             "/api/v1/markets/borrow/collaterals",
             markets.MarketList(shared, COLLATERAL_MARKETS, "Every collateral market."),

@@ -2,15 +2,24 @@
 
 import tempfile
 from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.store.connection import Store
-from analytics_service.store.dictionary import data_dictionary
 from analytics_service.store.migrations import migrate
 from analytics_service.store.sql import scripts
+from tests.clickhouse import client
 
+_COLUMNS = """
+SELECT t.name, t.comment, c.name, c.type, c.comment
+FROM system.tables AS t
+INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
+WHERE t.database = currentDatabase() AND t.engine != 'MaterializedView'
+ORDER BY t.name, c.position
+"""
 _PAGE = """# SQL for researchers
 
 Everything that the service writes can be queried in ClickHouse, under the names below. `migrations/` is the whole
@@ -37,6 +46,17 @@ Tables with `_staging_` in their names belong to a run that is still writing; le
 {dictionary}"""
 
 
+def data_dictionary(settings: Settings) -> str:
+    """The meaning of every table and column of a database, from the comments of its schema, as Markdown."""
+    lines: list[str] = []
+    with client(settings) as own:
+        rows = own.query(_COLUMNS).result_rows
+    for (table, comment), columns in groupby(rows, itemgetter(0, 1)):
+        lines += ["", f"### {table}", "", f"{comment}.", "", "| column | type | meaning |", "|---|---|---|"]
+        lines += [f"| `{name}` | `{kind}` | {meaning} |" for _, _, name, kind, meaning in columns]
+    return "\n".join(lines).strip() + "\n"
+
+
 def main() -> None:
     """Generate from an embedded server's schema and the examples' first lines."""
     examples = [
@@ -49,7 +69,7 @@ def main() -> None:
         closing(Store(settings)) as store,
     ):
         migrate(store)
-        page = _PAGE.format(examples="\n".join(examples), dictionary=data_dictionary(store))
+        page = _PAGE.format(examples="\n".join(examples), dictionary=data_dictionary(settings))
     (Path(__file__).parents[1] / "sql" / "README.md").write_text(page, "utf-8")
 
 

@@ -310,6 +310,8 @@ class FakeStore(LedgerStore):
             "snapshots_between",
             "abandoned_staging",
         )
+        if query == "observed_prices":
+            return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "price": pl.Decimal(38, 18)})
         return super().frame(query, parts, **parameters) if query in known else pl.DataFrame()
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:

@@ -39,6 +39,8 @@ from analytics_service.store.schema import missing, schema_of, what_is_missing
 # What the service says about its own processes: which runs are under way, and what schedulers run next.
 NOT_SAVED = frozenset({REWRITE, APPEND, JOB_RUNS})
 _ATTEMPTS = 5
+# The condition on rows of tables of which all are saved, also those that runs after the heads have added.
+_ALL = "true"
 
 
 def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Manifest:
@@ -97,12 +99,20 @@ def _months(store: Store) -> set[tuple[str, int]]:
 
 
 def _save(store: Store, table: str, only: str, archive: ArchiveWriter, reporter: Reporter) -> TableContent:
+    before = None if only != _ALL else _count(store, table, only)
     size, digest = archive.add(table, store.native_rows("backup_rows", {"only": only}, table=table), reporter)
-    rows = int(store.frame("backup_count", {"only": only}, table=table)["rows"][0])
+    rows = _count(store, table, only)
+    # No rows are deleted, so as many as before are the same ones.
+    if before not in (None, rows):
+        raise Superseded(f"Rows were added to {table} while it was read.")
     if rows and not size:
         # A server that dies as it begins to answer sends an end without rows.
         raise StoreUnavailable(f"ClickHouse broke off its answer (rows of {table}).")
     return TableContent(rows, size, digest)
+
+
+def _count(store: Store, table: str, only: str) -> int:
+    return int(store.frame("backup_count", {"only": only}, table=table)["rows"][0])
 
 
 def _rows_of(store: Store, heads: Mapping[str, Head]) -> dict[str, str]:
@@ -139,7 +149,7 @@ def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) ->
     ones have replaced older ones already, and whoever reads them checks their versions."""
     time = next((column for column in TIMES if column in sorted_by), None)
     if not is_filtered or time is None:
-        return "true"
+        return _ALL
     if head is None:
         return "false"
     return f"NOT (toUnixTimestamp({time}) > {head.last_observed_at} AND version > {head.version})"

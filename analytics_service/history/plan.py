@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analytics_service.history.grid import HOUR
-from analytics_service.store.cells import DAY, QUARTER, month_of
+from analytics_service.store.cells import DAY, QUARTER, month_start
 
 # Rows from a little before the page, and from the start of a UTC day, nearly always hold the values that its first
 # buckets carry forward.
@@ -142,7 +142,7 @@ def look_back(before: int) -> dict[str, int]:
     """Parameters of the look-back before an instant: starts of the month, day and quarter hour that hold it."""
     return {
         "before": before,
-        "month": month_of(before),
+        "month": month_start(before),
         "day": floor(before, DAY),
         "quarter": floor(before, QUARTER),
     }

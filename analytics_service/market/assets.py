@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 
@@ -97,7 +98,8 @@ def ids_of(symbols: Iterable[str], known: Mapping[str, str]) -> list[str]:
     return found
 
 
-def asset_spec(asset_id: str) -> dict[str, str]:
+@lru_cache(maxsize=10_000)
+def asset_spec(asset_id: str) -> Mapping[str, str]:
     """The AssetSpec object of an asset id. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return {"id": asset_id, "group": str(group), "group_key": key}

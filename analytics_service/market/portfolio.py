@@ -7,7 +7,7 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import Literal, Protocol
 
-from analytics_service.market.assets import Asset
+from analytics_service.market.assets import Asset, unknown_asset
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, LendMarket, Market
 from analytics_service.market.part import Part
@@ -60,13 +60,18 @@ class Debt:
     market_rate: MarketRate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BorrowTotals:
-    """Collaterals and debts, and the mean rate of the debts, weighted by value (rule 6.5)."""
+    """Collaterals and debts."""
 
     collaterals: tuple[Claim, ...]
     debts: tuple[Debt, ...]
-    debts_net_rate: NetRate
+    context: MarketContext
+
+    @Part
+    def debts_net_rate(self) -> NetRate:
+        """The mean rate of the debts, weighted by value (rule 6.5)."""
+        return net_rate((_value(debt.principal, debt.asset_id, self.context), debt.market_rate) for debt in self.debts)
 
 
 @dataclass(frozen=True)
@@ -263,7 +268,8 @@ def _totals_over(accounts: Sequence[BorrowAccount], context: MarketContext) -> B
 
 def _health(index: int, totals: BorrowTotals, stakes: tuple[Stake, ...], context: MarketContext) -> Health:
     ptoken = context.ptoken
-    decimals, price = context.assets[ptoken.asset_id].decimals_denom, context.prices.get(ptoken.asset_id, ZERO)
+    asset = context.assets.get(ptoken.asset_id) or unknown_asset(ptoken.asset_id)
+    price = context.prices.get(ptoken.asset_id, ZERO)
     pools = {pool.index: pool for pool in ptoken.pools}
     return account_health(
         [
@@ -271,7 +277,7 @@ def _health(index: int, totals: BorrowTotals, stakes: tuple[Stake, ...], context
             for claim in totals.collaterals
         ],
         total(_exact_value(debt.principal, debt.asset_id, context) for debt in totals.debts),
-        health_weighted_value(stakes, index, pools, decimals, price),
+        health_weighted_value(stakes, index, pools, asset.decimals_denom, price),
         context.config,
     )
 
@@ -286,8 +292,7 @@ def _borrow_totals(collaterals: tuple[Claim, ...], claims: Iterable[Claim], cont
         Debt(claim.asset_id, claim.principal, claim.shares, _debt_rate(context.markets.get(claim.asset_id)))
         for claim in claims
     )
-    net = net_rate((_value(debt.principal, debt.asset_id, context), debt.market_rate) for debt in debts)
-    return BorrowTotals(collaterals, debts, net)
+    return BorrowTotals(collaterals, debts, context)
 
 
 def _debt_rate(market: Market | None) -> MarketRate:

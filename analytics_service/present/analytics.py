@@ -2,30 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from operator import itemgetter, methodcaller
+from operator import itemgetter
 
 from analytics_service.market.activity import Activity
-from analytics_service.market.values import total
 from analytics_service.present.kinds import AMOUNT, NUMBER, SPEC, USD
 from analytics_service.present.shapes import Field, Many, Shape, within
+from analytics_service.store.loans import Loans
 
 
 @dataclass(frozen=True, slots=True)
 class MarketState:
-    """Use of the markets so far, by asset id. Loans and flash loans are in USD, interest in denom units."""
+    """Use of the markets so far. Interest is in denom units, by asset id."""
 
     activity: Activity
-    flash_loan_volume_total: Decimal
-    loans_originated: Mapping[str, Decimal]
+    loans: Loans
     lend_interest_paid: Mapping[str, int]
 
 
-def _total(loans: Mapping[str, Decimal]) -> Decimal:
-    return total(loans.values())
-
-
-_ITEMS = methodcaller("items")
 _ASSET = Field("asset", SPEC, "The asset.", source=itemgetter(0))
 _COUNTS = (
     Field("borrower_active", NUMBER, "Addresses with debt."),
@@ -41,8 +34,8 @@ LOANS_ORIGINATED = Shape(
     "LoansOriginated",
     "All loans since the protocol's first.",
     (
-        Field("total_value", USD.bare, "USD value of all loans, each at the time of the loan.", source=_total),
-        Field("breakdown", Many(ASSET_LOANS), "The loans by asset.", source=_ITEMS),
+        Field("total_value", USD.bare, "USD value of all loans, each at the time of the loan.", source="total"),
+        Field("breakdown", Many(ASSET_LOANS), "The loans by asset.", source=lambda loans: loans.by_asset.items()),
     ),
 )
 ASSET_INTEREST = Shape(
@@ -58,8 +51,13 @@ MARKET_STATE = Shape(
     "How much the markets have been used so far.",
     (
         *within("activity", _COUNTS),
-        Field("flash_loan_volume_total", USD.bare, "USD value of all flash loans, each at the time of the flash loan."),
-        Field("loans_originated", LOANS_ORIGINATED, "All loans."),
+        Field(
+            "flash_loan_volume_total",
+            USD.bare,
+            "USD value of all flash loans, each at the time of the flash loan.",
+            source="loans.flash",
+        ),
+        Field("loans_originated", LOANS_ORIGINATED, "All loans.", source="loans"),
         Field(
             "assets",
             Many(ASSET_INTEREST),

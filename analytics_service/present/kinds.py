@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
-from analytics_service.market.assets import split_id
+import orjson
+
+from analytics_service.market.assets import asset_spec
 from analytics_service.market.values import EXACT
 from analytics_service.present import text
 from analytics_service.present.shapes import Field, Kind, Scope, Shape
@@ -44,6 +45,8 @@ MEMBER_CLASS = Kind(
 STRING = Kind({"type": "string"}, _unscoped(str))
 BOOLEAN = Kind({"type": "boolean"}, _unscoped(bool))
 NUMBER = Kind({"type": "integer"}, _unscoped(int))
+# One that may have more bits than the encoder takes; JSON has no limit.
+LARGE_NUMBER = Kind(NUMBER.schema, _unscoped(lambda number: number if number < 2**63 else orjson.Fragment(str(number))))
 # A position in an order: a number whose text is its digits.
 INDEX = Kind({"type": "integer"}, _unscoped(int), _unscoped(str))
 TIME = Kind(
@@ -85,41 +88,27 @@ HEALTH = Kind(
     _unscoped(text.percent),
 )
 USD = Kind(_decimal("USD", "1234.56"), _unscoped(text.plain), _unscoped(text.usd))
-# A sum of USD values. Like every USD value it is shown on request only.
-USD_ON_REQUEST = Kind(
-    USD.schema,
-    lambda value, scope: text.plain(value) if scope.flags.value else None,
-    lambda value, scope: text.usd(value) if scope.flags.value else text.NONE,
-)
 PRICE = Kind(_decimal("price", "1.0002"), _unscoped(text.plain), _unscoped(text.price))
 
 
-def _group(asset_id: str) -> str:
-    return split_id(asset_id)[0]
+def usd_on_request(of: Callable[[Any], Decimal]) -> Kind:
+    """A sum of USD values of a record. Like every USD value it is worked out, and shown, on request only."""
+    return Kind(
+        USD.schema,
+        lambda record, scope: text.plain(of(record)) if scope.flags.value else None,
+        lambda record, scope: text.usd(of(record)) if scope.flags.value else text.NONE,
+    )
 
 
-def _group_key(asset_id: str) -> str:
-    return split_id(asset_id)[1]
-
-
-# Its record is an asset id.
+# For the schema only; `asset_spec` writes it.
 ASSET_SPEC = Shape(
     "AssetSpec",
     "What identifies an asset.",
     (
-        Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`.", source=""),
-        Field("group", word("native", "token"), "Domain that the key is unique in.", source=_group),
-        Field("group_key", STRING, "Denom or contract identifier inside the group.", source=_group_key),
+        Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`."),
+        Field("group", word("native", "token"), "Domain that the key is unique in."),
+        Field("group_key", STRING, "Denom or contract identifier inside the group."),
     ),
 )
-
-
-@lru_cache(maxsize=10_000)
-def asset_spec(asset_id: str) -> dict[str, object]:
-    """The AssetSpec object of an asset id. ValueError if the id is malformed."""
-    spec: dict[str, object] = ASSET_SPEC.render(asset_id, Scope())
-    return spec
-
-
 # A field that holds an asset id and shows its AssetSpec.
 SPEC = Kind(ASSET_SPEC, _unscoped(asset_spec))

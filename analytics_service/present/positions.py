@@ -1,6 +1,7 @@
 """The position of an address in responses."""
 
 from dataclasses import replace
+from operator import attrgetter
 
 from analytics_service.present.assets import CURRENT_ASSET_INFO
 from analytics_service.present.kinds import (
@@ -12,7 +13,7 @@ from analytics_service.present.kinds import (
     SCALED,
     SPEC,
     TIME,
-    USD_ON_REQUEST,
+    usd_on_request,
     word,
 )
 from analytics_service.present.markets import MARKET_RATE
@@ -173,9 +174,9 @@ USER_WALLETS = Shape(
         Field("balances", Many(WALLET_BALANCE), "The balances.", source="wallet"),
         Field(
             "total_value",
-            USD_ON_REQUEST,
+            usd_on_request(attrgetter("wallet_value")),
             "USD value of all balances of known assets with a price; null unless with_value is true.",
-            source="wallet_value",
+            source="",
             optional=True,
         ),
     ),

@@ -6,7 +6,7 @@ from analytics_service.present.kinds import (
     DECIMAL,
     DURATION,
     INDEX,
-    NUMBER,
+    LARGE_NUMBER,
     TIME,
 )
 from analytics_service.present.shapes import Field, Many, Shape
@@ -42,7 +42,7 @@ PTOKEN_PARAMS = Shape(
     (
         CURRENT_ASSET_INFO,
         Field("emission_rate", AMOUNT, "Tokens emitted per year."),
-        Field("tokens_per_weight", NUMBER, "Weight-to-token scaling factor."),
+        Field("tokens_per_weight", LARGE_NUMBER, "Weight-to-token scaling factor."),
         Field("staking_pools", Many(STAKING_POOL_PARAMS), "Terms of the staking pools.", source="pools"),
     ),
     asset="asset_id",

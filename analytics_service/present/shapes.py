@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, Literal
 
-from analytics_service.market.assets import Asset
+from analytics_service.market.assets import Asset, unknown_asset
 from analytics_service.market.values import fraction, usd_value
 from analytics_service.present import text
 
@@ -44,10 +44,10 @@ class Scope:
     _scopes: "dict[str, Scope]" = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, asset_id: str) -> "Scope":
-        """This scope with another current asset, which may have no price. KeyError if the asset is unknown."""
+        """This scope with another current asset, which may have no price, and no definition yet (rule 4.1)."""
         if (known := self._scopes.get(asset_id)) is not None:
             return known
-        asset, price = self.assets[asset_id], self.prices.get(asset_id)
+        asset, price = self.assets.get(asset_id) or unknown_asset(asset_id), self.prices.get(asset_id)
         return self._scopes.setdefault(asset_id, Scope(self.flags, self.assets, self.prices, asset, price))
 
     @cached_property

@@ -16,4 +16,4 @@ class AnalyticsState(Current):
 
     def record(self, view: View, given: Mapping[str, Any]) -> MarketState:
         """Sums of loans and interest, and numbers of users."""
-        return MarketState(view.activity, view.loans.flash, view.loans.by_asset, view.interest_paid)
+        return MarketState(view.activity, view.loans, view.interest_paid)

@@ -51,8 +51,7 @@ class StatePath(SnapshotPath):
             self.as_of(view, given)
             return act(view)
 
-        # Prices are read for values, and describe the assets.
-        families = dict.fromkeys((*self.families, *self.describing))
+        families = dict.fromkeys((*self.families, *self.describing, *self.valued_by))
         return self._shared.views.of_past(given["moment"], families, act_on_past)
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
@@ -84,8 +83,8 @@ class Current(StatePath):
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The record in the path's shape."""
         flags = flags_of(given)
-        # Markets determine the prices of receipt tokens. A path that shows no markets does without their snapshot.
-        if "markets" in self.families:
+        # Markets determine the prices of receipt tokens. Paths that have none do without a snapshot of markets.
+        if "markets" in self.made_from(view, given):
             scope = scope_of(view, flags)
         else:
             scope = Scope(flags, view.assets, view.quoted if flags.value else {})

@@ -1,14 +1,13 @@
 """/api/v1/users/{address}/tx-history: what an address did."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from analytics_service.http import params
 from analytics_service.http.envelope import success
-from analytics_service.market.assets import unknown_asset
-from analytics_service.market.events import Event, PageQuery
+from analytics_service.market.events import PageQuery
 from analytics_service.present.events import ACCOUNT_EVENT
-from analytics_service.present.shapes import Many, Scope
+from analytics_service.present.shapes import Many
 from analytics_service.resources.current import StatePath, flags_of, scope_of
 from analytics_service.state.view import View
 
@@ -18,7 +17,8 @@ class TxHistory(StatePath):
 
     families = ("loans",)
     # Assets are described with the prices, and markets determine those of receipt tokens.
-    describing = ("prices", "markets")
+    describing = ("prices",)
+    valued_by = ("prices", "markets")
     path = (params.ADDRESS,)
     query = (*params.EVENTS, params.WITH_TEXT, params.WITH_VALUE)
     shape = Many(ACCOUNT_EVENT)
@@ -26,17 +26,8 @@ class TxHistory(StatePath):
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The page. EntityNotFound if prev_event_uuid names no event of the address."""
         page = view.events(given["address"], _page(given))
-        scope = _with_unknown(scope_of(view, flags_of(given)), page.events)
-        return success(self.shape.render(page.events, scope), count=page.count)
+        return success(self.shape.render(page.events, scope_of(view, flags_of(given))), count=page.count)
 
 
 def _page(given: Mapping[str, Any]) -> PageQuery:
     return PageQuery(given["limit"], given["prev_event_uuid"], given["sort_order"] == "asc", given["action"])
-
-
-def _with_unknown(scope: Scope, events: Sequence[Event]) -> Scope:
-    """A scope that also has the assets of events which the service does not know (yet)."""
-    unknown = {one.asset_id for one in events} - scope.assets.keys()
-    if not unknown:
-        return scope
-    return Scope(scope.flags, {**scope.assets, **{one: unknown_asset(one) for one in unknown}}, scope.prices)

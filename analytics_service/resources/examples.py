@@ -51,15 +51,15 @@ def _range(newest: int) -> Values:
 
 
 def _of_contract(view: View) -> Values:
-    contract = view.contract(view.example_contract or "")
+    contract = view.example_contract
     return {"contract_address": contract.address, "source_denom": next(iter(contract.routes))} if contract else {}
 
 
 def _of_position(part: str, view: View) -> Values:
     """An address, and what its position has of that which the path looks up."""
-    if view.example_address is None:
+    position = view.example_position
+    if position is None:
         return {}
-    position = view.position(view.example_address)
     found: Mapping[str, Sequence[object]] = {
         "asset_id": _assets(part, position),
         "index": _indexes(part, position),

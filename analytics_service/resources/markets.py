@@ -10,18 +10,18 @@ from analytics_service.market.assets import as_stored
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.supply import Supply
 from analytics_service.present.markets import GLOBAL_CONFIG, MERGED_MARKET
-from analytics_service.present.overview import BORROW_MARKETS, OLDER_TVL, OVERVIEW, SUPPLY, AllMarkets, Overview
+from analytics_service.present.overview import OLDER_TVL, OVERVIEW, SUPPLY, AllMarkets, Overview
 from analytics_service.present.shapes import ByShape, Many
 from analytics_service.resources.current import Current
 from analytics_service.resources.snapshots import Shared
 from analytics_service.state.view import View
 
 _VALUED = (params.WITH_TEXT, params.WITH_VALUE)
-Part = Literal["lend", "collateral", "debt"]
+MarketKind = Literal["lend", "collateral", "debt"]
 
 
 class MarketList(Current):
-    """Every market of one kind, in the order of asset ids."""
+    """Every market of one kind or of several, in the order of asset ids."""
 
     families = ("markets",)
     has_sums = True
@@ -33,7 +33,7 @@ class MarketList(Current):
         self.summary = summary
 
     def record(self, view: View, given: Mapping[str, Any]) -> AllMarkets:
-        """All markets; the shape shows those of this kind."""
+        """All markets; the shape shows those of the kinds that it is about."""
         return AllMarkets(list(view.markets.values()), _sums(view, given))
 
 
@@ -43,16 +43,16 @@ class MarketLookup(Current):
     families = ("markets",)
     query = (params.ASSET_ID, *_VALUED, params.LOOKUP_SHAPE)
 
-    def __init__(self, shared: Shared, part: Part, shape: ByShape, summary: str) -> None:
+    def __init__(self, shared: Shared, kind: MarketKind, shape: ByShape, summary: str) -> None:
         super().__init__(shared)
         self.shape = shape
         self.summary = summary
-        self._part = attrgetter(part)
+        self._of_kind = attrgetter(kind)
 
     def record(self, view: View, given: Mapping[str, Any]) -> Market:
         """The asset's market."""
         market = _market(view, given["asset_id"])
-        if self._part(market) is None:
+        if self._of_kind(market) is None:
             raise EntityNotFound(f"asset_id: {given['asset_id'][:100]!r} names an asset without this market.")
         return market
 
@@ -79,19 +79,6 @@ class MergedLookup(Current):
     def record(self, view: View, given: Mapping[str, Any]) -> Market:
         """The asset's markets."""
         return _market(view, given["asset_id"])
-
-
-class Borrow(Current):
-    """All collateral and debt markets."""
-
-    families = ("markets",)
-    has_sums = True
-    query = (*_VALUED, params.LIST_SHAPE)
-    shape = BORROW_MARKETS
-
-    def record(self, view: View, given: Mapping[str, Any]) -> Overview:
-        """All markets; the shape shows those of borrowing."""
-        return Overview(list(view.markets.values()), _sums(view, given), view.config)
 
 
 class Markets(Current):

@@ -77,6 +77,8 @@ class SnapshotPath(Resource):
     """The families that the answer shows, except for USD values."""
     has_sums = False
     """Whether the answer shows USD sums over markets, unless it has the older of two shapes."""
+    valued_by: tuple[str, ...] = ("prices",)
+    """The families that USD values are made from."""
     describing: tuple[str, ...] = ()
     """What `described_by` answers by default."""
 
@@ -138,7 +140,7 @@ class SnapshotPath(Resource):
     def made_from(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
         sums = view.sums_valued_by if self.has_sums and given.get("shape", "newer") == "newer" else ()
-        values = ("prices",) if given.get("with_value") else ()
+        values = self.valued_by if given.get("with_value") else ()
         return tuple(dict.fromkeys((*self.families, *sums, *values)))
 
     def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:

@@ -33,20 +33,22 @@ from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.user_view import UserView
 from analytics_service.state.view import View
 
-# What balances and claims are made from, and what staking and unlocks are. Net rates are weighted by USD values, and
+# What claims are made from, and what staking and unlocks are. Net rates are weighted by USD values, and
 # health takes everything.
 _HOLDINGS = ("markets", "positions")
 _RATED = ("prices", *_HOLDINGS)
 _STAKING = ("ptoken", "positions")
 _ALL = ("prices", "markets", "ptoken", "positions")
 _UNLOCKS = ("ptoken",)
+# A wallet may hold receipt tokens, whose prices markets determine.
+_WALLET, _WALLET_VALUE = ("positions",), ("prices", "markets")
 _VALUED = (params.WITH_TEXT, params.WITH_VALUE)
 _PERCENT = (*_VALUED, params.WITH_PERCENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A path below an address: what it shows, in which shape, and the families that this is made from.
+class UserPath:
+    """A path below an address: what it shows, in which shape, and the families that this and USD values are made from.
 
     `named_by` are the parameters that name one of several things; those that the path has too are in it. Lists have a
     count.
@@ -57,6 +59,7 @@ class Part:
     shape: Node
     record: Callable[[UserView], Any]
     families: tuple[str, ...] = _HOLDINGS
+    valued_by: tuple[str, ...] = ("prices",)
     named_by: tuple[Param, ...] = ()
     variants: tuple[Param, ...] = _VALUED
 
@@ -64,12 +67,13 @@ class Part:
 class UserPart(Current):
     """A part of what an address has; it is empty if the address has none."""
 
-    def __init__(self, shared: Shared, part: Part) -> None:
+    def __init__(self, shared: Shared, part: UserPath) -> None:
         super().__init__(shared)
         in_path = [one for one in part.named_by if f"{{{one.name}}}" in part.path]
         self.path = (params.ADDRESS, *in_path)
         self.query = (*(one for one in part.named_by if one not in in_path), *part.variants)
-        self.families, self.shape, self.summary = part.families, part.shape, part.summary
+        self.families, self.valued_by = part.families, part.valued_by
+        self.shape, self.summary = part.shape, part.summary
         self._record = part.record
 
     def record(self, view: View, given: Mapping[str, Any]) -> Any:
@@ -81,7 +85,7 @@ _ASSET = (params.ASSET_ID,)
 _ACCOUNT = (params.ACCOUNT_INDEX,)
 _POOL = (params.POOL_INDEX, params.POOL_DURATION)
 PARTS = (
-    Part(
+    UserPath(
         "user",
         "Everything that an address has; it is empty if the address has nothing.",
         USER_POSITION,
@@ -89,56 +93,56 @@ PARTS = (
         _ALL,
         variants=_PERCENT,
     ),
-    Part("markets", "What an address borrows and lends.", USER_MARKETS, lambda user: user.portfolio, _ALL),
-    Part(
+    UserPath("markets", "What an address borrows and lends.", USER_MARKETS, lambda user: user.portfolio, _ALL),
+    UserPath(
         "markets/merged",
         "What an address has in the markets, asset by asset.",
         Many(MERGED_ASSET),
         lambda user: user.assets,
     ),
-    Part(
+    UserPath(
         "markets/merged/lookup",
         "What an address has in all markets of one asset.",
         MERGED_ASSET,
         lambda user: user.of_asset(user.assets, "lent, posted or owed asset"),
         named_by=_ASSET,
     ),
-    Part("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
-    Part(
+    UserPath("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
+    UserPath(
         "markets/lend/lookup",
         "One lent asset of an address.",
         ASSET_POOL,
         lambda user: user.of_asset(user.portfolio.lends, "lent asset"),
         named_by=_ASSET,
     ),
-    Part("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
-    Part(
+    UserPath("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
+    UserPath(
         "markets/borrow/lookup/collateral",
         "An address's collateral in one asset, account by account.",
         ASSET_COLLATERAL,
         lambda user: user.of_asset((one for one in user.assets if one.collaterals), "collateral"),
         named_by=_ASSET,
     ),
-    Part(
+    UserPath(
         "markets/borrow/lookup/debt",
         "An address's debt in one asset, account by account.",
         ASSET_DEBT,
         lambda user: user.of_asset((one for one in user.assets if one.debts), "debt"),
         named_by=_ASSET,
     ),
-    Part(
+    UserPath(
         "markets/borrow/sum/collaterals",
         "An address's collaterals, summed over its accounts.",
         Many(COLLATERAL_ITEM),
         lambda user: user.portfolio.totals.collaterals,
     ),
-    Part(
+    UserPath(
         "markets/borrow/sum/debts",
         "An address's debts, summed over its accounts.",
         Many(DEBT_ITEM),
         lambda user: user.portfolio.totals.debts,
     ),
-    Part(
+    UserPath(
         "markets/borrow/accounts/{index}",
         "One borrow account of an address.",
         BORROW_ACCOUNT,
@@ -146,21 +150,21 @@ PARTS = (
         _ALL,
         named_by=_ACCOUNT,
     ),
-    Part(
+    UserPath(
         "markets/borrow/accounts/{index}/collaterals",
         "The collaterals of one borrow account.",
         Many(COLLATERAL_ITEM),
         lambda user: user.account.totals.collaterals,
         named_by=_ACCOUNT,
     ),
-    Part(
+    UserPath(
         "markets/borrow/accounts/{index}/debts",
         "The debts of one borrow account.",
         Many(DEBT_ITEM),
         lambda user: user.account.totals.debts,
         named_by=_ACCOUNT,
     ),
-    Part(
+    UserPath(
         "markets/borrow/accounts/{index}/health",
         "How safe one borrow account is.",
         ACCOUNT_HEALTH,
@@ -168,7 +172,7 @@ PARTS = (
         _ALL,
         named_by=_ACCOUNT,
     ),
-    Part(
+    UserPath(
         "ptoken/unlocks",
         "The unlock arrangements of an address.",
         USER_UNLOCKS,
@@ -176,21 +180,21 @@ PARTS = (
         _UNLOCKS,
         variants=_PERCENT,
     ),
-    Part(
+    UserPath(
         "ptoken/staking",
         "An address's staking of the protocol token.",
         USER_STAKING,
         lambda user: user.portfolio.staking,
         _STAKING,
     ),
-    Part(
+    UserPath(
         "ptoken/staking/pools",
         "The staking pools in which an address has stakes.",
         Many(STAKED_POOL),
         lambda user: user.portfolio.staking.pools,
         _STAKING,
     ),
-    Part(
+    UserPath(
         "ptoken/staking/pools/lookup",
         "An address's stakes in one staking pool.",
         STAKED_POOL,
@@ -198,19 +202,28 @@ PARTS = (
         _STAKING,
         named_by=_POOL,
     ),
-    Part(
+    UserPath(
         "ptoken/staking/unstaking",
         "What an address is unstaking.",
         UNBONDINGS,
         lambda user: user.portfolio.staking,
         _STAKING,
     ),
-    Part("wallet/balances", "The wallet of an address.", USER_WALLETS, lambda user: user.portfolio),
-    Part(
+    UserPath(
+        "wallet/balances",
+        "The wallet of an address.",
+        USER_WALLETS,
+        lambda user: user.portfolio,
+        _WALLET,
+        _WALLET_VALUE,
+    ),
+    UserPath(
         "wallet/balance",
         "A wallet's balance of one asset.",
         WALLET_BALANCE,
         lambda user: user.of_asset(user.portfolio.wallet, "balance"),
+        _WALLET,
+        _WALLET_VALUE,
         named_by=_ASSET,
     ),
 )

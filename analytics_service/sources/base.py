@@ -59,7 +59,10 @@ class Source(Protocol):
         """Every asset that the protocol knows."""
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        """The oracle's price of each asset that it quotes, with 18 decimals."""
+        """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
+
+        An oracle that has no newer price repeats the last one; only what is new is written.
+        """
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The lend, collateral and debt market of each asset that has any."""

@@ -1,6 +1,7 @@
 """Finds out what the store tells operators: by the command `status`, and by the page of operators."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import instant, unix_second
@@ -9,8 +10,9 @@ from analytics_service.state.report import FamilyReport, ImportReport, LastRun, 
 from analytics_service.store.admission import how_to_decide, read_holdings
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
-from analytics_service.store.job_runs import JobRun, Scheduler, read_runs
+from analytics_service.store.job_runs import JobRun, read_runs
 from analytics_service.store.migrations import pending
+from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from analytics_service.store.schema import missing, what_is_missing
 
 _DAY = 86_400
@@ -81,27 +83,31 @@ def _families(
     store: Store, found: Report, snapshots: Sequence[SnapshotStatus], runs: Sequence[JobRun]
 ) -> list[FamilyReport]:
     rows = {table.table: table.rows for table in found.tables}
-    day = store.frame("recent_snapshots", after=unix_second(found.at) - _DAY)
-    recent = {row["family"]: row for row in day.iter_rows(named=True)}
-    families = []
-    for one in snapshots:
-        said = [run for run in runs if run.family == one.family]
-        stored = sum(rows.get(table, 0) for table in TABLES.get(one.family, ()))
-        families.append(_family(one, stored, said, found.schedulers, recent.get(one.family)))
-    return families
+    alive = {scheduler.name for scheduler in found.schedulers if scheduler.alive}
+    said = {one.family: [run for run in runs if run.family == one.family] for one in snapshots}
+    intervals = {
+        one.family: next((run.every for run in said[one.family] if run.scheduler in alive), one.interval)
+        for one in snapshots
+    }
+    scheduled = {family: every for family, every in intervals.items() if every}
+    newest = {run.family: run for run in scheduled_runs(store, scheduled, unix_second(found.at) - _DAY)}
+    return [
+        _family(
+            one,
+            sum(rows.get(table, 0) for table in TABLES.get(one.family, ())),
+            intervals[one.family],
+            [replace(run, next_at=run.next_at if run.scheduler in alive else None) for run in said[one.family]],
+            newest.get(one.family),
+        )
+        for one in snapshots
+    ]
 
 
 def _family(
-    one: SnapshotStatus,
-    rows: int,
-    said: Sequence[JobRun],
-    schedulers: Sequence[Scheduler],
-    day: Mapping[str, object] | None,
+    one: SnapshotStatus, rows: int, interval: int | None, said: Sequence[JobRun], newest: ScheduledRun | None
 ) -> FamilyReport:
-    alive = {scheduler.name for scheduler in schedulers if scheduler.alive}
     failed = max((run for run in said if run.failed_at), key=lambda run: run.failed_at or 0, default=None)
-    next_at = min((run.next_at for run in said if run.next_at and run.scheduler in alive), default=None)
-    interval = next((run.every for run in said if run.scheduler in alive), one.interval)
+    next_at = min((run.next_at for run in said if run.next_at), default=None)
     return FamilyReport(
         one.family,
         one.newest,
@@ -109,34 +115,19 @@ def _family(
         one.fresh,
         rows,
         interval,
-        _gaps(day, interval),
+        newest.missing if newest else None,
         None if next_at is None else instant(next_at),
         instant(failed.failed_at) if failed and failed.failed_at else None,
         failed.error if failed else "",
-        _last_run(said, day),
+        _last_run(said, newest),
     )
 
 
-def _last_run(said: Sequence[JobRun], day: Mapping[str, object] | None) -> LastRun | None:
+def _last_run(said: Sequence[JobRun], newest: ScheduledRun | None) -> LastRun | None:
     """The newest run that a scheduler told of; of several for one instant, the one that took the snapshot."""
     ran = [run for run in said if run.ran_at is not None]
     last = max(ran, key=lambda run: (run.ran_at or 0, run.outcome == "done"), default=None)
     if last is None or last.ran_at is None:
         return None
-    rows = int(str(day["newest_rows"])) if day and day["newest"] == last.ran_at else None
+    rows = newest.rows if newest and newest.at == last.ran_at else None
     return LastRun(instant(last.ran_at), last.outcome, last.took_ms or 0, rows)
-
-
-def _gaps(day: Mapping[str, object] | None, interval: int | None) -> int | None:
-    """The instants without a snapshot among the multiples of an interval, between the first snapshot that a scheduler
-    took and the newest."""
-    if interval is None or day is None or not day["scheduled"]:
-        return None
-    return count_gaps(day["instants"], int(str(day["scheduled_since"])), interval)  # type: ignore[arg-type]
-
-
-def count_gaps(instants: Sequence[int], since: int, interval: int) -> int:
-    """How many multiples of an interval between `since` and the newest of the instants are not among them (unix
-    seconds)."""
-    first = -(-since // interval) * interval
-    return len(set(range(first, max(instants) + 1, interval)) - set(instants))

@@ -26,7 +26,7 @@ from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, Known
 from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import SHOWN_WITH, read_assets
-from analytics_service.store.cells import month_of, next_month
+from analytics_service.store.cells import month_start, next_month
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
@@ -154,7 +154,7 @@ class View:
         if head.at >= kept_from(self._store, LOANS.table):
             return loans
         # Every series is in the month cells of those that the history has by the end of its month (rule 8.14).
-        ids = list(read_series(self._store, LOANS, next_month(month_of(head.at)) - 1))
+        ids = list(read_series(self._store, LOANS, next_month(month_start(head.at)) - 1))
         latest = read_latest(self._store, LOANS, ids, head.at)
         return loans_of(self._store, head.at, {asset_id: usd for asset_id, (usd, _) in latest.items()})
 
@@ -164,14 +164,16 @@ class View:
         return self._read("positions", lambda head: read_activity(self._store, head.at))
 
     @Part
-    def example_address(self) -> str | None:
-        """An address that has a lot, for example requests; None when none has anything."""
-        return self._read("positions", lambda head: read_example_address(self._store, head.at))
+    def example_position(self) -> Position | None:
+        """The position of an address that has a lot, for example requests; None when none has anything."""
+        address = self._read("positions", lambda head: read_example_address(self._store, head.at))
+        return None if address is None else self.position(address)
 
     @Part
-    def example_contract(self) -> str | None:
+    def example_contract(self) -> SwapContract | None:
         """A swap contract, for example requests; None when there is none."""
-        return self._read("routes", lambda head: read_example_contract(self._store, head.at))
+        address = self._read("routes", lambda head: read_example_contract(self._store, head.at))
+        return None if address is None else self.contract(address)
 
     def position(self, address: str) -> Position:
         """The position of a (lower-case) address."""

@@ -36,9 +36,8 @@ def once(act: Callable[[], _T], /) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class Announcements:
-    """How a run was announced, and whether any of its announcements is open."""
+    """Whether a run was announced as one that appends, and whether any of its announcements is open."""
 
-    rewrite: bool
     append: bool
     open: bool
 
@@ -46,7 +45,7 @@ class Announcements:
 def announcements(store: Store, staged: Staging) -> Announcements:
     """What the store knows of a run."""
     rows = store.frame("run_state", family=staged.family, version=staged.version)
-    return Announcements("rewrite" in rows["how"], "append" in rows["how"], 0 in rows["finished"])
+    return Announcements("append" in rows["how"], 0 in rows["finished"])
 
 
 @contextmanager

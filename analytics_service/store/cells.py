@@ -88,8 +88,8 @@ def closing_span(change: Change) -> Span | None:
     observation, or before it.
     """
     begin, end = change.newest_before + 1, change.newest + 1
-    if month_of(begin) != month_of(end):
-        since = month_of(begin)
+    if month_start(begin) != month_start(end):
+        since = month_start(begin)
     elif begin // DAY != end // DAY:
         since = begin - begin % DAY
     elif begin // QUARTER != end // QUARTER:
@@ -99,7 +99,7 @@ def closing_span(change: Change) -> Span | None:
     return Span(since, end)
 
 
-def month_of(second: int) -> int:
+def month_start(second: int) -> int:
     """The start of the UTC month that holds a unix second."""
     first = datetime.fromtimestamp(second, UTC).replace(day=1, hour=0, minute=0, second=0)
     return int(first.timestamp())
@@ -107,7 +107,7 @@ def month_of(second: int) -> int:
 
 def next_month(month: int) -> int:
     """The start of the UTC month after another."""
-    return month_of(month + 31 * DAY)
+    return month_start(month + 31 * DAY)
 
 
 def cells_agree(store: Store, table: str, span: Span) -> bool:
@@ -169,7 +169,7 @@ def _spans(store: Store, tables: Set[str], months: Sequence[int], closing: Span 
     tables unless a month has more."""
     begins = {month: month for month in months}
     if closing is not None:
-        month = month_of(closing.since)
+        month = month_start(closing.since)
         begins.setdefault(month, closing.since)
         while (month := next_month(month)) < closing.until:
             begins[month] = month

@@ -5,6 +5,7 @@ Amounts have up to 256 bits, which Polars cannot hold, so they are text in both 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
 from typing import Any
@@ -17,6 +18,7 @@ from analytics_service.market.values import quantized_below
 
 AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
+TIME_LIMIT = 2**32
 # Columns that say when something was observed, or happened.
 TIMES = ("observed_at", "at")
 
@@ -49,13 +51,30 @@ def quantize_ratio(ratio: Decimal) -> Decimal:
     return stored
 
 
+def stored_second(at: datetime) -> int:
+    """The unix second of an aware instant. OutOfRange outside of those that ClickHouse's DateTime holds."""
+    second = unix_second(at)
+    if not 0 <= second < TIME_LIMIT:
+        raise OutOfRange(f"{at} cannot be stored: times must be from 1970-01-01 to 2106-02-07T06:28:15Z.")
+    return second
+
+
+def _whole(limit: int) -> Callable[[int], int]:
+    def checked(number: int) -> int:
+        if not 0 <= number < limit:
+            raise OutOfRange(f"{number} cannot be stored: it must not be negative, and be below {limit}.")
+        return number
+
+    return checked
+
+
 TEXT = Column(pl.String)
 FLAG = Column(pl.Boolean)
-COUNT = Column(pl.UInt64)
-INDEX = Column(pl.UInt32)
+COUNT = Column(pl.UInt64, _whole(2**64))
+INDEX = Column(pl.UInt32, _whole(2**32))
 AMOUNT = Column(pl.String, amount_text, int)
 RATIO = Column(pl.Decimal(38, 18), quantize_ratio)
-TIME = Column(pl.UInt32, unix_second, instant)
+TIME = Column(pl.UInt32, stored_second, instant)
 
 Columns = Mapping[str, Column]
 Row = Mapping[str, Any]

@@ -12,7 +12,7 @@ import polars as pl
 
 from analytics_service.errors import ObservationsDropped
 from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.store.cells import DAY, Span, cells_agree, fill_month, month_of, next_month, rows_by_month
+from analytics_service.store.cells import DAY, Span, cells_agree, fill_month, month_start, next_month, rows_by_month
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.ledger import Ledger, read_ledger
@@ -78,7 +78,7 @@ def _note(store: Store, table: str, ledger: Ledger, days: int, now: int) -> None
     head = ledger.heads.get(FAMILY_OF[table])
     if head is None:
         return
-    limit = month_of(max(min(now, head.last_observed_at) - days * DAY, 0))
+    limit = month_start(max(min(now, head.last_observed_at) - days * DAY, 0))
     months = list(_summed_up(store, table, limit))
     until = next_month(months[-1]) if months else 0
     if until > kept_from(store, table):

@@ -14,7 +14,7 @@ from analytics_service.config import Settings
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import LendMarket
-from analytics_service.market.positions import Position
+from analytics_service.market.positions import Account, Holding, LendPosition, Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
@@ -459,3 +459,22 @@ def test_sums_of_markets_without_prices_of_their_own_are_at_the_prices_of_the_mo
     for question in (f"{path}?with_value=true", f"{path}?shape=newer", "/api/v1/markets/supply?"):
         message = expect_error(ask(lending.client, question, early), 404, "entity_not_found", "user")
         assert "prices" in message
+
+
+def test_what_shows_no_values_needs_no_prices_at_a_moment_whether_there_are_debts_or_not(
+    lending: Prices, store: Store
+) -> None:
+    """The mean rate of debts is weighted by value, and only some paths show it."""
+    early = NOON - 3000
+    source = Quoting({})
+    debtor, lender = "0x" + "d" * 40, "0x" + "e" * 40
+    source.positions_ = [
+        Position(debtor, (Account(0, (), (Holding("token;lend", 1),)),)),
+        Position(lender, (), (LendPosition("token;lend", 1, 0),)),
+    ]
+    run_once(JOBS["positions"], source, store, instant(early))
+    for address in (debtor, lender):
+        for path in ("merged", "borrow/sum/debts"):
+            answer = lending.get(early, f"/api/v1/users/{address}/markets/{path}")
+            assert answer.status_code == 200, answer.json
+    expect_error(lending.get(early, f"/api/v1/users/{debtor}/markets/borrow"), 404, "entity_not_found", "user")

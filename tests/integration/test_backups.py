@@ -28,9 +28,11 @@ from analytics_service.store.ledger import Origin, new_version, oldest_change, r
 from analytics_service.store.migrations import migrate, shipped
 from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.schema import missing, schema_of
+from analytics_service.store.sql import Parts
 from tests.clickhouse import by_url, client
 from tests.integration.conftest import Simulated, database
-from tests.integration.pages import commit
+from tests.integration.pages import asset, commit
+from tests.stored import write_assets
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA = schema_of(shipped())
@@ -189,6 +191,31 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
     with pytest.raises(BackupFailed, match="again and again"):
         back_up(store, tmp_path / "other.zip", NOW, Meanwhile(rewrite, 100))
     assert [path.name for path in tmp_path.iterdir()] == ["backup.zip"]
+
+
+def test_a_backup_begins_again_when_rows_without_a_time_are_added_while_it_reads_them(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """The rows of such a table are those of all runs, and are counted after they were read."""
+    added: list[int] = []
+
+    class Busy(Store):
+        """Describes another asset as soon as the rows of `asset` were read, twice."""
+
+        def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
+            yield from super().native_rows(query, parts, **parameters)
+            if parameters["table"] == "asset" and len(added) < 2:
+                added.append(len(added))
+                write_assets(self, [asset(f"new{len(added)}")], version=new_version())
+
+    with closing(Busy(settings)) as store:
+        migrate(store)
+        commit(store, {"token;a": [(100, Decimal(1))]})
+        before = store.frame("backup_count", {"only": "true"}, table="asset")["rows"][0]
+        manifest = back_up(store, tmp_path / "backup.zip", NOW, NO_REPORT)
+        assert manifest.tables["asset"].rows == before + 2
+        restore(store, ArchiveReader(tmp_path / "backup.zip"), NO_REPORT, replace=True)
+        assert store.frame("backup_count", {"only": "true"}, table="asset")["rows"][0] == before + 2
 
 
 def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:

@@ -52,6 +52,13 @@ def test_every_example_on_the_page_finds_something(simulated: Simulated) -> None
             assert values(answer.json["data"]), example
 
 
+def test_the_page_reads_its_example_position_and_contract_once(simulated: Simulated) -> None:
+    store = WatchedStore(simulated.settings)
+    assert len(examples(client_of(simulated.settings, store))) > 40
+    assert [store.queries[name] for name in ("example_address", "position_items", "example_contract")] == [1, 1, 1]
+    store.close()
+
+
 def of_tag(document: dict, tag: str) -> list[str]:  # type: ignore[type-arg]
     return [path for path, item in document["paths"].items() if tag in item["get"]["tags"]]
 

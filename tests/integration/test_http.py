@@ -260,10 +260,10 @@ def test_a_caller_that_has_the_answer_gets_a_304_without_a_body(
 def test_an_answer_may_be_cached_until_its_next_snapshot_is_due(protocol: Client, path: str) -> None:
     """Prices, rates and markets are due in half a minute, most other families four minutes later.
 
-    The protocol token without values is not made from prices.
+    The protocol token and wallets without values are not made from prices.
     """
     later = {"/api/v1/swap/routes": 3570, "/api/v1/swap/routes/all": 3570}
-    slow = ("loans", "liquidations", "ptoken", "tx-history")
+    slow = ("loans", "liquidations", "ptoken", "tx-history", "wallet")
     later |= {path: 270 for path in ROUTES if any(name in path for name in slow)}
     expected = f"public, max-age={later.get(path, 300 if path in DOCUMENTS else 30)}"
     answer = protocol.simulate_get(path, query_string=ROUTES[path])
@@ -659,12 +659,16 @@ _PARTS = {
     "markets/borrow/accounts/0/health": "markets positions prices ptoken",
     "ptoken/unlocks": "ptoken",
     "ptoken/staking": "positions ptoken",
-    "wallet/balances": "markets positions",
+    "wallet/balances": "positions",
+    "wallet/balance": "positions",
+    "tx-history": "loans",
 }
 MADE_FROM |= {f"{USER}/{part}": made for part, made in _PARTS.items()}
 _MARKETS = [path for path in ROUTES if "v1/markets/" in path and path not in HISTORIES and path not in MADE_FROM]
 MADE_FROM |= dict.fromkeys(_MARKETS, "markets")
 VALUED |= {path: "markets prices" for path in _MARKETS if path != "/api/v1/markets/config"}
+VALUED |= {f"{USER}/wallet/{path}": "markets positions prices" for path in ("balances", "balance")}
+VALUED |= {f"{USER}/tx-history": "loans markets prices"}
 MADE_FROM |= {path: "routes" for path in ROUTES if "/swap/" in path}
 
 

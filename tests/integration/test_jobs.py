@@ -186,3 +186,63 @@ def test_a_later_snapshot_redefines_assets(store: Store) -> None:
     assert read_assets(store)[first.id].name == "Old Name"
     backfill(PRICES, source, store, [NOON - HOUR, NOON, NOON + HOUR])
     assert read_assets(store)[first.id].name == "New Name"
+
+
+class Oracle(SimulatedSource):
+    """An oracle with two feeds: each has a price (of an observation so many seconds after NOON) until tests set one."""
+
+    def __init__(self, **feeds: tuple[int, str]) -> None:
+        super().__init__("1")
+        self.feeds = feeds
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [
+            Price(f"token;{name}", NOON + timedelta(seconds=second), Decimal(usd))
+            for name, (second, usd) in self.feeds.items()
+        ]
+
+
+def test_a_price_that_the_oracle_only_repeats_is_written_once_and_rewrites_nothing(
+    store: Store, client: Client
+) -> None:
+    oracle = Oracle(busy=(-1, "1"), still=(-86_400, "7"))
+    run_once(PRICES, oracle, store, NOON)
+    for minute in (1, 2):
+        oracle.feeds["busy"] = (60 * minute - 1, f"1.{minute}")
+        run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
+    # Nothing at all is new a minute later.
+    run_once(PRICES, oracle, store, NOON + timedelta(minutes=3))
+    head = read_heads(store)["prices"]
+    assert (head.at, head.runs, head.rewrites) == (NOON_SECOND + 180, 4, 0)
+    query = "SELECT asset_id, toInt64(toUnixTimestamp(observed_at)) - {noon:Int64}, price FROM price ORDER BY ALL"
+    assert client.query(query, parameters={"noon": NOON_SECOND}).result_rows == [
+        ("token;busy", -1, Decimal(1)),
+        ("token;busy", 59, Decimal("1.1")),
+        ("token;busy", 119, Decimal("1.2")),
+        ("token;still", -86_400, Decimal(7)),
+    ]
+
+
+def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(store: Store, client: Client) -> None:
+    oracle = Oracle(busy=(-1, "1"), still=(-86_400, "7"))
+    run_once(PRICES, oracle, store, NOON)
+    oracle.feeds = {"busy": (59, "1.1"), "still": (-86_400, "8"), "late": (-100, "5")}
+    run_once(PRICES, oracle, store, NOON + timedelta(minutes=1))
+    assert read_heads(store)["prices"].rewrites == 1
+    query = "SELECT asset_id, price FROM price FINAL ORDER BY asset_id, observed_at"
+    assert client.query(query).result_rows == [
+        ("token;busy", Decimal(1)),
+        ("token;busy", Decimal("1.1")),
+        ("token;late", Decimal(5)),
+        ("token;still", Decimal(8)),
+    ]
+
+
+def test_many_repeated_prices_are_looked_for_in_parts(store: Store) -> None:
+    """More than one query's worth, with ids as long as denoms get."""
+    feeds = {f"{'x' * 100}{number}": (-number - 1, "1") for number in range(1_100)}
+    oracle = Oracle(**feeds)
+    for minute in (0, 1):
+        run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
+    assert store.frame("history_density", table="price")["rows"].sum() == 1_100
+    assert read_heads(store)["prices"].rewrites == 0

@@ -1,7 +1,7 @@
 """Raw rows that are dropped after their cells exist (rule 8.14): the same answers, or an error that says so."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -18,6 +18,7 @@ from analytics_service.errors import ObservationsDropped
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.instants import instant
+from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
@@ -235,6 +236,51 @@ def test_months_that_are_kept_can_be_corrected(
         pages.compare(JANUARY, APRIL - 1, "d", 1, "UTC", 200, 0, True, None, grid, agg)
     kept.drop()
     assert instant(kept_from(kept.store, "price")) == instant(MARCH)
+
+
+class Standing(SimulatedSource):
+    """An oracle that repeats the last price of an asset for ever, and the one old price of another."""
+
+    def __init__(self, kept: Kept, **old: int) -> None:
+        super().__init__("1")
+        self._last = {name: kept.rows[f"token;{name}"][-1] for name in ("ended",)}
+        self._old = old
+
+    simulated = False
+
+    @property
+    def spec(self) -> str:
+        return "chain:1"
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        repeated = [Price(f"token;{name}", instant(second), usd) for name, (second, usd) in self._last.items()]
+        older = [Price(f"token;{name}", instant(second), Decimal(9)) for name, second in self._old.items()]
+        return [*repeated, *older, Price("token;hours", at, Decimal(2))]
+
+
+def test_feeds_that_stand_still_do_not_keep_others_from_being_written(
+    client: falcon.testing.TestClient, kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last price of `ended` is known from cells. One of `listed`, which is as old, cannot be added any more."""
+    kept.drop()
+    at = datetime(2025, 4, 1, tzinfo=UTC)
+    run_once(JOBS["prices"], Standing(kept), kept.store, at)
+    assert not caplog.records
+    run_once(JOBS["prices"], Standing(kept, listed=MARCH - 1), kept.store, at + HOUR)
+    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
+        "The price of token;listed is left out: it was observed at 2025-02-28T23:59:59Z, and single observations of "
+        "that time are not kept any more (ANALYTICS_RAW_DAYS)."
+    ]
+    head = read_heads(kept.store)["prices"]
+    assert (head.at, head.rewrites) == (APRIL + 3600, 0)
+    newest = page(client, start=APRIL, end=APRIL + 3600, period="h", asset_ids="token;ended,token;hours")["data"][
+        "series"
+    ]
+    last = format(kept.rows["token;ended"][-1][1].normalize(), "f")
+    assert [[point["v"] for point in one["points"]] for one in newest] == [[last, last], ["2", "2"]]
+    # An instant whose own observations are not kept is refused, as ever.
+    with pytest.raises(ObservationsDropped):
+        run_once(JOBS["prices"], Standing(kept, listed=MARCH - 60), kept.store, instant(MARCH - 30))
 
 
 def test_loans_stay_right_where_the_sums_of_a_snapshot_are_gone(settings: Settings, store: Store) -> None:

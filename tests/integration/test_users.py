@@ -11,7 +11,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.errors import NoSnapshot
 from analytics_service.resources.snapshots import Shared
-from analytics_service.resources.users import PARTS, Part, UserPart
+from analytics_service.resources.users import PARTS, UserPart, UserPath
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, UNHEALTHY_ADDRESS
 from analytics_service.sources.simulated.terms import ID_OF
 from analytics_service.state.heads import Known
@@ -235,8 +235,11 @@ def test_a_staking_pool_is_looked_up_by_index_or_duration(
     assert named in answer.json["error"]["message"]
 
 
+@pytest.mark.parametrize("valued", [True, False])
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.path)
-def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: Part) -> None:
+def test_a_path_depends_on_exactly_the_families_that_it_names(
+    simulated: Simulated, part: UserPath, valued: bool
+) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
     heads = FirstHeads(simulated.store).known().heads
     given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"]}
@@ -245,10 +248,10 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulat
     def body(families: set[str]) -> bytes:
         known = Known({family: head for family, head in heads.items() if family in families})
         view = View(simulated.store, known, KeptPositions(simulated.store), InterestPaid(simulated.store))
-        return resource.body(view, given | dict.fromkeys(FLAGS, True))
+        return resource.body(view, given | dict.fromkeys(FLAGS, True) | {"with_value": valued})
 
     # Assets are described with the prices.
-    needed = {*part.families, "prices"}
+    needed = {*part.families, "prices", *(part.valued_by if valued else ())}
     assert body(needed)
     for family in needed:
         with pytest.raises(NoSnapshot, match=family):

@@ -9,7 +9,6 @@ from analytics_service.market.by_asset import AccountClaim, AssetPosition, by_as
 from analytics_service.market.health import INFINITE
 from analytics_service.market.markets import Market
 from analytics_service.market.portfolio import (
-    BorrowTotals,
     Debt,
     Portfolio,
     SplitAmount,
@@ -202,7 +201,8 @@ def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asse
 def test_an_address_without_a_position_has_an_empty_portfolio() -> None:
     empty = Portfolio(Position("a"), CONTEXT)
     assert (empty.accounts, empty.lends, empty.wallet, empty.wallet_value) == ((), (), (), D(0))
-    assert empty.totals == BorrowTotals((), (), NetRate(D(0), D(0)))
+    assert (empty.totals.collaterals, empty.totals.debts) == ((), ())
+    assert empty.totals.debts_net_rate == NetRate(D(0), D(0))
     assert (empty.staking.pools, empty.staking.bonding_sum) == ((), 0)
     unlocks = unlocks_at([], PTK, AT)
     assert (unlocks.arrangements, unlocks.totals) == ((), UnlockAmounts())

@@ -45,6 +45,7 @@ from analytics_service.present.swaps import SWAP_TARGETS
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.state.health import SnapshotStatus, Status
 from analytics_service.store.ledger import Origin
+from analytics_service.store.loans import Loans
 from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (
     ASSETS,
@@ -80,7 +81,7 @@ GROUP = UnlockGroup(
     held=0,
 )
 EMPTY_GROUP = UnlockGroup(MemberClass.ADVISOR, UnlockAmounts(), staked=0, held=0)
-LOANS = MarketState(Activity(1, 2, 3), D("12.5"), {USDT: D("0.5"), PTK: D(100)}, {USDT: 10**36})
+LOANS = MarketState(Activity(1, 2, 3), Loans(D("100.5"), {USDT: D("0.5"), PTK: D(100)}, D("12.5")), {USDT: 10**36})
 
 SAMPLES: tuple[tuple[Node, Any], ...] = (
     (Many(ASSET_INFO), ASSETS.values()),

@@ -12,7 +12,6 @@ from analytics_service.cli.report_forms import aligned, as_json, as_text, size
 from analytics_service.config import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import EmbeddedServerError
-from analytics_service.state.operations import count_gaps
 from analytics_service.state.report import (
     FamilyReport,
     HttpPart,
@@ -26,24 +25,6 @@ from analytics_service.store.job_runs import Scheduler
 from analytics_service.store.ledger import Origin
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("instants", "since", "gaps"),
-    [
-        ([60, 120, 180], 60, 0),
-        # 120 and 240 are missing.
-        ([60, 180, 300], 60, 2),
-        # One that lies between two instants fills no gap.
-        ([60, 119, 180], 60, 1),
-        # What came before the scheduler did is not scheduled.
-        ([60, 180, 240], 180, 0),
-        # The first run of a scheduler is for the instant before it started; a snapshot by hand may be of any second.
-        ([61, 180], 61, 1),
-    ],
-)
-def test_gaps_are_scheduled_instants_without_a_snapshot(instants: list[int], since: int, gaps: int) -> None:
-    assert count_gaps(instants, since, 60) == gaps
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""Assets that markets and positions name before any snapshot of prices describes them: only their ids are known."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.errors import OutOfRange
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
+from analytics_service.resources.users import PARTS
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.doubles import FirstHeads
+from tests.integration.handmade import NOON, PTOKEN, HandMade
+
+ADDRESS = "0x" + "f" * 40
+USER = f"/api/v1/users/{ADDRESS}"
+# It has a market of each kind, and no definition; so has the protocol token.
+ID = "native;all"
+FLAGS = "with_text=true&with_value=true"
+POSITION = Position(
+    ADDRESS,
+    (Account(0, (Holding(ID, 5), Holding("token;collateral", 3)), (Holding(ID, 1), Holding("token;debt", 1))),),
+    (LendPosition(ID, 10, 2),),
+    (Balance(ID, 4), Balance("token;lend", 6)),
+    (Stake(0, 0, 10, cascade=False, transition_at=None, last_stake_acc=Decimal(1)),),
+)
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
+    source = HandMade(positions_=[POSITION], ptoken_=replace(PTOKEN, tokens_per_weight=2**200))
+    for job in JOBS.values():
+        run_once(job, source, store, NOON)
+    return falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FirstHeads(store)))
+
+
+def get(client: falcon.testing.TestClient, path: str, query: str = FLAGS) -> falcon.testing.Result:
+    answer = client.simulate_get(path, query_string=query)
+    assert answer.status_code == 200, (path, answer.text)
+    return answer
+
+
+@pytest.mark.parametrize("at", ["", "&at=2025-03-01T12:00:00"])
+def test_every_path_of_markets_and_positions_shows_them_by_their_ids(
+    client: falcon.testing.TestClient, at: str
+) -> None:
+    lists = ("", "/lend", "/borrow", "/borrow/collaterals", "/borrow/debts", "/merged", "/supply", "/tvl")
+    for path in lists:
+        get(client, f"/api/v1/markets{path}", f"with_text=true{at}")
+    for path in ("lend", "borrow/collaterals", "borrow/debts", "merged"):
+        shown = get(client, f"/api/v1/markets/{path}/lookup", f"{FLAGS}&asset_id={ID}{at}").json["data"]["asset_info"]
+        assert shown["asset"]["id"] == ID
+        assert (shown["metadata"]["symbol"], shown["metadata"]["decimals_denom"]) == ("all", 0)
+    for part in PARTS:
+        named = {"index": "index=0", "asset_id": f"asset_id={ID}"}
+        asked = [named[one.name] for one in part.named_by if one.name in named and f"{{{one.name}}}" not in part.path]
+        get(client, f"{USER}/{part.path.format(index=0)}", "&".join([FLAGS, *asked]) + at)
+
+
+def test_their_amounts_are_in_denom_units_and_without_a_value(client: falcon.testing.TestClient) -> None:
+    lent = get(client, f"{USER}/markets/lend/lookup", f"{FLAGS}&asset_id={ID}").json["data"]
+    held = lent["receipt_amounts"]
+    assert (held["held"], held["extra"]["text"]["held"]) == ("10", "10 all")
+    assert held["extra"]["value"] is None or held["extra"]["value"]["held"] is None
+    # In a wallet they are of the kind `unknown` (rule 6.2).
+    balances = get(client, f"{USER}/wallet/balances").json["data"]["balances"]
+    assert [(one["asset"]["id"], one["values"]["kind"]) for one in balances] == [
+        (ID, "unknown"),
+        ("token;lend", "known"),
+    ]
+
+
+def test_a_stake_in_an_undescribed_token_is_worth_nothing_to_the_health(client: falcon.testing.TestClient) -> None:
+    health = get(client, f"{USER}/markets/borrow/accounts/0/health").json["data"]
+    assert (health["result"], health["boost"]) == (health["base"], "0")
+
+
+def test_a_number_of_more_than_64_bits_is_exact(client: falcon.testing.TestClient) -> None:
+    body = get(client, "/api/v1/ptoken/params").text
+    assert f'"tokens_per_weight":{2**200},' in body
+
+
+def test_an_instant_that_cannot_be_stored_is_refused_by_name(store: Store) -> None:
+    never = datetime(2200, 1, 1, tzinfo=UTC)
+    first, *others = HandMade().arrangements_
+    source = HandMade(arrangements_=[replace(first, expires_at=never), *others])
+    with pytest.raises(OutOfRange, match="2200-01-01"):
+        run_once(JOBS["ptoken"], source, store, NOON)
