@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 USER = "analytics"
+# The longest parameter of a query, bytes: some 200,000 ids. The default is enough for 2,000.
+_PARAMETER_BYTES = 16 * 2**20
 # For people. What they ask leaves the service the greater part of the machine.
 RESEARCHER = "researcher"
 # Their queries at a time, and the seconds that one may take.
@@ -77,6 +79,8 @@ _USERS = """\
         <default>
             <!-- Before those of researchers. -->
             <priority>1</priority>
+            <!-- The ids of all series are a parameter of queries for history. -->
+            <http_max_field_value_size>{parameter}</http_max_field_value_size>
             <constraints>
                 <!-- Disks that a table brings along may be anywhere, also on other servers. -->
                 <merge_tree_disk><readonly/></merge_tree_disk>
@@ -187,6 +191,7 @@ def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
         # A quarter of the machine's, half of what the server may take.
         memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4,
         seconds=_QUERY_SECONDS,
+        parameter=_PARAMETER_BYTES,
     )
     (folder / "users.xml").write_text(users, "utf-8")
 

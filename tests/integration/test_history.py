@@ -88,6 +88,21 @@ def test_a_large_page_is_the_same_although_it_is_built_in_parts(
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
 
 
+def test_thousands_of_assets_are_read_whatever_the_length_of_their_ids(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    """All ids together are longer than what ClickHouse takes for a parameter unless it is told to."""
+    noon = second(2025, 3, 1, 12)
+    commit(store, {f"token;{number:0100}": [(noon + number, Decimal(number))] for number in range(3_000)})
+    listed = client.simulate_get("/api/v1/assets/prices").json["data"]
+    assert [one["price"]["price"] for one in listed] == [str(number) for number in range(3_000)]
+    for _ in range(2):
+        query = f"start={noon}&end={noon + 3599}&period=h"
+        series = client.simulate_get("/api/v1/assets/price-history", query_string=query).json["data"]["series"]
+        assert [one["points"][0]["v"] for one in series] == [str(number) for number in range(3_000)]
+        client.app.loader.wait()
+
+
 def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testing.TestClient, store: Store) -> None:
     """Africa/Monrovia was 44 minutes and 30 seconds behind UTC until 1972: no cell fits its days."""
     day = second(1971, 6, 2)
