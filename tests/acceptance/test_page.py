@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -16,6 +17,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
 from tests.acceptance.conftest import Service
+from tests.processes import until
 
 RICH = "ptcl1r49rp4udu6l9lxy9l7kzc6uyyhgawun7anz0vd"
 VIEWS = {
@@ -480,3 +482,73 @@ def with_keys(route: Route) -> str:
 def query(url: str) -> dict[str, str]:
     """The query of an address."""
     return {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+
+
+class Watched:
+    """A view in a tab whose clock the test moves on, and whether it has been drawn again."""
+
+    def __init__(self, visit: Visit, query: dict[str, str]) -> None:
+        self.page = visit.browser.new_tab()
+        self._pending = 0
+        for event, change in (("request", 1), ("requestfinished", -1), ("requestfailed", -1)):
+            self.page.on(event, partial(self._count, change))
+        self.page.clock.install()
+        self.page.goto(visit.url(query))
+        visit.wait(self.page)
+        self._service = visit.service
+        self._mark()
+        # It has looked which snapshots there are.
+        self.let_pass(16)
+
+    def _mark(self) -> None:
+        self.page.evaluate("document.querySelector('main h1').marked = true")
+
+    def is_marked(self) -> bool:
+        return bool(self.page.evaluate("document.querySelector('main h1').marked === true"))
+
+    def _count(self, change: int, request: object) -> None:
+        self._pending += change
+
+    def let_pass(self, seconds: int) -> None:
+        """Second by second, and none while an answer is awaited: it would seem to take longer than it does."""
+        for _ in range(seconds):
+            self.page.clock.run_for(1000)
+            self.page.wait_for_timeout(5)
+            while self._pending:
+                self.page.wait_for_timeout(5)
+
+    def is_drawn_again(self) -> bool:
+        """Whether it was, after another look at the snapshots."""
+        self.let_pass(15)
+        return not self.is_marked()
+
+    def add_snapshot(self) -> None:
+        code, output = self._service.done("jobs", "once", "prices")
+        assert code == 0, output
+
+
+def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_it(visit: Visit) -> None:
+    watched = Watched(visit, VIEWS["asset"])
+    page = watched.page
+    page.mouse.move(300, 300)
+    before = page.locator(".chart .main-svg").first.bounding_box()
+    watched.add_snapshot()
+    watched.let_pass(20)
+    assert watched.is_marked(), "it was drawn again under the eyes of someone who uses it"
+    until(watched.is_drawn_again)
+    visit.wait(page)
+    assert page.locator("main h1").count() == 1
+    assert page.locator("main .next").count() == 0
+    assert page.locator(".chart .main-svg").first.bounding_box() == before
+    assert visit.browser.said == []
+
+
+def test_what_someone_reads_or_what_is_over_is_not_drawn_again(visit: Visit) -> None:
+    for query, summary in ((VIEWS["asset"], True), (ASSET, False)):
+        watched = Watched(visit, query)
+        if summary:
+            watched.page.locator(".panel summary").first.click()
+            watched.page.evaluate("document.activeElement.blur()")
+        watched.add_snapshot()
+        assert not any(watched.is_drawn_again() for _ in range(4))
+        watched.page.close()

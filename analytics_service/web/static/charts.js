@@ -9,10 +9,13 @@ const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
 const PAUSE = 150;
 const shown = new Set();
 
-/** Forgets the charts of the view before. */
-export function clear() {
-  for (const chart of shown) globalThis.Plotly?.purge(chart.box);
-  shown.clear();
+/** Forgets the charts in an element, by default all. */
+export function clear(element = document) {
+  for (const chart of shown) {
+    if (!element.contains(chart.box)) continue;
+    globalThis.Plotly?.purge(chart.box);
+    shown.delete(chart);
+  }
 }
 
 /** A line through what a series has observed. With counts of observations (`n`), buckets that only repeat the value

@@ -8,8 +8,9 @@ import { status } from "./status.js";
 const VIEWS = { overview: "Overview", markets: "Markets", address: "Address" };
 const REFRESH = 15_000;
 
-/** Fills the header, and answers a function that brings it up to date with the address. */
-export function header(element, reload) {
+/** Fills the header, and answers a function that brings it up to date with the address. `looked` is called after each
+ * look at the service, with the instants of the newest snapshots. */
+export function header(element, reload, looked) {
   const chips = h("ul", { class: "chips", "aria-label": "Newest snapshots" });
   const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },
     "SIMULATED");
@@ -26,7 +27,7 @@ export function header(element, reload) {
     h("div", {}, h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), simulated, sources, nav, chips),
     h("div", {}, h("fieldset", {}, h("legend", { class: "hidden" }, "Range"), ranges.map(([, button]) => button)),
       custom.details, h("label", {}, "Zone", zone), theme, refresh));
-  watch(chips, simulated, sources);
+  watch(chips, simulated, sources, looked);
   return function update() {
     const route = current();
     document.documentElement.dataset.theme = route.theme ?? "";
@@ -76,18 +77,19 @@ function customRange() {
 }
 
 /** Asks how old the data is, again and again. */
-async function watch(chips, simulated, sources) {
+async function watch(chips, simulated, sources, looked) {
   try {
     const data = await status();
     simulated.hidden = !data.simulated;
     sources.textContent = data.simulated ? "" : data.sources.join(", ");
     chips.replaceChildren(...data.snapshots.map(chip));
-    if (!data.store.reachable) chips.prepend(h("li", { class: "chip late" }, "store cannot be reached"));
+    if (data.store.reachable) looked(data.snapshots.map(({ newest }) => newest).join());
+    else chips.prepend(h("li", { class: "chip late" }, "store cannot be reached"));
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     chips.replaceChildren(h("li", { class: "chip late" }, error.kind === "unauthorized" ? "needs a key" : "no answer"));
   } finally {
-    setTimeout(watch, REFRESH, chips, simulated, sources);
+    setTimeout(watch, REFRESH, chips, simulated, sources, looked);
   }
 }
 

@@ -8,13 +8,15 @@ import { short } from "./format.js";
 import { header } from "./header.js";
 import { markets } from "./markets.js";
 import { overview } from "./overview.js";
+import { renewing } from "./renewing.js";
 import { current, onChange } from "./route.js";
 
 // Each view fills an element for a route, and stops when the signal says so.
 const VIEWS = { overview, markets, asset, address };
 const main = document.getElementById("main");
-const update = header(document.getElementById("header"), () => show());
 let running = new AbortController();
+const renewal = renewing(main, (place) => VIEWS[current().view](place, current(), running.signal));
+const update = header(document.getElementById("header"), () => show(), renewal.looked);
 
 async function show(changes = {}) {
   running.abort();
@@ -22,6 +24,7 @@ async function show(changes = {}) {
   const { signal } = running;
   const route = current();
   update();
+  renewal.begin(route);
   clear();
   const shown = { address: route.address, asset: route.asset }[route.view];
   document.title = [title(route), ...(shown ? [short(shown)] : []), "Lending market data"].join(" · ");

@@ -1,0 +1,57 @@
+// A view that ends now is drawn again when there are newer snapshots, while nobody uses it.
+import { clear } from "./charts.js";
+import { h } from "./dom.js";
+
+// Milliseconds without input after which a viewer only watches.
+const IDLE = 30_000;
+const INPUT = ["pointermove", "pointerdown", "keydown", "wheel", "scroll"];
+
+/** Renews the view in `main`, which `fill` draws into an element: in its place once all of it is there, so that nothing
+ * flickers. `begin` is to be called with the route of each view, and `looked` with the newest snapshots. */
+export function renewing(main, fill) {
+  let [usedAt, isMoving, known, isBusy] = [0, false, null, false];
+  for (const kind of INPUT) addEventListener(kind, () => (usedAt = performance.now()), { capture: true, passive: true });
+  function begin(route) {
+    [usedAt, known] = [performance.now(), null];
+    isMoving = !route.custom && !route.at;
+  }
+  function isWatched() {
+    const focus = document.activeElement;
+    const isUsed = (focus !== main && main.contains(focus)) || main.querySelector("details[open]");
+    return document.visibilityState === "visible" && !isUsed && performance.now() - usedAt >= IDLE;
+  }
+  async function looked(newest) {
+    known ??= newest;
+    if (newest === known || !isMoving || isBusy || !isWatched()) return;
+    isBusy = true;
+    try {
+      if (await renewed(main, fill)) known = newest;
+    } finally {
+      isBusy = false;
+    }
+  }
+  return { begin, looked };
+}
+
+/** Whether the view was drawn again. What cannot be had now leaves it as it is. */
+async function renewed(main, fill) {
+  const before = [...main.children];
+  // Charts need the size that they will have.
+  const place = h("div", { class: "next", inert: true, "aria-hidden": "true" });
+  main.append(place);
+  const isWhole = await fill(place).then(() => !place.querySelector(".notice.bad"), () => false);
+  // Another view may have taken the place of all of them meanwhile.
+  if (!isWhole || !place.isConnected) {
+    clear(place);
+    place.remove();
+    return false;
+  }
+  for (const element of before) {
+    clear(element);
+    element.remove();
+  }
+  place.removeAttribute("class");
+  place.removeAttribute("inert");
+  place.removeAttribute("aria-hidden");
+  return true;
+}
