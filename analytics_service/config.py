@@ -107,7 +107,8 @@ def source(value: str) -> str:
         return value
     provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated"}
     if value.partition(":")[0] not in provided:
-        raise ValueError("must be simulated, simulated:<seed> or none")
+        installed = f", or an installed one: {', '.join(sorted(provided))}" if provided else ""
+        raise ValueError(f"must be simulated, simulated:<seed> or none{installed}")
     return value
 
 

@@ -9,16 +9,18 @@ A store from before the histories of addresses has no events in them. Its next s
 again, and adds them. One after a snapshot whose sums are not all there is the sum of all events.
 """
 
+import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 from analytics_service.market.events import Event
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.values import EXACT, ZERO
 from analytics_service.sources.base import Source
-from analytics_service.store.columns import quantize_ratio
+from analytics_service.store.columns import RATIO_LIMIT, quantize_ratio
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, has_account_events, numbered
 from analytics_service.store.loans import (
@@ -35,6 +37,8 @@ from analytics_service.store.loans import (
 )
 from analytics_service.store.snapshot_table import TOTAL
 from jobs.snapshot import Batch, Snapshot
+
+log = logging.getLogger(__name__)
 
 HISTORY = True
 
@@ -81,16 +85,25 @@ def _new_events(source: Source, since: int, until: int) -> list[Event]:
     """The source's events after a unix second up to another, each once, by whole second."""
     if since >= until:
         return []
-    events = {event.id: _at_whole_second(event) for event in source.events(instant(since), instant(until))}
+    events = {event.id: _storable(event) for event in source.events(instant(since), instant(until))}
     inside = [event for event in events.values() if since < unix_second(event.at) <= until]
     return sorted(inside, key=lambda event: event.at)
 
 
-def _at_whole_second(event: Event) -> Event:
+def _storable(event: Event) -> Event:
+    """The event at a whole second, and of unknown value if its price or value is greater than what the store holds: one
+    event must not keep all others from being stored."""
     # Rounded up, so that an event does not count in a snapshot that was taken before it.
     if part := event.at.microsecond:
-        return replace(event, at=event.at + timedelta(seconds=1, microseconds=-part))
+        event = replace(event, at=event.at + timedelta(seconds=1, microseconds=-part))
+    if not (_fits(event.price) and _fits(event.usd)):
+        log.warning("The value of event %s is unknown: %s USD at a price of %s.", event.id, event.usd, event.price)
+        event = replace(event, price=None, usd=None)
     return event
+
+
+def _fits(value: Decimal | None) -> bool:
+    return value is None or (value.is_finite() and value.copy_abs() < RATIO_LIMIT)
 
 
 def _count_until(events: Sequence[Event], second: int) -> int:

@@ -15,7 +15,7 @@ from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import CandlesAtHand, ValuesAtHand
 from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, make_block, or_else
 from analytics_service.history.candle_blocks import CandleSlot, slot_of_hour
-from analytics_service.history.candles import SETS, Aggregate, points
+from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
 from analytics_service.history.last_instants import LastInstants
@@ -109,6 +109,10 @@ class HistoryReader:
         """
         if agg is Aggregate.LAST:
             return self.values(state, ids, buckets).to_frame("v")
+        if not any(asset_id in state.series for asset_id in ids):
+            # The single series of a history that has no observation at all.
+            size = len(ids) * buckets.count
+            return points(agg, no_candles(needed(agg), size), no_values(size), carry=buckets.carry)
         carried = replace(buckets, carry=True)
         found = self._candles.candles(state, ids, carried, agg)
         candles, last = found or self._read_candles(state, ids, carried)

@@ -72,3 +72,8 @@ class Arrangement:
     reclaimed_at: datetime | None
     staked: int
     held: int
+
+
+def no_ptoken(at: datetime) -> Ptoken:
+    """The token of a protocol that has none: there is nothing of it, and nowhere to stake it."""
+    return Ptoken("native;none", 0, 0, 0, 0, 0, 0, rewards_last_distributed=at, stake_acc=Decimal(0), pools=())

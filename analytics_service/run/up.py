@@ -1,5 +1,6 @@
 """`up`: ClickHouse, the scheduler and gunicorn as one service on one machine."""
 
+import logging
 import os
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -9,6 +10,14 @@ import click
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
+from analytics_service.errors import (
+    AnalyticsError,
+    SchemaError,
+    SourceError,
+    SourceRefused,
+    StoreFailure,
+    StoreUnavailable,
+)
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
@@ -24,9 +33,12 @@ from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
+
+log = logging.getLogger(__name__)
 
 _SCHEDULER = ("-m", "analytics_service.cli", "jobs", "run")
 _SOURCE_OF_EMPTY = "simulated"
@@ -50,7 +62,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
             source = choice.source
             if source is not None:
                 stack.enter_context(closing(source))
-                _fill(reached, source, store)
+                take_first_snapshots(reached, source, store)
         reached = replace(reached, source=choice.spec)
         services: list[Supervised] = []
         variables = {}
@@ -70,14 +82,35 @@ def _scheduler(settings: Settings, metrics: str) -> Supervisor:
     return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
 
 
-def _fill(settings: Settings, source: Source, store: Store) -> None:
-    """Take a first snapshot of everything, and what pages of history show where the source has it at no cost."""
+def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:
+    """Take a first snapshot of everything, and what pages of history show where the source has it at no cost.
+
+    A family that the source cannot give now is left to the scheduler, so that all else is served. SourceError where
+    there is nothing to serve.
+    """
     now = datetime.now(UTC)
+    failed: dict[str, Exception] = {}
     for job in JOBS.values():
-        if instants := past_instants(source, job, now):
-            with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
-                backfill(job, source, store, instants, progress=bar.update)
-        run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
+        try:
+            _fill_family(settings, job, source, store, now)
+        except (StoreUnavailable, StoreFailure, SchemaError, SourceRefused):
+            raise
+        except Exception as error:
+            log.debug("%s: no first snapshot", job.name, exc_info=error)
+            failed[job.name] = error
+    served = read_heads(store) if failed else {}
+    for name, cause in failed.items():
+        told = str(cause) if isinstance(cause, AnalyticsError) else f"{type(cause).__name__}: {cause}."
+        if not served:
+            raise SourceError(f"{name}: {told}") from cause
+        log.error("%s: there is no snapshot of now; the scheduler goes on trying. %s", name, told)
+
+
+def _fill_family(settings: Settings, job: Job, source: Source, store: Store, now: datetime) -> None:
+    if instants := past_instants(source, job, now):
+        with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
+            backfill(job, source, store, instants, progress=bar.update)
+    run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
 
 
 def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:

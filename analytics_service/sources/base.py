@@ -5,12 +5,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
+from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
-from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 
 
 class Sample(StrEnum):
@@ -57,31 +58,46 @@ class Source(Protocol):
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         """Every asset that the protocol knows."""
+        raise self._without("assets")
 
     def prices(self, at: datetime) -> Sequence[Price]:
         """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
 
-        An oracle that has no newer price repeats the last one; only what is new is written.
+        An oracle that has no newer price repeats the last one; only what is new is written. An asset that is left out
+        has no value in the histories of markets.
         """
+        raise self._without("prices")
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The lend, collateral and debt market of each asset that has any."""
+        raise self._without("markets")
 
     def config(self, at: datetime) -> GlobalConfig:
         """The rules for all borrowing."""
+        raise self._without("config")
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """All events later than `after` and not later than `until`, oldest first; a source without events has none."""
+        """All events later than `after` and not later than `until`, oldest first; a source without events has none.
+
+        Nobody asks for them again, so a source that is not complete up to `until` yet raises SourceError.
+        """
         return ()
 
     def ptoken(self, at: datetime) -> Ptoken:
-        """The protocol token with its staking pools."""
+        """The protocol token with its staking pools. By default it is one of which there is nothing."""
+        return no_ptoken(at)
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
         """Every unlock arrangement ever made."""
+        return ()
 
     def positions(self, at: datetime) -> Iterable[Position]:
         """The position of every address that has one."""
+        return ()
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The swap contracts and their routes."""
+        return ()
+
+    def _without(self, method: str) -> SourceError:
+        return SourceError(f"{self.spec} has no {method}: its class has no method of that name.")

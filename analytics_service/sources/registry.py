@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 
 from analytics_service.config import SOURCES, parse_setting
-from analytics_service.errors import SettingError
+from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
 
 NONE = "none"
@@ -16,14 +16,17 @@ NONE = "none"
 
 def open_source(spec: str) -> Source | None:
     """The source of a spec, to be closed after use; None for `none`. SettingError says what is wrong with the spec."""
+    name, _, rest = spec.partition(":")
     try:
         parse_setting("source", spec)
-        if spec == NONE:
-            return None
-        name, _, rest = spec.partition(":")
-        return _opener(name)(rest)
+        return None if spec == NONE else _opener(name)(rest)
     except ValueError as error:
         raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None
+    except AnalyticsError:
+        raise
+    # Whatever a source of another package raises.
+    except Exception as error:
+        raise SettingError(f"The source {name} cannot be opened: {type(error).__name__}: {error}.") from error
 
 
 def _opener(name: str) -> Callable[[str], Source]:
@@ -32,6 +35,7 @@ def _opener(name: str) -> Callable[[str], Source]:
         raise SettingError(f"No installed package provides the source {name}. Install the service again.")
     try:
         opener: Callable[[str], Source] = found[0].load()
-    except (ImportError, AttributeError) as error:
-        raise SettingError(f"The source {name} ({found[0].value}) cannot be loaded: {error}.") from error
+    except Exception as error:
+        reason = error if isinstance(error, (ImportError, AttributeError)) else f"{type(error).__name__}: {error}"
+        raise SettingError(f"The source {name} ({found[0].value}) cannot be loaded: {reason}.") from error
     return opener

@@ -5,23 +5,32 @@ from collections.abc import Sequence
 import polars as pl
 
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind, id_key, split_id
+from analytics_service.store.columns import (
+    ASSET_ID,
+    BYTE,
+    TEXT,
+    Columns,
+    decoded,
+    encoded_records,
+    versioned,
+    word,
+)
 from analytics_service.store.connection import Store
 
 # The table of definitions. Readers see those that are not newer than the version of the head of family SHOWN_WITH.
 ASSETS = "asset"
 SHOWN_WITH = "prices"
 _NEWEST = 2**64 - 1
-_SCHEMA = {
-    "id": pl.String,
-    "version": pl.UInt64,
-    "name": pl.String,
-    "symbol": pl.String,
-    "symbol_denom": pl.String,
-    "decimals_denom": pl.UInt8,
-    "decimals_display": pl.UInt8,
-    "kind": pl.String,
-    "origin_asset": pl.String,
-    "receipt_asset": pl.String,
+_COLUMNS: Columns = {
+    "id": ASSET_ID,
+    "name": TEXT,
+    "symbol": TEXT,
+    "symbol_denom": TEXT,
+    "decimals_denom": BYTE,
+    "decimals_display": BYTE,
+    "kind": word(AssetKind),
+    "origin_asset": ASSET_ID,
+    "receipt_asset": ASSET_ID,
 }
 
 
@@ -35,11 +44,10 @@ def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict
 
 
 def changed_assets(store: Store, assets: Sequence[Asset], version: int) -> pl.DataFrame:
-    """The definitions that are new or changed, as a batch for the table ASSETS."""
+    """The definitions that are new or changed, as a batch for the table ASSETS. OutOfRange for one that cannot be."""
     known = read_assets(store) if assets else {}
     changed = [asset for asset in assets if known.get(asset.id) != asset]
-    columns = {name: [version if name == "version" else getattr(a, name) for a in changed] for name in _SCHEMA}
-    return pl.DataFrame(columns, schema=_SCHEMA)
+    return versioned(encoded_records(changed, _COLUMNS), version)
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:
@@ -53,5 +61,5 @@ def ids_in_several_cases(store: Store) -> list[list[str]]:
 
 def _asset(row: dict[str, object]) -> Asset:
     group, key = split_id(str(row["id"]))
-    fields = {name: row[name] for name in _SCHEMA if name not in ("id", "version", "kind")}
-    return Asset(group=AssetGroup(group), group_key=key, kind=AssetKind(str(row["kind"])), **fields)  # type: ignore[arg-type]
+    fields = {name: value for name, value in decoded(row, _COLUMNS).items() if name != "id"}
+    return Asset(group=AssetGroup(group), group_key=key, **fields)

@@ -7,18 +7,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from analytics_service.errors import OutOfRange
+from analytics_service.market.assets import split_id
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.values import quantized_below
 
 AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
 TIME_LIMIT = 2**32
+# What says whose a value is that cannot be stored.
+_NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
+# Raised for values that a column cannot hold, wrong types included.
+_UNFIT = (OutOfRange, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError, pl.exceptions.PolarsError)
 # Columns that say when something was observed, or happened.
 TIMES = ("observed_at", "at")
 
@@ -68,10 +75,36 @@ def _whole(limit: int) -> Callable[[int], int]:
     return checked
 
 
+@lru_cache(maxsize=10_000)
+def checked_id(asset_id: str) -> str:
+    """The id of an asset. OutOfRange unless it is `native;<denom>` or `token;<address>`."""
+    try:
+        split_id(asset_id)
+    except (ValueError, AttributeError):
+        raise OutOfRange(
+            f"{asset_id!r} is not the id of an asset: it must be native;<denom> or token;<address>."
+        ) from None
+    return asset_id
+
+
+def word(words: type[StrEnum]) -> "Column":
+    """The kind of a column that holds one of some words."""
+
+    def checked(value: str) -> str:
+        try:
+            return str(words(value))
+        except ValueError:
+            raise OutOfRange(f"{value!r} is none of {', '.join(words)}.") from None
+
+    return Column(pl.String, checked, words)
+
+
 TEXT = Column(pl.String)
+ASSET_ID = Column(pl.String, checked_id)
 FLAG = Column(pl.Boolean)
 COUNT = Column(pl.UInt64, _whole(2**64))
 INDEX = Column(pl.UInt32, _whole(2**32))
+BYTE = Column(pl.UInt8, _whole(2**8))
 AMOUNT = Column(pl.String, amount_text, int)
 RATIO = Column(pl.Decimal(38, 18), quantize_ratio)
 TIME = Column(pl.UInt32, stored_second, instant)
@@ -96,16 +129,15 @@ def select_list(columns: Columns) -> str:
 
 
 def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
-    """Rows of the domain's values as a batch to insert. OutOfRange for a value that the store cannot hold."""
+    """Rows of the domain's values as a batch to insert. OutOfRange, with what names the row, for a value that the store
+    cannot hold."""
     kept = list(rows)
-    data = {name: _encoded(column, [row[name] for row in kept]) for name, column in columns.items()}
-    return pl.DataFrame(data, schema=schema_of(columns))
+    return _frame({name: [row[name] for row in kept] for name in columns}, columns)
 
 
 def encoded_records(records: Sequence[Any], columns: Columns) -> pl.DataFrame:
     """Records, with an attribute for each column, as a batch to insert; faster than `encoded` where there are many."""
-    data = {name: _encoded(column, list(map(attrgetter(name), records))) for name, column in columns.items()}
-    return pl.DataFrame(data, schema=schema_of(columns))
+    return _frame({name: list(map(attrgetter(name), records)) for name in columns}, columns)
 
 
 def decoded(row: Row, columns: Columns) -> dict[str, Any]:
@@ -116,6 +148,29 @@ def decoded(row: Row, columns: Columns) -> dict[str, Any]:
 def versioned(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     """Rows with the version of the run that writes them."""
     return rows.with_columns(version=pl.lit(version, pl.UInt64))
+
+
+def _frame(data: Mapping[str, list[Any]], columns: Columns) -> pl.DataFrame:
+    return pl.DataFrame([_series(name, columns[name], values, data) for name, values in data.items()])
+
+
+def _series(name: str, column: Column, values: list[Any], data: Mapping[str, list[Any]]) -> pl.Series:
+    try:
+        return pl.Series(name, _encoded(column, values), dtype=column.dtype)
+    except _UNFIT:
+        for place, value in enumerate(values):
+            _require_fit(name, column, value, {key: data[key][place] for key in _NAMING if key in data})
+        raise
+
+
+def _require_fit(name: str, column: Column, value: Any, naming: Mapping[str, Any]) -> None:
+    """OutOfRange, with what names its row, for a value that is not one of the column's."""
+    try:
+        pl.Series(_encoded(column, [value]), dtype=column.dtype)
+    except _UNFIT as error:
+        whose = ", ".join(f"{key} {one}" for key, one in naming.items() if key != name)
+        reason = error if isinstance(error, OutOfRange) else f"{value!r} cannot be stored: {error}"
+        raise OutOfRange(f"{name}{f' of {whose}' if whose else ''}: {reason}") from error
 
 
 def _encoded(column: Column, values: list[Any]) -> list[Any]:

@@ -1,6 +1,7 @@
 """Histories of addresses in the store: every event by address, time and uuid."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -8,6 +9,7 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.market.events import Action, Event, EventPage, Leg, PageQuery
 from analytics_service.store.columns import (
     AMOUNT,
+    ASSET_ID,
     INDEX,
     RATIO,
     TEXT,
@@ -17,6 +19,7 @@ from analytics_service.store.columns import (
     decoded,
     encoded_records,
     select_list,
+    word,
 )
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import MOST_ADDRESSES
@@ -24,8 +27,8 @@ from analytics_service.store.sql import MOST_ADDRESSES
 ACCOUNT_EVENTS = "account_event"
 _EVENT: Columns = {
     "id": TEXT,
-    "action": Column(pl.String, str, Action),
-    "asset_id": TEXT,
+    "action": word(Action),
+    "asset_id": ASSET_ID,
     "address": Column(pl.String, str.lower),
     "at": TIME,
     "amount": AMOUNT,
@@ -35,7 +38,7 @@ _EVENT: Columns = {
     "contract": TEXT,
     "destination": TEXT,
     "tx_hash": TEXT,
-    "leg": Column(pl.String, str, lambda leg: Leg(leg) if leg else None),
+    "leg": replace(word(Leg), decode=lambda leg: Leg(leg) if leg else None),
 }
 _WRITTEN: Columns = {**_EVENT, "uuid": TEXT}
 # Conditions on the events that come after another one. The first part of each lets ClickHouse skip by the sort key.

@@ -10,6 +10,7 @@ from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.values import ZERO
 from analytics_service.store.columns import (
     AMOUNT,
+    ASSET_ID,
     RATIO,
     TEXT,
     TIME,
@@ -26,7 +27,7 @@ _EVENT: Columns = {
     "at": TIME,
     "id": TEXT,
     "kind": TEXT,
-    "asset_id": TEXT,
+    "asset_id": ASSET_ID,
     "address": TEXT,
     "amount": AMOUNT,
     "usd": RATIO,

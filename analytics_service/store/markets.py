@@ -19,10 +19,10 @@ from analytics_service.market.markets import (
 from analytics_service.market.prices import quantize_price
 from analytics_service.store.columns import (
     AMOUNT,
+    ASSET_ID,
     COUNT,
     FLAG,
     RATIO,
-    TEXT,
     TIME,
     Column,
     Columns,
@@ -32,7 +32,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _LEND_STATE: Columns = {"apr": RATIO, "principal": AMOUNT, "receipt_supply": AMOUNT}
-_LEND = SnapshotTable("market_lend", {"asset_id": TEXT, **_LEND_STATE}, ("asset_id",))
+_LEND = SnapshotTable("market_lend", {"asset_id": ASSET_ID, **_LEND_STATE}, ("asset_id",))
 _COLLATERAL_CONFIG: Columns = {
     "enabled": FLAG,
     "allowable_ltv": RATIO,
@@ -43,7 +43,7 @@ _COLLATERAL_CONFIG: Columns = {
 }
 _COLLATERAL_STATE: Columns = {"balance": AMOUNT, "shares": AMOUNT}
 _COLLATERAL = SnapshotTable(
-    "market_collateral", {"asset_id": TEXT, **_COLLATERAL_CONFIG, **_COLLATERAL_STATE}, ("asset_id",)
+    "market_collateral", {"asset_id": ASSET_ID, **_COLLATERAL_CONFIG, **_COLLATERAL_STATE}, ("asset_id",)
 )
 _DEBT_CONFIG: Columns = {
     "enabled": FLAG,
@@ -58,7 +58,7 @@ _DEBT_STATE: Columns = {
     "time_last_distributed_interest": TIME,
     "utilization_accumulator": RATIO,
 }
-_DEBT = SnapshotTable("market_debt", {"asset_id": TEXT, **_DEBT_CONFIG, **_DEBT_STATE}, ("asset_id",))
+_DEBT = SnapshotTable("market_debt", {"asset_id": ASSET_ID, **_DEBT_CONFIG, **_DEBT_STATE}, ("asset_id",))
 _CONFIG = SnapshotTable(
     "market_config",
     {
@@ -72,12 +72,12 @@ _CONFIG = SnapshotTable(
         "stake_collateral_ratio": RATIO,
         "stake_flash_loan_ratio": RATIO,
         "dynamic_discount_width": RATIO,
-        "hnative": TEXT,
-        "ptoken": TEXT,
+        "hnative": ASSET_ID,
+        "ptoken": ASSET_ID,
     },
 )
 _PRICE = SnapshotTable(
-    "market_price", {"asset_id": TEXT, "price": Column(pl.Decimal(38, 18), quantize_price)}, ("asset_id",)
+    "market_price", {"asset_id": ASSET_ID, "price": Column(pl.Decimal(38, 18), quantize_price)}, ("asset_id",)
 )
 
 

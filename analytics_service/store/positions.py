@@ -6,8 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from analytics_service.errors import OutOfRange
 from analytics_service.market.activity import Activity
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import instant
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -28,9 +29,11 @@ from analytics_service.store.columns import (
     Column,
     Columns,
     amount_text,
+    checked_id,
     quantize_ratio,
     schema_of,
     select_list,
+    stored_second,
 )
 from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
@@ -80,9 +83,16 @@ def item_frame(positions: Iterable[Position]) -> pl.DataFrame:
     remaining = iter(positions)
     frames = [pl.DataFrame(schema=_UNNUMBERED)]
     while batch := list(islice(remaining, _BATCH)):
-        rows = [item for position in batch for item in _items(position)]
+        rows = [item for position in batch for item in _named_items(position)]
         frames.append(pl.DataFrame(rows, schema=_UNNUMBERED, orient="row"))
     return pl.concat(frames).with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
+
+
+def _named_items(position: Position) -> Iterator[_Item]:
+    try:
+        yield from _items(position)
+    except OutOfRange as error:
+        raise OutOfRange(f"The position of {position.address}: {error}") from error
 
 
 def _items(position: Position) -> Iterator[_Item]:
@@ -90,7 +100,7 @@ def _items(position: Position) -> Iterator[_Item]:
     address = position.address.lower()
 
     def plain(kind: str, asset_id: str, amount: int, account: int = 0) -> _Item:
-        return (address, kind, account, asset_id, 0, amount_text(amount), *_NOTHING)
+        return (address, kind, INDEX.encode(account), checked_id(asset_id), 0, amount_text(amount), *_NOTHING)
 
     for account in position.accounts:
         for held in account.collaterals:
@@ -98,7 +108,7 @@ def _items(position: Position) -> Iterator[_Item]:
         for owed in account.debts:
             yield plain("debt", owed.asset_id, owed.shares, account.index)
         if not (account.collaterals or account.debts):
-            yield plain("account", "", 0, account.index)
+            yield (address, "account", INDEX.encode(account.index), "", 0, "0", *_NOTHING)
     for lent in position.lends:
         yield plain("lend_held", lent.asset_id, lent.held)
         if lent.collateralized:
@@ -106,15 +116,15 @@ def _items(position: Position) -> Iterator[_Item]:
     for balance in position.wallet:
         yield plain("wallet", balance.asset_id, balance.amount)
     for stake in position.stakes:
-        until = unix_second(stake.transition_at) if stake.transition_at else None
+        until = stored_second(stake.transition_at) if stake.transition_at else None
         rest = (amount_text(stake.amount), stake.cascade, until, quantize_ratio(stake.last_stake_acc))
-        yield (address, "stake", stake.account_index, "", stake.pool, *rest)
+        yield (address, "stake", INDEX.encode(stake.account_index), "", INDEX.encode(stake.pool), *rest)
     for leaving in position.unbondings:
-        unlock = unix_second(leaving.unlock_at)
+        unlock = stored_second(leaving.unlock_at)
         yield (address, "unbonding", 0, "", 0, amount_text(leaving.amount), False, unlock, 0)
     for kind in _SUMS:
         if amount := getattr(position, kind):
-            yield plain(kind, "", amount)
+            yield (address, kind, 0, "", 0, amount_text(amount), *_NOTHING)
 
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 import polars as pl
 
 from analytics_service.market.prices import Price, quantize_price
-from analytics_service.store.columns import TEXT, TIME, Column, Columns, encoded
+from analytics_service.store.columns import ASSET_ID, TIME, Column, Columns, encoded
 from analytics_service.store.connection import Store
 
 _PRICE: Columns = {
-    "asset_id": TEXT,
+    "asset_id": ASSET_ID,
     "observed_at": TIME,
     "price": Column(pl.Decimal(38, 18), quantize_price),
 }

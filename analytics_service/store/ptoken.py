@@ -2,19 +2,18 @@
 
 from collections.abc import Iterable
 
-import polars as pl
-
 from analytics_service.errors import NoSnapshot
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.store.columns import (
     AMOUNT,
+    ASSET_ID,
     COUNT,
     INDEX,
     RATIO,
     TEXT,
     TIME,
-    Column,
     fields_of,
+    word,
 )
 from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
@@ -22,7 +21,7 @@ from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 _STATE = SnapshotTable(
     "ptoken_state",
     {
-        "asset_id": TEXT,
+        "asset_id": ASSET_ID,
         "emission_rate": AMOUNT,
         "tokens_per_weight": AMOUNT,
         "total_issued": AMOUNT,
@@ -53,8 +52,8 @@ _ARRANGEMENTS = SnapshotTable(
     {
         "address": TEXT,
         "arrangement": INDEX,
-        "member_class": Column(pl.String, str, MemberClass),
-        "kind": Column(pl.String, str, ScheduleKind),
+        "member_class": word(MemberClass),
+        "kind": word(ScheduleKind),
         "amount": AMOUNT,
         "claimed": AMOUNT,
         "begins_at": TIME,

@@ -2,6 +2,7 @@
 
 import random
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -11,9 +12,10 @@ from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.history.catalogue import LOANS
 from analytics_service.history.rows import read_latest
-from analytics_service.market.events import Action, Event
+from analytics_service.market.events import Action, Event, PageQuery
 from analytics_service.market.instants import multiples
 from analytics_service.store.connection import Store
+from analytics_service.store.events import read_account_events
 from analytics_service.store.ledger import completed, read_heads
 from analytics_service.store.loans import TOTAL, Loans, read_loans
 from jobs.registry import JOBS
@@ -145,3 +147,18 @@ def test_the_family_is_as_new_as_its_snapshot_even_without_events(store: Store) 
     run(HandMade(events_=EVENTS), store, 2)
     run(HandMade(events_=EVENTS), store, 9)
     assert read_heads(store)["loans"].last_observed_at == SECOND + 9 * 60
+
+
+@pytest.mark.parametrize("usd", ["1e20", "-1e21", "NaN", "Infinity"])
+def test_an_event_whose_value_cannot_be_stored_is_of_unknown_value_and_holds_up_nothing(
+    store: Store, caplog: pytest.LogCaptureFixture, usd: str
+) -> None:
+    strange = replace(event("strange", 0.2, usd), price=Decimal("1e30"))
+    source = HandMade(markets_=MARKETS, events_=[*EVENTS[:2], strange, *EVENTS[2:]])
+    assert run(source, store, 2).total == TOTALS[2]
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"The value of event strange is unknown: {Decimal(usd)} USD at a price of 1E+30."
+    ]
+    page = read_account_events(store, "0xabc", SECOND + 120, PageQuery(100, ascending=True))
+    assert [(one.id, one.usd, one.price) for one in page.events if one.id == "strange"] == [("strange", None, None)]
+    assert page.count == len(EVENTS) + 1

@@ -12,6 +12,8 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import SourceError
+from analytics_service.history.candles import Aggregate
+from analytics_service.history.formats.registry import FORMATS
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.markets import CollateralMarket, LendMarket, Market
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -238,3 +240,28 @@ def test_a_snapshot_at_prices_of_other_assets_is_not_taken_again(store: Store) -
     others = replace(FIRST, prices_={"native;other": Decimal(1)})
     run_once(JOB, others, store, NOON)
     assert run_once(JOB, others, store, NOON) is Outcome.ALREADY_DONE
+
+
+@pytest.mark.parametrize("memory", [0, 96])
+@pytest.mark.parametrize("agg", [*Aggregate])
+def test_a_single_series_without_any_observation_is_empty_in_every_form(
+    settings: Settings, store: Store, agg: Aggregate, memory: int
+) -> None:
+    """What is lent is worth more than what can be stored, so there are no sums (rule 2.15)."""
+    run_once(JOB, world("2", "3.5", [Market(A, lent(10**30, 10**30), None, None)]), store, NOON)
+    own = replace(settings, history_memory=memory)
+    client = falcon.testing.TestClient(create_app(own, store, heads=FreshHeads(store)))
+    nothing = {"o": None, "h": None, "l": None, "c": None, "n": 0} if agg == "ohlc" else {"v": None}
+    query = f"start={SECOND - 3600}&end={SECOND + 3599}&period=h&agg={agg}"
+    for name in SINGLE:
+        for _ in range(2):
+            answer = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=query)
+            assert answer.status_code == 200, answer.text
+            points = answer.json["data"]["points"]
+            assert points == [{"t": second, **nothing} for second in (SECOND - 3600, SECOND)]
+            client.app.loader.wait()
+        for form in FORMATS:
+            answer = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=f"{query}&format={form}")
+            assert answer.status_code == 200, (form, answer.text)
+        columns = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=f"{query}&format=columns").json
+        assert columns["data"]["series"] == [{key: [value] * 2 for key, value in nothing.items()}]

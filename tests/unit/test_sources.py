@@ -1,12 +1,12 @@
 """Opening sources by their specs."""
 
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from analytics_service.errors import SettingError
+from analytics_service.errors import SettingError, SourceError
 from analytics_service.sources.base import Sample
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
@@ -20,12 +20,21 @@ class Chain(Source):
             raise ValueError("must be chain:http://node:1317")
         self.spec = f"chain:{rest}"
     spec = ""
+
+def away(rest):
+    raise ConnectionError(f"{rest} is down")
+
+def takes_nothing():
+    pass
 """
 ENTRY_POINTS = """
 [analytics_service.sources]
 chain = chain_source:Chain
 broken = chain_source:Missing
 absent = no_such_module:Source
+away = chain_source:away
+takes_nothing = chain_source:takes_nothing
+unset = needs_a_variable:Source
 """
 
 
@@ -33,6 +42,7 @@ absent = no_such_module:Source
 def _chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package that provides sources."""
     (tmp_path / "chain_source.py").write_text(MODULE)
+    (tmp_path / "needs_a_variable.py").write_text("import os; os.environ['CHAIN_RPC_THAT_IS_NOT_SET']")
     metadata = tmp_path / "chain_source-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: chain-source\nVersion: 1\n")
@@ -90,9 +100,26 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
         ("chain:ftp", "'chain:ftp' is not a source: it must be chain:http://node:1317."),
         ("broken", r"The source broken \(chain_source:Missing\) cannot be loaded"),
         ("absent", r"The source absent \(no_such_module:Source\) cannot be loaded"),
-        ("other", "must be simulated, simulated:<seed> or none"),
+        ("away:node", "The source away cannot be opened: ConnectionError: node is down"),
+        ("takes_nothing", r"The source takes_nothing cannot be opened: TypeError: takes_nothing\(\) takes 0"),
+        ("unset", r"The source unset \(needs_a_variable:Source\) cannot be loaded: KeyError: 'CHAIN_RPC_THAT"),
+        ("chian", "must be simulated, simulated:<seed> or none, or an installed one: absent, away, broken, chain, "),
     ],
 )
 def test_a_source_that_cannot_be_opened_is_explained(spec: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         open_source(spec)
+
+
+@pytest.mark.usefixtures("_chain")
+def test_a_source_has_what_a_protocol_may_lack_and_says_what_it_must_have() -> None:
+    source = open_source("chain:http://node:1317")
+    assert source is not None
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    assert [*source.positions(at), *source.swaps(at), *source.arrangements(at), *source.events(at, at)] == []
+    assert (source.ptoken(at).total_supply, source.ptoken(at).pools) == (0, ())
+    for ask in (source.assets, source.prices, source.markets, source.config):
+        with pytest.raises(
+            SourceError, match=rf"^chain:http://node:1317 has no {ask.__name__}: its class has no method"
+        ):
+            ask(at)

@@ -1,0 +1,110 @@
+"""What `up` takes before it serves, of sources that cannot give everything."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config import Settings
+from analytics_service.errors import OutOfRange, SourceError, SourceRefused
+from analytics_service.market.assets import Asset
+from analytics_service.market.markets import GlobalConfig, LendMarket, Market
+from analytics_service.market.positions import SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.run.up import take_first_snapshots
+from analytics_service.sources.base import Source
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_heads
+from jobs.registry import JOBS
+from tests.doubles import FirstHeads
+from tests.integration.handmade import ASSETS, CONFIG, HandMade, market
+
+ALL = set(JOBS)
+
+
+class Minimal(Source):
+    """Only what every source must have."""
+
+    spec = "minimal"
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return ASSETS
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [Price("token;lend", at, Decimal(2))]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        return [market("token;lend", LendMarket(Decimal(0), 10**6, 10**6))]
+
+    def config(self, at: datetime) -> GlobalConfig:
+        return CONFIG
+
+
+class Failing(HandMade):
+    """Has no swaps now."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def swaps(self, at: datetime) -> Sequence[SwapContract]:
+        raise self.error
+
+
+def test_a_protocol_without_a_token_positions_and_swaps_is_served(settings: Settings, store: Store) -> None:
+    take_first_snapshots(settings, Minimal(), store)
+    assert set(read_heads(store)) == ALL
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))
+    assert client.simulate_get("/readyz").status_code == 200
+    flags = "with_text=true&with_value=true"
+    user = f"/api/v1/users/0x{'a' * 40}/user"
+    for path in ("/markets", "/ptoken/params", "/ptoken/state", "/ptoken/staking", "/analytics/market/state"):
+        query = "" if "analytics" in path else flags
+        assert client.simulate_get(f"/api/v1{path}", query_string=query).status_code == 200, path
+    assert client.simulate_get(user, query_string=flags).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (SourceError("The node answers 502."), "The node answers 502."),
+        (ConnectionError("refused"), "ConnectionError: refused."),
+        (OutOfRange("7 is too much."), "7 is too much."),
+    ],
+)
+def test_what_a_source_cannot_give_is_left_to_the_scheduler(
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture, error: Exception, told: str
+) -> None:
+    take_first_snapshots(settings, Failing(error), store)
+    assert set(read_heads(store)) == ALL - {"routes"}
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        f"routes: there is no snapshot of now; the scheduler goes on trying. {told}"
+    ]
+
+
+def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_serve(
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Nothing(HandMade):
+        def __getattribute__(self, name: str) -> object:
+            if name in ("assets", "prices", "markets", "events", "ptoken", "positions", "swaps"):
+                raise ConnectionError("the node is down")
+            return super().__getattribute__(name)
+
+    with pytest.raises(SourceError, match=r"^prices: ConnectionError: the node is down\.$"):
+        take_first_snapshots(settings, Nothing(), store)
+    take_first_snapshots(settings, HandMade(), store)
+    # No snapshot is complete already, and yet there are heads.
+    store.execute("TRUNCATE TABLE snapshot")
+    take_first_snapshots(settings, Nothing(), store)
+    assert "prices: there is no snapshot of now" in caplog.text
+
+
+def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settings, store: Store) -> None:
+    take_first_snapshots(settings, HandMade(), store)
+    with pytest.raises(SourceRefused):
+        take_first_snapshots(settings, SimulatedSource("1"), store)
