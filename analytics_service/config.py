@@ -192,7 +192,8 @@ class Settings:
     source: str | None = _setting(
         None,
         source,
-        "Where jobs take snapshots from: simulated, simulated:<seed>, or none. Unset: where the store's data is from.",
+        "Where jobs take snapshots from: simulated, simulated:<seed>, one of an installed package, or none. "
+        "Unset: where the store's data is from.",
     )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),

@@ -110,7 +110,8 @@ RANGE = (
 FORMAT = Param(
     "format",
     forms.page_format,
-    "format of the page; without it the one that Accept prefers, json by default.",
+    "format of the page; without it the one that Accept prefers, json by default. A file holds one page, of limit "
+    "buckets.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 MOMENT = (
