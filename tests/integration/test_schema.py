@@ -13,12 +13,16 @@ from click.testing import CliRunner
 from analytics_service.cli.main import cli
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError
+from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import Migration, migrate, pending, require_server, shipped
 from analytics_service.store.schema import schema_of
 from analytics_service.store.sql import scripts, statements
+from jobs.registry import JOBS
+from jobs.runner import run_once
 from tests import clickhouse
 from tests.dictionary import data_dictionary
+from tests.integration.handmade import HandMade
 from tests.integration.pages import commit
 
 ROOT = Path(__file__).parents[2]
@@ -160,3 +164,22 @@ def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store
     second = int(noon.timestamp())
     commit(store, {"token;a": [(second - 60, Decimal(1)), (second, Decimal(2)), (second + 1, Decimal(3))]})
     assert run(example("price_as_of")) == [("token;a", noon, Decimal(2))]
+
+
+def test_the_example_of_borrowers_answers_what_each_owed_at_the_moment(store: Store, run: Run) -> None:
+    """Of three one has repaid before the moment, and one owes in two accounts; later ones do not count."""
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    first, second, third = ("0x" + letter * 40 for letter in "abc")
+
+    def owes(address: str, *accounts: int) -> Position:
+        debts = enumerate(accounts)
+        return Position(address, tuple(Account(index, (), (Holding("token;a", shares),)) for index, shares in debts))
+
+    states = {
+        noon - timedelta(hours=2): [owes(first, 10), owes(second, 5), owes(third, 100)],
+        noon - timedelta(hours=1): [owes(first, 10, 20), owes(second, 10), Position(third)],
+        noon + timedelta(hours=1): [owes(first, 1)],
+    }
+    for at, positions in states.items():
+        run_once(JOBS["positions"], HandMade(positions_=positions), store, at)
+    assert run(example("largest_borrowers")) == [("token;a", first, 30, 0.75), ("token;a", second, 10, 0.25)]
