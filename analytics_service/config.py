@@ -20,6 +20,8 @@ PREFIX = "ANALYTICS_"
 # The group of entry points that sources are registered under.
 SOURCES = "analytics_service.sources"
 # Variables that only the test suite reads; they are not misspelt settings.
+# What Kubernetes tells each container of the services beside it, whose names may begin like our settings.
+_SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
 _NONE = "none"
 
@@ -259,7 +261,7 @@ class Settings:
         """Settings from ANALYTICS_* variables; `overrides` that are not None (command-line options) win."""
         known = {PREFIX + f.name.upper(): f for f in fields(cls)}
         values: dict[str, object] = {}
-        for variable in sorted(v for v in environ if v.startswith(PREFIX) and v not in _OTHER_USES):
+        for variable in sorted(v for v in environ if v.startswith(PREFIX) and not _is_of_others(v)):
             if variable not in known:
                 raise SettingError(_unknown(variable, list(known)))
             values[known[variable].name] = _parse(known[variable], variable, environ[variable])
@@ -345,6 +347,10 @@ def _parse(setting: "Field[Any]", variable: str, value: str) -> object:
     except ValueError as error:
         shown = "***" if "password" in setting.name else repr(value[:80])
         raise SettingError(f"{variable}={shown} is not usable: it {error}.") from None
+
+
+def _is_of_others(variable: str) -> bool:
+    return variable in _OTHER_USES or _SERVICE_LINK.search(variable) is not None
 
 
 def _unknown(variable: str, known: list[str]) -> str:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
@@ -113,7 +114,9 @@ class Handler(logging.StreamHandler[TextIO]):
         if failure.held is None and self._wakes:
             timer = threading.Timer(failure.since + _SPAN - now, self._end_of_span, (key,))
             timer.daemon = True
-            timer.start()
+            # Without a thread for it, the end of the span is told with the next failure.
+            with suppress(RuntimeError):
+                timer.start()
         failure.held = _with_traces_dropped(record)
 
     def close(self) -> None:

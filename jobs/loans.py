@@ -41,6 +41,8 @@ from jobs.snapshot import Batch, Snapshot
 log = logging.getLogger(__name__)
 
 HISTORY = True
+# The value of an event: more than all money there is, and so little that sums of such events can be stored.
+_MOST_USD = Decimal(10) ** 16
 
 
 def collect(batch: Batch) -> list[Snapshot]:
@@ -91,19 +93,19 @@ def _new_events(source: Source, since: int, until: int) -> list[Event]:
 
 
 def _storable(event: Event) -> Event:
-    """The event at a whole second, and of unknown value if its price or value is greater than what the store holds: one
-    event must not keep all others from being stored."""
+    """The event at a whole second, and of unknown value if its price or value is beyond all reason: one event must not
+    keep all others from being stored."""
     # Rounded up, so that an event does not count in a snapshot that was taken before it.
     if part := event.at.microsecond:
         event = replace(event, at=event.at + timedelta(seconds=1, microseconds=-part))
-    if not (_fits(event.price) and _fits(event.usd)):
+    if not (_fits(event.price, RATIO_LIMIT) and _fits(event.usd, _MOST_USD)):
         log.warning("The value of event %s is unknown: %s USD at a price of %s.", event.id, event.usd, event.price)
         event = replace(event, price=None, usd=None)
     return event
 
 
-def _fits(value: Decimal | None) -> bool:
-    return value is None or (value.is_finite() and value.copy_abs() < RATIO_LIMIT)
+def _fits(value: Decimal | None, limit: Decimal) -> bool:
+    return value is None or (value.is_finite() and value.copy_abs() < limit)
 
 
 def _count_until(events: Sequence[Event], second: int) -> int:

@@ -1,7 +1,7 @@
 """Definitions of assets and their oracle prices."""
 
 import logging
-from datetime import datetime
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -19,19 +19,30 @@ HISTORY = True
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The source's assets at the instants, and those of its prices that are new. SourceError when it quotes none."""
-    return [Snapshot(at, dated={"price": _new(batch, at)}, assets=batch.source.assets(at)) for at in batch.instants]
+    snapshots: list[Snapshot] = []
+    written: list[pl.DataFrame] = []
+    for at in batch.instants:
+        prices = price_frame(batch.prices(at))
+        written.append(_new(batch, prices, unix_second(at), written))
+        newest = max(prices["observed_at"])
+        snapshots.append(Snapshot(at, dated={"price": written[-1]}, assets=batch.source.assets(at), newest=newest))
+    return snapshots
 
 
-def _new(batch: Batch, at: datetime) -> pl.DataFrame:
+def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The prices at an instant without those that an oracle only repeats, because it has no newer ones.
 
-    Those are in the store already, before its newest observation: to write them again would be a rewrite of history,
-    and refused where single observations are not kept any more.
+    Those are in the store already, before its newest observation, or in what the batch has `written` so far: to write
+    them again would be a rewrite of history, and refused where single observations are not kept any more.
     """
-    prices, second = price_frame(batch.prices(at)), unix_second(at)
-    is_repeated = pl.col("observed_at") < second
-    new = without_stored(batch.store, prices.filter(is_repeated))
-    if new.height and (since := kept_from(batch.store, PRICES.table)) <= second:
+    is_repeated = pl.col("observed_at") < at
+    repeated = prices.filter(is_repeated)
+    if not repeated.height:
+        return prices
+    new = without_stored(batch.store, repeated)
+    if new.height and written:
+        new = new.join(pl.concat(written), on=new.columns, how="anti", maintain_order="left")
+    if new.height and (since := kept_from(batch.store, PRICES.table)) <= at:
         _tell_of_lost(batch, new.filter(pl.col("observed_at") < since))
         new = new.filter(pl.col("observed_at") >= since)
     return pl.concat([prices.filter(~is_repeated), new])

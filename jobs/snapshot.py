@@ -61,13 +61,15 @@ class Snapshot:
     """One family's data as of `at`.
 
     `rows` are those of the snapshot; `dated` are batches by table, in which each row brings an instant of its own,
-    without `version`. `assets` are definitions as of `at`, from jobs that see them.
+    without `version`. `assets` are definitions as of `at`, from jobs that see them. `newest` is the unix second of the
+    newest observation that the source states, where it is known though nothing is new.
     """
 
     at: datetime
     rows: SnapshotRows = field(default_factory=dict)
     dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     assets: Sequence[Asset] = ()
+    newest: int | None = None
 
 
 # Takes the snapshots of a batch in the order of its instants. It reads no clock: time comes with the batch.
@@ -122,7 +124,7 @@ def _run(snapshot: Snapshot, taking: Taking, version: int) -> Run:
         at=at,
         kind=taking.kind,
         first_observed_at=min(observed, default=at),
-        last_observed_at=max(observed, default=at),
+        last_observed_at=max(observed, default=at if snapshot.newest is None else snapshot.newest),
         rows=own + sum(frame.height for frame in snapshot.dated.values()),
         source=taking.origin.spec,
         version=version,

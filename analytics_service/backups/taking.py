@@ -46,8 +46,8 @@ _ALL = "true"
 def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Manifest:
     """Write the store, whose schema is current, into a file, and return what is in it.
 
-    BackupRefused for a store without data, BackupFailed when the file cannot be written, or when history is being
-    rewritten all the time.
+    BackupRefused for a store without data, BackupFailed when the file cannot be written, or when the store is changed
+    again and again while it is read.
     """
     if lacking := missing(store):
         raise BackupRefused(what_is_missing(lacking))
@@ -55,7 +55,7 @@ def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Mani
         ledger = _settled(store)
         with suppress(Superseded), writing(path) as archive:
             return _write(store, ledger, archive, now, reporter)
-    raise BackupFailed("History is being rewritten again and again. Take the backup when that is done.")
+    raise BackupFailed("The store is changed again and again while it is read. Take the backup when that is over.")
 
 
 def _settled(store: Store) -> Ledger:

@@ -15,8 +15,10 @@ from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 
-# How long to wait for a folder whose holder is starting its server, or is gone before its server.
+# How long to wait for a folder whose holder is gone before its server, and for a holder that is starting one: after a
+# crash that takes its time.
 _LOCK_SECONDS = 30.0
+_START_SECONDS = EmbeddedServer.ready_seconds + 10
 # In the environment of the parts of a service that has found its ClickHouse. They start even if it is away by now, and
 # start none of their own: that would take the data folder from the service, or from the next one if this was killed.
 FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
@@ -86,7 +88,7 @@ def serving(
 
 def _lock(folder: DataFolder, command: str, bind: str, attach: bool) -> int | None:
     """The folder's lock; None when another process's server may be attached to."""
-    deadline = time.monotonic() + _LOCK_SECONDS
+    begun = time.monotonic()
     while True:
         lock = folder.lock(command, bind)
         if lock is not None:
@@ -97,7 +99,8 @@ def _lock(folder: DataFolder, command: str, bind: str, attach: bool) -> int | No
                 raise EmbeddedServerError(_in_use(folder, holder))
             if folder.running() is not None:
                 return None
-        if time.monotonic() > deadline:
+        patience = _START_SECONDS if holder is not None and holder.alive else _LOCK_SECONDS
+        if time.monotonic() > begun + patience:
             raise EmbeddedServerError(_in_use(folder, holder))
         time.sleep(0.05)
 

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +12,8 @@ USER = "analytics"
 _PARAMETER_BYTES = 16 * 2**20
 # For people. What they ask leaves the service the greater part of the machine.
 RESEARCHER = "researcher"
+# What limits a container's memory, in both versions of control groups; not a number where nothing does.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 # Their queries at a time, and the seconds that one may take.
 _QUERIES = 4
 _QUERY_SECONDS = 300
@@ -186,14 +190,23 @@ def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
         shared=_SHARED,
         researcher_password=_digest(access.researcher_password),
         database=access.database,
-        threads=max((os.cpu_count() or 1) // 2, 1),
+        threads=max(len(os.sched_getaffinity(0)) // 2, 1) if sys.platform == "linux" else 1,
         queries=_QUERIES,
-        # A quarter of the machine's, half of what the server may take.
-        memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4,
+        # Half of what the server may take.
+        memory=_memory() // 4,
         seconds=_QUERY_SECONDS,
         parameter=_PARAMETER_BYTES,
     )
     (folder / "users.xml").write_text(users, "utf-8")
+
+
+def _memory() -> int:
+    """Bytes of memory that this machine has, or the container on it."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in _LIMITS:
+        with suppress(OSError, ValueError):
+            whole = min(whole, int(limit.read_text("ascii")))
+    return whole
 
 
 def _digest(password: str) -> str:

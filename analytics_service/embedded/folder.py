@@ -65,8 +65,11 @@ class DataFolder:
         )
 
     def has_data(self) -> bool:
-        """Whether a server has ever run in the folder."""
-        return self.server.is_dir() and any(self.server.iterdir())
+        """Whether a server has ever run in the folder. EmbeddedServerError when this user may not look."""
+        try:
+            return self.server.is_dir() and any(self.server.iterdir())
+        except OSError as error:
+            raise self.unusable(error) from error
 
     def lock(self, command: str, bind: str = "") -> int | None:
         """A file descriptor that locks the folder until it is closed; None when another process holds the lock.

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from analytics_service import logs
@@ -20,6 +19,7 @@ from analytics_service.http.rate_limit import shared_counts
 from analytics_service.processes.child import end_with_parent
 from analytics_service.run.gunicorn_metrics import WorkerMetrics
 from analytics_service.run.handover import report_ready, to_listen_on
+from analytics_service.run.metrics_folder import MEMORY
 from analytics_service.run.warm import warm_for_a_while
 
 try:
@@ -32,7 +32,6 @@ if _settings.rate_limit:
     # Made before the workers are forked, so that they count requests together.
     shared_counts()
 _metrics = WorkerMetrics()
-_shared_memory = Path("/dev/shm")  # noqa: S108 - a heartbeat file, made by gunicorn with a random name
 # Parameters of mallopt, from malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -59,7 +58,7 @@ keepalive = 15
 max_requests = 1_000_000
 max_requests_jitter = 100_000
 # On a slow disk, late heartbeats would get healthy workers killed.
-worker_tmp_dir = str(_shared_memory) if _shared_memory.is_dir() else None
+worker_tmp_dir = str(MEMORY) if MEMORY else None
 # Long lists of asset ids, percent-encoded.
 limit_request_line = 8190
 

@@ -142,11 +142,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _accept(self, number: int, listener: socket.socket) -> None:
         server = listener.getsockname()
-        accepted, client = self._accepted(listener)
-        with self._lock:
-            # Another thread may accept the next one.
-            if number in self._listeners:
-                self._epoll.modify(number, _READ)
+        try:
+            accepted, client = self._accepted(listener)
+        finally:
+            with self._lock:
+                # Another thread may accept the next one.
+                if number in self._listeners:
+                    self._epoll.modify(number, _READ)
         if accepted is not None:
             self._begin(Connection(accepted, client, server, self.cfg))
 
@@ -165,7 +167,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._make_room()
         with self._lock:
             self._connections[connection.fileno()] = connection
-        self._epoll.register(connection, 0)
+        # Even without any event, a connection that breaks off would wake all threads again and again.
+        self._epoll.register(connection, select.EPOLLONESHOT)
         self._go_on(connection)
 
     def _make_room(self) -> None:

@@ -13,8 +13,9 @@ _PREFIX = "analytics-metrics-"
 _LOCK = "lock"
 # A folder that is younger may not be locked yet, seconds.
 _YOUNG = 60.0
-# Memory, where there is such a folder; metrics are not worth a disk's time.
-_MEMORY = Path("/dev/shm")  # noqa: S108 - the folders in it have random names
+_SHARED = Path("/dev/shm")  # noqa: S108 - what is put there has random names
+# Memory, where there is such a folder that may be written; None elsewhere.
+MEMORY = _SHARED if os.access(_SHARED, os.W_OK) else None
 
 
 @contextmanager
@@ -34,7 +35,8 @@ class MetricsFolder:
     """
 
     def __init__(self, parent: Path | None = None) -> None:
-        parent = parent or (_MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir()))
+        # Metrics are not worth a disk's time.
+        parent = parent or MEMORY or Path(tempfile.gettempdir())
         _remove_abandoned(parent)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
         self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)

@@ -2,26 +2,28 @@
 
 import logging
 import os
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import click
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import (
+    AccessRefused,
     AnalyticsError,
     SchemaError,
     SourceError,
     SourceRefused,
-    StoreFailure,
     StoreUnavailable,
 )
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
-from analytics_service.market.instants import floored, multiples
+from analytics_service.market.instants import floored, instant, multiples
 from analytics_service.processes.program import PythonProgram
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
@@ -33,8 +35,10 @@ from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
 from analytics_service.store.connection import Store
+from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.migrations import migrate
+from analytics_service.store.retention import PRUNED, kept_from
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 
@@ -89,28 +93,35 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
     there is nothing to serve.
     """
     now = datetime.now(UTC)
-    failed: dict[str, Exception] = {}
+    failed: list[tuple[str, Exception]] = []
     for job in JOBS.values():
-        try:
-            _fill_family(settings, job, source, store, now)
-        except (StoreUnavailable, StoreFailure, SchemaError, SourceRefused):
-            raise
-        except Exception as error:
-            log.debug("%s: no first snapshot", job.name, exc_info=error)
-            failed[job.name] = error
+        at = floored(now, timedelta(seconds=job.every(settings)))
+        steps: dict[str, Callable[[], object]] = {
+            "its history could not be filled": partial(_fill, job, source, store, now),
+            "there is no snapshot of now; the scheduler goes on trying": partial(run_once, job, source, store, at),
+        }
+        for lacking, act in steps.items():
+            try:
+                act()
+            except (StoreUnavailable, AccessRefused, SchemaError, SourceRefused):
+                raise
+            except Exception as error:
+                log.debug("%s: %s", job.name, lacking, exc_info=error)
+                failed.append((f"{job.name}: {lacking}.", error))
     served = read_heads(store) if failed else {}
-    for name, cause in failed.items():
+    for lacking, cause in failed:
         told = str(cause) if isinstance(cause, AnalyticsError) else f"{type(cause).__name__}: {cause}."
         if not served:
-            raise SourceError(f"{name}: {told}") from cause
-        log.error("%s: there is no snapshot of now; the scheduler goes on trying. %s", name, told)
+            raise SourceError(f"{lacking} {told}") from cause
+        log.error("%s %s", lacking, told)
 
 
-def _fill_family(settings: Settings, job: Job, source: Source, store: Store, now: datetime) -> None:
-    if instants := past_instants(source, job, now):
+def _fill(job: Job, source: Source, store: Store, now: datetime) -> None:
+    """Fill in the history of a job, as far back as single observations are kept."""
+    kept = instant(max((kept_from(store, table) for table in PRUNED if FAMILY_OF[table] == job.family), default=0))
+    if instants := [at for at in past_instants(source, job, now) if at >= kept]:
         with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
             backfill(job, source, store, instants, progress=bar.update)
-    run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
 
 
 def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:

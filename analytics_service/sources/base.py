@@ -34,6 +34,7 @@ class Source(Protocol):
     @property
     def spec(self) -> str:
         """How the operator names this source."""
+        raise SourceError(f"{type(self).__name__} has no spec, by which operators name it.")
 
     @property
     def history(self) -> timedelta | None:

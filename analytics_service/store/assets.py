@@ -29,8 +29,8 @@ _COLUMNS: Columns = {
     "decimals_denom": BYTE,
     "decimals_display": BYTE,
     "kind": word(AssetKind),
-    "origin_asset": ASSET_ID,
-    "receipt_asset": ASSET_ID,
+    "origin_asset": ASSET_ID.or_null,
+    "receipt_asset": ASSET_ID.or_null,
 }
 
 

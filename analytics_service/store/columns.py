@@ -4,7 +4,7 @@ Amounts have up to 256 bits, which Polars cannot hold, so they are text in both 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -36,11 +36,18 @@ def _itself(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A kind of column: its type in Polars, and how a value that is not null is encoded and decoded."""
+    """A kind of column: its type in Polars, how a value that is not null is encoded and decoded, and whether one may be
+    null."""
 
     dtype: type[pl.DataType] | pl.DataType
     encode: Callable[[Any], Any] = _itself
     decode: Callable[[Any], Any] = _itself
+    nullable: bool = False
+
+    @property
+    def or_null(self) -> "Column":
+        """The same with null for what is missing."""
+        return replace(self, nullable=True)
 
 
 def amount_text(amount: int) -> str:
@@ -125,7 +132,9 @@ def schema_of(columns: Columns) -> dict[str, type[pl.DataType] | pl.DataType]:
 
 def select_list(columns: Columns) -> str:
     """The columns as a query selects them: amounts as text."""
-    return ", ".join(f"toString({name}) AS {name}" if column is AMOUNT else name for name, column in columns.items())
+    return ", ".join(
+        f"toString({name}) AS {name}" if column.encode is amount_text else name for name, column in columns.items()
+    )
 
 
 def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
@@ -156,7 +165,7 @@ def _frame(data: Mapping[str, list[Any]], columns: Columns) -> pl.DataFrame:
 
 def _series(name: str, column: Column, values: list[Any], data: Mapping[str, list[Any]]) -> pl.Series:
     try:
-        return pl.Series(name, _encoded(column, values), dtype=column.dtype)
+        return _fit(name, column, values)
     except _UNFIT:
         for place, value in enumerate(values):
             _require_fit(name, column, value, {key: data[key][place] for key in _NAMING if key in data})
@@ -166,11 +175,18 @@ def _series(name: str, column: Column, values: list[Any], data: Mapping[str, lis
 def _require_fit(name: str, column: Column, value: Any, naming: Mapping[str, Any]) -> None:
     """OutOfRange, with what names its row, for a value that is not one of the column's."""
     try:
-        pl.Series(_encoded(column, [value]), dtype=column.dtype)
+        _fit(name, column, [value])
     except _UNFIT as error:
         whose = ", ".join(f"{key} {one}" for key, one in naming.items() if key != name)
         reason = error if isinstance(error, OutOfRange) else f"{value!r} cannot be stored: {error}"
         raise OutOfRange(f"{name}{f' of {whose}' if whose else ''}: {reason}") from error
+
+
+def _fit(name: str, column: Column, values: list[Any]) -> pl.Series:
+    series = pl.Series(name, _encoded(column, values), dtype=column.dtype)
+    if series.has_nulls() and not column.nullable:
+        raise OutOfRange("None cannot be stored: there must be a value.")
+    return series
 
 
 def _encoded(column: Column, values: list[Any]) -> list[Any]:

@@ -31,14 +31,14 @@ _EVENT: Columns = {
     "asset_id": ASSET_ID,
     "address": Column(pl.String, str.lower),
     "at": TIME,
-    "amount": AMOUNT,
-    "usd": RATIO,
-    "price": RATIO,
-    "account_index": INDEX,
+    "amount": AMOUNT.or_null,
+    "usd": RATIO.or_null,
+    "price": RATIO.or_null,
+    "account_index": INDEX.or_null,
     "contract": TEXT,
-    "destination": TEXT,
+    "destination": TEXT.or_null,
     "tx_hash": TEXT,
-    "leg": replace(word(Leg), decode=lambda leg: Leg(leg) if leg else None),
+    "leg": replace(word(Leg).or_null, decode=lambda leg: Leg(leg) if leg else None),
 }
 _WRITTEN: Columns = {**_EVENT, "uuid": TEXT}
 # Conditions on the events that come after another one. The first part of each lets ClickHouse skip by the sort key.

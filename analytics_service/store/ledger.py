@@ -186,8 +186,9 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
     """What a family was at a moment (unix second) before the end of what its head shows.
 
     `late` says whether jobs may still be late for the moment, `imported` whether some runs of the store may be imports,
-    and `described` whether assets are described with the family. If there may be imported observations between the
-    newest snapshot and the moment, `last_observed_at` is the moment itself, else it is the instant of that snapshot.
+    and `described` whether assets are described with the family. `last_observed_at` is the instant of the newest
+    snapshot, or the moment itself if there may be imported observations in between; but no later than the newest
+    observation of all.
     """
     rows = store.frame("snapshot_before", family=head.family, before=at + 1)
     newest, version = rows.row(0) if rows.height else (NONE, 0)
@@ -197,6 +198,8 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
             "runs_reaching", family=head.family, at=at, since=max(newest, 0), version=version, imported=int(imported)
         ).row(0)
         reaching, last = max(version, earlier), at if imports else newest
+    # Snapshots of an oracle that stands still are later than all observations.
+    last = min(last, head.last_observed_at)
     return PastHead(head.family, newest, last, version or reaching, 0, head.rewrites, reaching, head if late else None)
 
 

@@ -37,7 +37,7 @@ _COLLATERAL_CONFIG: Columns = {
     "enabled": FLAG,
     "allowable_ltv": RATIO,
     "liquidation_ltv": RATIO,
-    "collateral_cap": AMOUNT,
+    "collateral_cap": AMOUNT.or_null,
     "min_discount": RATIO,
     "max_discount": RATIO,
 }
@@ -47,7 +47,7 @@ _COLLATERAL = SnapshotTable(
 )
 _DEBT_CONFIG: Columns = {
     "enabled": FLAG,
-    "borrow_cap": AMOUNT,
+    "borrow_cap": AMOUNT.or_null,
     "borrow_halt_utilization": RATIO,
     "interest_fee": RATIO,
 }

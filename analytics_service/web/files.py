@@ -41,7 +41,7 @@ def page(name: str, **facts: str) -> bytes:
 
     It tells browsers of all modules at once, so that they need not find out one after the other.
     """
-    found = (_folder() / f"{name}.html").read_text()
+    found = (_folder() / f"{name}.html").read_text("utf-8")
     preloads = [f'  <link rel="modulepreload" href="{{{{own}}}}/{module}">\n' for module in _modules(found)]
     found = found.replace("</head>", f"{''.join(preloads)}</head>")
     paths = {"own": f"{ROOT}/{_own()[0]}", "charts": f"{ROOT}/{_charts()[0]}/plotly.min.js"}

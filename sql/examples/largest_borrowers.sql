@@ -1,11 +1,11 @@
--- Who owed most of each asset at noon (UTC) on 2026-01-01, and what part of all its debt? An item of a position holds from
--- observed_at until its next row; one that is closed is gone.
-WITH toDateTime('2026-01-01 12:00:00', 'UTC') AS moment,
+-- Who owed most of each asset an hour ago, and what part of all its debt?
+WITH now('UTC') - INTERVAL 1 HOUR AS moment,
 owed AS
 (
     SELECT address, asset_id, sum(shares) AS shares
     FROM
     (
+        -- An item of a position holds from observed_at until its next row; one that is closed is gone.
         SELECT address, asset_id, argMax((amount, closed), (observed_at, version)) AS last, last.1 AS shares
         FROM position
         WHERE kind = 'debt' AND observed_at <= (SELECT max(at) FROM snapshot WHERE family = 'positions' AND at <= moment)

@@ -2,9 +2,12 @@
 
 import http.client
 import json
+import os
 import resource
+import signal
 import socket
 import statistics
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.bare import answers, gunicorn
-from tests.processes import PATIENCE, free_port, slack, until
+from tests.processes import PATIENCE, children, free_port, slack, until
 
 # A stop takes the 4 s that a client has to read its answer. One that waited for silent connections would take 10 s.
 STOP_SECONDS = 8.0
@@ -160,3 +163,46 @@ def bare_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with gunicorn(tmp_path_factory.mktemp("bare"), port):
         until(lambda: answers(port))
         yield port
+
+
+# Holds back the answers to one path.
+_SLOW = """
+begin = post_worker_init
+
+def post_worker_init(worker):
+    import time
+    begin(worker)
+    inner = worker.wsgi
+
+    def application(environ, start_response):
+        if environ["QUERY_STRING"] == "slow":
+            time.sleep(3)
+        return inner(environ, start_response)
+
+    worker.wsgi = application
+"""
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_connection_that_breaks_off_while_it_is_answered_keeps_nobody_busy(tmp_path: Path) -> None:
+    """The request is there when the connection is accepted, so that it is answered before anything is waited for."""
+    port = free_port()
+    with gunicorn(tmp_path, port, _SLOW) as process:
+        until(lambda: answers(port))
+        (worker,) = children(process.pid)
+        os.kill(worker, signal.SIGSTOP)
+        client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        client.sendall(b"GET /healthz?slow HTTP/1.1\r\nHost: here\r\n\r\n")
+        os.kill(worker, signal.SIGCONT)
+        time.sleep(0.5)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        before = processor_seconds(worker)
+        time.sleep(1.5)
+        assert processor_seconds(worker) - before < 0.5
+        assert answers(port)

@@ -281,6 +281,14 @@ def test_a_late_snapshot_of_an_oracle_that_stood_still_is_shown(prices: Prices, 
     assert prices.price(NOON + 10) == ("1", f"prices=@{NOON}")
 
 
+def test_a_moment_after_all_observations_has_the_last_of_them(prices: Prices, store: Store) -> None:
+    """Those of 11:58 and 11:59, by snapshots of 12:00 and 12:01: no observation has closed their quarter of an hour."""
+    prices.now = NOON + 10_000
+    for second, usd in ((NOON, "1"), (NOON + 60, "2")):
+        run_once(JOBS["prices"], Quoting({second: usd}, lag=120), store, instant(second))
+    assert prices.price(NOON + 30) == ("2", f"prices=@{NOON}")
+
+
 def test_a_moment_before_the_first_snapshot_gets_an_answer_when_one_is_added(prices: Prices, store: Store) -> None:
     snapshots(store, {NOON: "1"})
     assert prices.get(NOON - 1).status_code == 404

@@ -8,6 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
 
+import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
@@ -210,11 +211,18 @@ def test_a_ratio_that_does_not_fit_is_refused(store: Store) -> None:
 
 
 def test_null_where_a_column_has_none_is_refused_and_the_error_names_the_column(store: Store) -> None:
-    """ClickHouse alone would store the column's default, here false."""
     config = replace(CONFIG, flash_loans_enabled=None)  # type: ignore[arg-type]
-    with pytest.raises(StoreFailure, match=r"Cannot convert NULL value.*`flash_loans_enabled`"):
+    with pytest.raises(OutOfRange, match=r"^flash_loans_enabled: None cannot be stored"):
         run_once(JOBS["markets"], HandMade(config_=config), store, NOON)
     assert read_heads(store) == {}
+
+
+def test_the_store_refuses_null_where_a_column_has_none(store: Store) -> None:
+    """ClickHouse alone would store the column's default, here 0."""
+    schema = {"asset_id": pl.String, "observed_at": pl.UInt32, "price": pl.Decimal(38, 18), "version": pl.UInt64}
+    rows = pl.DataFrame({"asset_id": ["token;a"], "observed_at": [1], "price": [None], "version": [1]}, schema=schema)
+    with pytest.raises(StoreFailure, match=r"Cannot convert NULL value.*`price`"):
+        store.insert("price", rows)
 
 
 def lent(principal: int, receipts: int) -> list[Market]:

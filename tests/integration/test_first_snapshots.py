@@ -1,10 +1,11 @@
 """What `up` takes before it serves, of sources that cannot give everything."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import falcon.testing
+import polars as pl
 import pytest
 
 from analytics_service.app import create_app
@@ -95,7 +96,7 @@ def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_se
                 raise ConnectionError("the node is down")
             return super().__getattribute__(name)
 
-    with pytest.raises(SourceError, match=r"^prices: ConnectionError: the node is down\.$"):
+    with pytest.raises(SourceError, match=r"^prices: there is no .* trying\. ConnectionError: the node is down\.$"):
         take_first_snapshots(settings, Nothing(), store)
     take_first_snapshots(settings, HandMade(), store)
     # No snapshot is complete already, and yet there are heads.
@@ -108,3 +109,38 @@ def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settin
     take_first_snapshots(settings, HandMade(), store)
     with pytest.raises(SourceRefused):
         take_first_snapshots(settings, SimulatedSource("1"), store)
+
+
+class Forgetful(SimulatedSource):
+    """Has two hours of history, of which it cannot tell the rates any more."""
+
+    simulated = False
+    spec = "chain:1"
+    history = timedelta(hours=2)
+    since = None
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        if at < datetime.now(UTC) - timedelta(minutes=5):
+            raise SourceError("The node is pruned.")
+        return super().markets(at)
+
+
+def test_a_history_that_cannot_be_filled_costs_no_snapshot_of_now(
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    take_first_snapshots(settings, Forgetful("1"), store)
+    assert set(read_heads(store)) == ALL
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert told == [
+        f"{name}: its history could not be filled. The node is pruned." for name in ("rates", "markets", "loans")
+    ]
+
+
+def test_history_is_filled_as_far_back_as_single_observations_are_kept(settings: Settings, store: Store) -> None:
+    source = Forgetful("1")
+    kept = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    note = {"name": ["price"], "until": [int(kept.timestamp())], "noted_at": [1]}
+    store.insert("raw_dropped", pl.DataFrame(note, schema=dict.fromkeys(note, pl.UInt32) | {"name": pl.String}))
+    take_first_snapshots(settings, source, store)
+    instants = store.frame("snapshots_between", family="prices", start=0, end=2**32 - 1)["at"]
+    assert instants.min() == int(kept.timestamp())

@@ -246,3 +246,21 @@ def test_many_repeated_prices_are_looked_for_in_parts(store: Store) -> None:
         run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
     assert store.frame("history_density", table="price")["rows"].sum() == 1_100
     assert read_heads(store)["prices"].rewrites == 0
+
+
+def test_a_backfill_writes_a_repeated_price_once(store: Store, client: Client) -> None:
+    oracle = Oracle(still=(-86_400, "7"))
+    backfill(PRICES, oracle, store, [NOON, NOON + HOUR, NOON + 2 * HOUR])
+    assert client.query("SELECT asset_id, price FROM price").result_rows == [("token;still", Decimal(7))]
+    assert client.query("SELECT sum(rows) FROM snapshot").result_rows == [(1,)]
+
+
+def test_an_observation_that_comes_after_snapshots_without_any_is_appended(store: Store) -> None:
+    """It was made before the last of them, which had nothing new."""
+    oracle = Oracle(still=(-1, "7"))
+    for minute in (0, 1, 2):
+        run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
+    oracle.feeds["still"] = (118, "8")
+    run_once(PRICES, oracle, store, NOON + timedelta(minutes=3))
+    head = read_heads(store)["prices"]
+    assert (head.last_observed_at, head.rewrites) == (NOON_SECOND + 118, 0)

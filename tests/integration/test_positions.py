@@ -42,7 +42,7 @@ RICH = Position(
         Account(7, (), (Holding("token;z", 1), Holding("token;zz", 2))),
     ),
     lends=(LendPosition("native;x", 10**36, 0), LendPosition("token;y", 0, 3)),
-    wallet=(Balance("native;x", 5), Balance("unknown;what;ever", HUGE)),
+    wallet=(Balance("native;x", 5), Balance("token;what;ever", HUGE)),
     stakes=(
         Stake(0, 0, 10, False, None, Decimal("0.000000000000000001")),
         Stake(0, 0, 20, True, NOON, Decimal(0)),

@@ -168,7 +168,7 @@ def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store
 
 def test_the_example_of_borrowers_answers_what_each_owed_at_the_moment(store: Store, run: Run) -> None:
     """Of three one has repaid before the moment, and one owes in two accounts; later ones do not count."""
-    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    moment = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
     first, second, third = ("0x" + letter * 40 for letter in "abc")
 
     def owes(address: str, *accounts: int) -> Position:
@@ -176,9 +176,9 @@ def test_the_example_of_borrowers_answers_what_each_owed_at_the_moment(store: St
         return Position(address, tuple(Account(index, (), (Holding("token;a", shares),)) for index, shares in debts))
 
     states = {
-        noon - timedelta(hours=2): [owes(first, 10), owes(second, 5), owes(third, 100)],
-        noon - timedelta(hours=1): [owes(first, 10, 20), owes(second, 10), Position(third)],
-        noon + timedelta(hours=1): [owes(first, 1)],
+        moment - timedelta(hours=2): [owes(first, 10), owes(second, 5), owes(third, 100)],
+        moment - timedelta(minutes=1): [owes(first, 10, 20), owes(second, 10), Position(third)],
+        moment + timedelta(minutes=10): [owes(first, 1)],
     }
     for at, positions in states.items():
         run_once(JOBS["positions"], HandMade(positions_=positions), store, at)

@@ -18,7 +18,7 @@ FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 2, 7, 6, 28, 15, 
     ("column", "least", "greatest"), [(INDEX, 0, 2**32 - 1), (COUNT, 0, 2**64 - 1), (TIME, FIRST, LAST)]
 )
 def test_the_least_and_the_greatest_value_are_stored(column: Column, least: object, greatest: object) -> None:
-    rows = encoded([{"x": least}, {"x": greatest}, {"x": None}], {"x": column})["x"].to_list()
+    rows = encoded([{"x": least}, {"x": greatest}, {"x": None}], {"x": column.or_null})["x"].to_list()
     assert [value if value is None else column.decode(value) for value in rows] == [least, greatest, None]
 
 
@@ -52,7 +52,7 @@ def test_a_word_that_could_not_be_read_again_is_refused() -> None:
         encoded([{"x": "founder"}], {"x": column})
 
 
-@pytest.mark.parametrize("apr", [Decimal("NaN"), 0.5, "much", [1]])
+@pytest.mark.parametrize("apr", [Decimal("NaN"), 0.5, "much", [1], None])
 def test_a_message_says_whose_value_it_is(apr: object) -> None:
     rows = [{"id": "1", "asset_id": "token;a", "apr": Decimal(1)}, {"id": "2", "asset_id": "token;b", "apr": apr}]
     with pytest.raises(OutOfRange, match=r"^apr of id 2, asset_id token;b: ") as refused:

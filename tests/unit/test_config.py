@@ -156,6 +156,22 @@ def test_other_variables_are_left_alone() -> None:
     assert Settings.from_environment({"PATH": "/bin", "WORKERS": "9"}) == Settings()
 
 
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "ANALYTICS_SERVICE_HOST",
+        "ANALYTICS_SERVICE_PORT",
+        "ANALYTICS_SERVICE_SERVICE_PORT_HTTP",
+        "ANALYTICS_PORT",
+        "ANALYTICS_SERVICE_PORT_8000_TCP",
+        "ANALYTICS_SERVICE_PORT_8000_TCP_ADDR",
+        "ANALYTICS_READ_PORT_53_UDP_PROTO",
+    ],
+)
+def test_what_kubernetes_says_of_services_with_such_names_is_left_alone(variable: str) -> None:
+    assert Settings.from_environment({variable: "tcp://10.0.0.1:8000"}) == Settings()
+
+
 def test_a_long_value_is_shortened_in_the_error() -> None:
     with pytest.raises(SettingError) as error:
         Settings.from_environment({"ANALYTICS_BIND": "x" * 10_000})

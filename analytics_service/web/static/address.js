@@ -42,12 +42,13 @@ async function show(result, route, signal) {
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
         () => unlocksChart(ptoken.unlocks, route))
     : null;
+  const events = transactions(path, at, route, signal);
   const sections = [
     health(markets.borrow.accounts), ...markets.borrow.accounts.map(account), lending(markets.lend),
-    staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), transactions(path, at, route, signal),
+    staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
   ].filter((section) => section !== null);
   result.replaceChildren(asOf ?? "", ...sections);
-  await unlocks?.done;
+  await Promise.all([unlocks?.done, events.done]);
 }
 
 function form({ address: shown = "", at = "" }) {

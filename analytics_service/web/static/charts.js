@@ -53,11 +53,13 @@ export async function draw(box, readout, spec) {
   if (!box.isConnected) return;
   box.replaceChildren();
   await Plotly.newPlot(box, spec.traces, layout(spec), CONFIG);
-  if (!spec.x) return;
+  // The view may be left by now. What is not purged stays in memory.
+  if (!box.isConnected) return Plotly.purge(box);
   const hair = h("div", { class: "hair", hidden: true });
-  box.append(hair);
   const chart = { box, hair, readout, spec, place: null, anchor: null };
   shown.add(chart);
+  if (!spec.x) return;
+  box.append(hair);
   follow(chart);
   readout.textContent = spec.read(Math.max(spec.place ?? spec.x.length - 1, 0));
   // A brush over a chart is a range for the whole page.
@@ -137,7 +139,7 @@ function choose(chart, place) {
 
 function pointAll(chart, place) {
   const at = chart.spec.x[place];
-  for (const one of shown) point(one, one === chart ? place : lastUpTo(one.spec.x, at));
+  for (const one of shown) if (one.spec.x) point(one, one === chart ? place : lastUpTo(one.spec.x, at));
 }
 
 function point(chart, place) {

@@ -53,6 +53,13 @@ export function copyButton(label, text) {
   return button;
 }
 
+/** Saves a blob as a file. */
+export function saveAs(name, blob) {
+  const made = URL.createObjectURL(blob);
+  h("a", { href: made, download: name }).click();
+  URL.revokeObjectURL(made);
+}
+
 /** Makes a node like a fresh one, changing only what differs: the focus and what is scrolled stay as they are. */
 export function patch(node, fresh) {
   if (node.nodeName !== fresh.nodeName) {

@@ -1,7 +1,7 @@
 // A chart in its panel, with where its numbers are from.
 import { address, apiKey, ApiError, asksForKeys, failure } from "./api.js";
 import { ahead, draw } from "./charts.js";
-import { copyButton, failed, h, notice, table } from "./dom.js";
+import { copyButton, failed, h, notice, saveAs, table } from "./dom.js";
 import { bytes, time } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
 
@@ -72,9 +72,7 @@ function fileLink(name, url) {
     const response = await fetch(url, { headers: { Authorization: `Bearer ${apiKey()}` } });
     if (!response.ok) throw failure(response, await response.json().catch(() => null));
     const named = /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "");
-    const made = URL.createObjectURL(await response.blob());
-    h("a", { href: made, download: named?.[1] ?? name }).click();
-    URL.revokeObjectURL(made);
+    saveAs(named?.[1] ?? name, await response.blob());
   }
   return h("span", {}, link, said);
 }

@@ -10,6 +10,7 @@ import { markets } from "./markets.js";
 import { overview } from "./overview.js";
 import { renewing } from "./renewing.js";
 import { current, onChange } from "./route.js";
+import { forget } from "./series.js";
 
 // Each view fills an element for a route, and stops when the signal says so.
 const VIEWS = { overview, markets, asset, address };
@@ -26,6 +27,7 @@ async function show(changes = {}) {
   update();
   renewal.begin(route);
   clear();
+  forget();
   const shown = { address: route.address, asset: route.asset }[route.view];
   document.title = [title(route), ...(shown ? [short(shown)] : []), "Lending market data"].join(" · ");
   if (asksForKeys() && !apiKey()) return askForKey();

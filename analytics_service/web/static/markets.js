@@ -1,6 +1,6 @@
 // Every asset in one table: price, market, rates.
 import { get } from "./api.js";
-import { h, notice, scrolling } from "./dom.js";
+import { h, notice, saveAs, scrolling } from "./dom.js";
 import { change, percent, short, usd } from "./format.js";
 import { current, follow, link, note } from "./route.js";
 import { numbers } from "./series.js";
@@ -183,6 +183,9 @@ function csvLink(rows) {
   const line = (values) => values.map((value) => quoted(safe(String(value ?? "")))).join(",");
   const lines = [line(["asset_id", ...there.map(({ title }) => title)]),
     ...rows.map((row) => line([row.id, ...there.map(({ file, sort }) => (file ?? sort)(row))]))];
-  const address = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
-  return h("a", { href: address, download: "markets.csv" }, "CSV");
+  const save = (event) => {
+    event.preventDefault();
+    saveAs("markets.csv", new Blob([`${lines.join("\n")}\n`], { type: "text/csv" }));
+  };
+  return h("a", { href: "#", download: "markets.csv", onclick: save }, "CSV");
 }

@@ -78,7 +78,8 @@ function tile(name, value, values, span) {
 
 /** The sums of liquidations at the ends of days of 24 hours, the last of which ends now. */
 function recentLiquidations({ tz }, signal) {
-  const query = { start: "now-8d", end: "now", period: "min", interval: 1440, tz, format: "columns" };
+  // Of hours, because a day is not always 24 of them.
+  const query = { start: "now-192h", end: "now", period: "min", interval: 1440, tz, format: "columns" };
   return get("/analytics/market/history/liquidations", query, signal);
 }
 

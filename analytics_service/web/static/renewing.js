@@ -1,4 +1,4 @@
-// A view that ends now is drawn again when there are newer snapshots, while nobody uses it.
+// A view of now is drawn again when there are newer snapshots, while nobody uses it.
 import { clear } from "./charts.js";
 import { h } from "./dom.js";
 
@@ -13,11 +13,12 @@ export function renewing(main, fill) {
   for (const kind of INPUT) addEventListener(kind, () => (usedAt = performance.now()), { capture: true, passive: true });
   function begin(route) {
     [usedAt, known] = [performance.now(), null];
-    isMoving = !route.custom && !route.at;
+    // Markets are those of now whatever the range; so is an address unless it is shown as of a moment.
+    isMoving = { markets: true, address: Boolean(route.address) && !route.at }[route.view] ?? !route.custom;
   }
   function isWatched() {
-    const focus = document.activeElement;
-    const isUsed = (focus !== main && main.contains(focus)) || main.querySelector("details[open]");
+    const isUsed = main.querySelector("input:focus, button:focus, :focus-visible, details[open], [data-used]")
+      || [...main.querySelectorAll("form input")].some((input) => input.value !== input.defaultValue);
     return document.visibilityState === "visible" && !isUsed && performance.now() - usedAt >= IDLE;
   }
   async function looked(newest) {

@@ -36,6 +36,11 @@ export function shared(load) {
 
 const assets = new Map();
 
+/** Forgets which series there are, because there may be new ones. */
+export function forget() {
+  assets.clear();
+}
+
 /** Whether a history has a series of an asset. */
 export async function has(path, asset, signal) {
   // One bucket of all series names them.

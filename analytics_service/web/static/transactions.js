@@ -1,6 +1,6 @@
 // What an address did, newest first, a page at a time.
 import { get } from "./api.js";
-import { h, notice, table } from "./dom.js";
+import { failed, h, notice, table } from "./dom.js";
 import { time } from "./format.js";
 
 const PAGE = 25;
@@ -12,14 +12,21 @@ const COLUMNS = [
   { title: "Transaction", cell: (event) => h("code", { title: event.tx_hash }, event.tx_hash.slice(0, 12)) },
 ];
 
-/** A panel of the newest transactions, with a button for older ones. */
+/** A panel of the newest transactions, with a button for older ones; `done` when the first ones are there. */
 export function transactions(path, at, { tz }, signal) {
   const rows = [];
   const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
+  const fault = h("div");
   const older = h("button", { type: "button", hidden: true, onclick: more }, "Older");
+  const panel = h("section", { class: "panel" }, h("h2", {}, "Transactions"), place, fault, h("p", {}, older));
   const columns = [{ title: "Time", cell: (event) => time(Date.parse(event.event_time) / 1000, tz) }, ...COLUMNS];
   async function more() {
     const query = { limit: PAGE, prev_event_uuid: rows.at(-1)?.event_uuid, with_text: true, ...at };
+    // A second click would ask for the same ones.
+    older.disabled = true;
+    fault.replaceChildren();
+    // Who has opened older ones reads them.
+    if (rows.length) panel.dataset.used = "";
     try {
       const { data } = await get(`${path}/tx-history`, query, signal);
       rows.push(...data);
@@ -27,9 +34,11 @@ export function transactions(path, at, { tz }, signal) {
       place.replaceChildren(rows.length ? table("Transactions", columns, rows) : notice("There are no transactions."));
     } catch (error) {
       if (signal.aborted) return;
-      place.replaceChildren(notice(error.message, true));
+      if (!rows.length) place.replaceChildren();
+      fault.replaceChildren(...failed(error.message, more));
+    } finally {
+      older.disabled = false;
     }
   }
-  more();
-  return h("section", { class: "panel" }, h("h2", {}, "Transactions"), place, h("p", {}, older));
+  return { panel, done: more() };
 }
