@@ -21,7 +21,9 @@ PREFIX = "ANALYTICS_"
 SOURCES = "analytics_service.sources"
 # Variables that only the test suite reads; they are not misspelt settings.
 # What Kubernetes tells each container of the services beside it, whose names may begin like our settings.
-_SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$")
+_SERVICE_LINK = re.compile(
+    r"_(SERVICE_(HOST|PORT(_\w+)?)=|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR)=|=\w+://)|=\w+://))"
+)
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
 _NONE = "none"
 
@@ -261,7 +263,7 @@ class Settings:
         """Settings from ANALYTICS_* variables; `overrides` that are not None (command-line options) win."""
         known = {PREFIX + f.name.upper(): f for f in fields(cls)}
         values: dict[str, object] = {}
-        for variable in sorted(v for v in environ if v.startswith(PREFIX) and not _is_of_others(v)):
+        for variable in sorted(v for v in environ if v.startswith(PREFIX) and not _is_of_others(v, environ[v])):
             if variable not in known:
                 raise SettingError(_unknown(variable, list(known)))
             values[known[variable].name] = _parse(known[variable], variable, environ[variable])
@@ -349,8 +351,8 @@ def _parse(setting: "Field[Any]", variable: str, value: str) -> object:
         raise SettingError(f"{variable}={shown} is not usable: it {error}.") from None
 
 
-def _is_of_others(variable: str) -> bool:
-    return variable in _OTHER_USES or _SERVICE_LINK.search(variable) is not None
+def _is_of_others(variable: str, value: str) -> bool:
+    return variable in _OTHER_USES or _SERVICE_LINK.search(f"{variable}={value}") is not None
 
 
 def _unknown(variable: str, known: list[str]) -> str:

@@ -157,19 +157,24 @@ def test_other_variables_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "variable",
+    ("variable", "value"),
     [
-        "ANALYTICS_SERVICE_HOST",
-        "ANALYTICS_SERVICE_PORT",
-        "ANALYTICS_SERVICE_SERVICE_PORT_HTTP",
-        "ANALYTICS_PORT",
-        "ANALYTICS_SERVICE_PORT_8000_TCP",
-        "ANALYTICS_SERVICE_PORT_8000_TCP_ADDR",
-        "ANALYTICS_READ_PORT_53_UDP_PROTO",
+        ("ANALYTICS_SERVICE_HOST", "10.0.0.1"),
+        ("ANALYTICS_SERVICE_PORT", "8000"),
+        ("ANALYTICS_SERVICE_SERVICE_PORT_HTTP", "8000"),
+        ("ANALYTICS_PORT", "tcp://10.0.0.1:8000"),
+        ("ANALYTICS_SERVICE_PORT_8000_TCP", "tcp://10.0.0.1:8000"),
+        ("ANALYTICS_SERVICE_PORT_8000_TCP_ADDR", "10.0.0.1"),
+        ("ANALYTICS_READ_PORT_53_UDP_PROTO", "udp"),
     ],
 )
-def test_what_kubernetes_says_of_services_with_such_names_is_left_alone(variable: str) -> None:
-    assert Settings.from_environment({variable: "tcp://10.0.0.1:8000"}) == Settings()
+def test_what_kubernetes_says_of_services_with_such_names_is_left_alone(variable: str, value: str) -> None:
+    assert Settings.from_environment({variable: value}) == Settings()
+
+
+def test_a_port_that_somebody_means_for_us_is_not_taken_for_one_of_kubernetes() -> None:
+    with pytest.raises(SettingError, match="ANALYTICS_PORT is not a setting"):
+        Settings.from_environment({"ANALYTICS_PORT": "8000"})
 
 
 def test_a_long_value_is_shortened_in_the_error() -> None:
