@@ -1,5 +1,5 @@
--- Who owed most of each asset an hour ago, and what part of all its debt?
-WITH now('UTC') - INTERVAL 1 HOUR AS moment,
+-- Who owes most of each asset, and what part of all its debt? An earlier moment shows who owed it then.
+WITH now('UTC') AS moment,
 owed AS
 (
     SELECT address, asset_id, sum(shares) AS shares

@@ -182,4 +182,6 @@ def test_the_example_of_borrowers_answers_what_each_owed_at_the_moment(store: St
     }
     for at, positions in states.items():
         run_once(JOBS["positions"], HandMade(positions_=positions), store, at)
-    assert run(example("largest_borrowers")) == [("token;a", first, 30, 0.75), ("token;a", second, 10, 0.25)]
+    at_moment = example("largest_borrowers").replace("now('UTC')", f"toDateTime({int(moment.timestamp())}, 'UTC')")
+    assert run(at_moment) == [("token;a", first, 30, 0.75), ("token;a", second, 10, 0.25)]
+    assert run(example("largest_borrowers")) == [("token;a", first, 1, 1.0)]
