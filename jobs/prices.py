@@ -36,22 +36,20 @@ def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataF
     them again would be a rewrite of history, and refused where single observations are not kept any more.
     """
     is_repeated = pl.col("observed_at") < at
-    repeated = prices.filter(is_repeated)
-    if not repeated.height:
-        return prices
-    new = without_stored(batch.store, repeated)
+    new = without_stored(batch.store, prices.filter(is_repeated))
     if new.height and written:
         new = new.join(pl.concat(written), on=new.columns, how="anti", maintain_order="left")
     if new.height and (since := kept_from(batch.store, PRICES.table)) <= at:
-        _tell_of_lost(batch, new.filter(pl.col("observed_at") < since))
-        new = new.filter(pl.col("observed_at") >= since)
+        is_kept = pl.col("observed_at") >= since
+        _tell_of_lost(batch, new.filter(~is_kept))
+        new = new.filter(is_kept)
     return pl.concat([prices.filter(~is_repeated), new])
 
 
 def _tell_of_lost(batch: Batch, prices: pl.DataFrame) -> None:
     """Warn of prices from before the observations that are kept, unless they are known as the assets' last ones."""
-    head = batch.head()
-    if not prices.height or head is None:
+    head = batch.head() if prices.height else None
+    if head is None:
         return
     known = read_latest(batch.store, PRICES, prices["asset_id"].to_list(), head.last_observed_at)
     for asset_id, second, usd in prices.iter_rows():

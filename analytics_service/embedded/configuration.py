@@ -190,7 +190,7 @@ def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
         shared=_SHARED,
         researcher_password=_digest(access.researcher_password),
         database=access.database,
-        threads=max(len(os.sched_getaffinity(0)) // 2, 1) if sys.platform == "linux" else 1,
+        threads=max(_processors() // 2, 1),
         queries=_QUERIES,
         # Half of what the server may take.
         memory=_memory() // 4,
@@ -198,6 +198,11 @@ def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
         parameter=_PARAMETER_BYTES,
     )
     (folder / "users.xml").write_text(users, "utf-8")
+
+
+def _processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _memory() -> int:

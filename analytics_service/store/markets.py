@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-import polars as pl
-
 from analytics_service.errors import NoSnapshot
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -16,7 +14,6 @@ from analytics_service.market.markets import (
     LendMarket,
     Market,
 )
-from analytics_service.market.prices import quantize_price
 from analytics_service.store.columns import (
     AMOUNT,
     ASSET_ID,
@@ -24,11 +21,11 @@ from analytics_service.store.columns import (
     FLAG,
     RATIO,
     TIME,
-    Column,
     Columns,
     fields_of,
 )
 from analytics_service.store.connection import Store
+from analytics_service.store.prices import PRICE
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _LEND_STATE: Columns = {"apr": RATIO, "principal": AMOUNT, "receipt_supply": AMOUNT}
@@ -76,9 +73,7 @@ _CONFIG = SnapshotTable(
         "ptoken": ASSET_ID,
     },
 )
-_PRICE = SnapshotTable(
-    "market_price", {"asset_id": ASSET_ID, "price": Column(pl.Decimal(38, 18), quantize_price)}, ("asset_id",)
-)
+_PRICE = SnapshotTable("market_price", {"asset_id": ASSET_ID, "price": PRICE}, ("asset_id",))
 
 
 def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]) -> SnapshotRows:

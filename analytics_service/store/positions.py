@@ -99,22 +99,25 @@ def _items(position: Position) -> Iterator[_Item]:
     """The items of a position, each in the columns of _UNNUMBERED."""
     address = position.address.lower()
 
-    def plain(kind: str, asset_id: str, amount: int, account: int = 0) -> _Item:
-        return (address, kind, INDEX.encode(account), checked_id(asset_id), 0, amount_text(amount), *_NOTHING)
+    def plain(kind: str, amount: int, account: int = 0, asset_id: str = "") -> _Item:
+        return (address, kind, INDEX.encode(account), asset_id, 0, amount_text(amount), *_NOTHING)
+
+    def of_asset(kind: str, asset_id: str, amount: int, account: int = 0) -> _Item:
+        return plain(kind, amount, account, checked_id(asset_id))
 
     for account in position.accounts:
         for held in account.collaterals:
-            yield plain("collateral", held.asset_id, held.shares, account.index)
+            yield of_asset("collateral", held.asset_id, held.shares, account.index)
         for owed in account.debts:
-            yield plain("debt", owed.asset_id, owed.shares, account.index)
+            yield of_asset("debt", owed.asset_id, owed.shares, account.index)
         if not (account.collaterals or account.debts):
-            yield (address, "account", INDEX.encode(account.index), "", 0, "0", *_NOTHING)
+            yield plain("account", 0, account.index)
     for lent in position.lends:
-        yield plain("lend_held", lent.asset_id, lent.held)
+        yield of_asset("lend_held", lent.asset_id, lent.held)
         if lent.collateralized:
-            yield plain("lend_collateralized", lent.asset_id, lent.collateralized)
+            yield of_asset("lend_collateralized", lent.asset_id, lent.collateralized)
     for balance in position.wallet:
-        yield plain("wallet", balance.asset_id, balance.amount)
+        yield of_asset("wallet", balance.asset_id, balance.amount)
     for stake in position.stakes:
         until = stored_second(stake.transition_at) if stake.transition_at else None
         rest = (amount_text(stake.amount), stake.cascade, until, quantize_ratio(stake.last_stake_acc))
@@ -124,7 +127,7 @@ def _items(position: Position) -> Iterator[_Item]:
         yield (address, "unbonding", 0, "", 0, amount_text(leaving.amount), False, unlock, 0)
     for kind in _SUMS:
         if amount := getattr(position, kind):
-            yield (address, kind, 0, "", 0, amount_text(amount), *_NOTHING)
+            yield plain(kind, amount)
 
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:

@@ -8,11 +8,8 @@ from analytics_service.market.prices import Price, quantize_price
 from analytics_service.store.columns import ASSET_ID, TIME, Column, Columns, encoded
 from analytics_service.store.connection import Store
 
-_PRICE: Columns = {
-    "asset_id": ASSET_ID,
-    "observed_at": TIME,
-    "price": Column(pl.Decimal(38, 18), quantize_price),
-}
+PRICE = Column(pl.Decimal(38, 18), quantize_price)
+_OBSERVATION: Columns = {"asset_id": ASSET_ID, "observed_at": TIME, "price": PRICE}
 # Observations that are looked for at once: their ids are a parameter of the query, which may be 128 KiB long.
 _AT_ONCE = 500
 
@@ -20,7 +17,7 @@ _AT_ONCE = 500
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
     """Observations as a batch to insert, without `version`. OutOfRange for a price that the store cannot hold."""
     rows = ({"asset_id": one.asset_id, "observed_at": one.observed_at, "price": one.usd} for one in prices)
-    return encoded(rows, _PRICE)
+    return encoded(rows, _OBSERVATION)
 
 
 def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:

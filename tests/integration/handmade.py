@@ -22,6 +22,7 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.sources.base import Source
+from analytics_service.sources.simulated.source import SimulatedSource
 
 _T = TypeVar("_T")
 _ALICE, _BOB = "0x" + "a" * 40, "0x" + "b" * 40
@@ -122,6 +123,16 @@ SWAPS = (
     SwapContract("0x" + "d" * 40, {"uatom": ("uusdt", "ahel"), "uusdt": ("uatom",)}),
     SwapContract("0x" + "e" * 40),
 )
+
+
+class RealSource(SimulatedSource):
+    """Stands for a protocol that is not made up."""
+
+    simulated = False
+
+    @property
+    def spec(self) -> str:
+        return "chain:1"
 
 
 @dataclass

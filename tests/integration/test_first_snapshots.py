@@ -22,7 +22,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
 from tests.doubles import FirstHeads
-from tests.integration.handmade import ASSETS, CONFIG, HandMade, market
+from tests.integration.handmade import ASSETS, CONFIG, HandMade, RealSource, market
 
 ALL = set(JOBS)
 
@@ -111,16 +111,18 @@ def test_data_of_another_side_is_refused_whatever_the_store_has(settings: Settin
         take_first_snapshots(settings, SimulatedSource("1"), store)
 
 
-class Forgetful(SimulatedSource):
-    """Has two hours of history, of which it cannot tell the rates any more."""
+class Forgetful(RealSource):
+    """Has two hours of history, but markets only of the hour in which it was opened and later ones."""
 
-    simulated = False
-    spec = "chain:1"
     history = timedelta(hours=2)
     since = None
 
+    def __init__(self) -> None:
+        super().__init__("1")
+        self.begin = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+
     def markets(self, at: datetime) -> Sequence[Market]:
-        if at < datetime.now(UTC) - timedelta(minutes=5):
+        if at < self.begin:
             raise SourceError("The node is pruned.")
         return super().markets(at)
 
@@ -128,19 +130,17 @@ class Forgetful(SimulatedSource):
 def test_a_history_that_cannot_be_filled_costs_no_snapshot_of_now(
     settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    take_first_snapshots(settings, Forgetful("1"), store)
+    take_first_snapshots(settings, Forgetful(), store)
     assert set(read_heads(store)) == ALL
     told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert told == [
-        f"{name}: its history could not be filled. The node is pruned." for name in ("rates", "markets", "loans")
-    ]
+    assert told == [f"{name}: its history could not be filled. The node is pruned." for name in ("rates", "markets")]
 
 
 def test_history_is_filled_as_far_back_as_single_observations_are_kept(settings: Settings, store: Store) -> None:
-    source = Forgetful("1")
-    kept = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    note = {"name": ["price"], "until": [int(kept.timestamp())], "noted_at": [1]}
+    source = Forgetful()
+    kept = int(source.begin.timestamp())
+    note = {"name": ["price"], "until": [kept], "noted_at": [1]}
     store.insert("raw_dropped", pl.DataFrame(note, schema=dict.fromkeys(note, pl.UInt32) | {"name": pl.String}))
     take_first_snapshots(settings, source, store)
     instants = store.frame("snapshots_between", family="prices", start=0, end=2**32 - 1)["at"]
-    assert instants.min() == int(kept.timestamp())
+    assert instants.min() == kept

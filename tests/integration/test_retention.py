@@ -30,6 +30,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import oracle
 from tests.doubles import FreshHeads
+from tests.integration.handmade import RealSource
 from tests.integration.pages import Observations, Pages, commit
 
 HOUR = timedelta(hours=1)
@@ -238,24 +239,18 @@ def test_months_that_are_kept_can_be_corrected(
     assert instant(kept_from(kept.store, "price")) == instant(MARCH)
 
 
-class Standing(SimulatedSource):
+class Standing(RealSource):
     """An oracle that repeats the last price of an asset for ever, and the one old price of another."""
 
     def __init__(self, kept: Kept, **old: int) -> None:
         super().__init__("1")
-        self._last = {name: kept.rows[f"token;{name}"][-1] for name in ("ended",)}
+        self._last = kept.rows["token;ended"][-1]
         self._old = old
 
-    simulated = False
-
-    @property
-    def spec(self) -> str:
-        return "chain:1"
-
     def prices(self, at: datetime) -> Sequence[Price]:
-        repeated = [Price(f"token;{name}", instant(second), usd) for name, (second, usd) in self._last.items()]
+        second, usd = self._last
         older = [Price(f"token;{name}", instant(second), Decimal(9)) for name, second in self._old.items()]
-        return [*repeated, *older, Price("token;hours", at, Decimal(2))]
+        return [Price("token;ended", instant(second), usd), *older, Price("token;hours", at, Decimal(2))]
 
 
 def test_feeds_that_stand_still_do_not_keep_others_from_being_written(

@@ -30,6 +30,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.integration.handmade import RealSource
 from tests.integration.imports import Progress, assets_file, prices_file, run
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -39,16 +40,6 @@ PRICES = JOBS["prices"]
 ROWS = [("token;0xa", 1_740_528_000, "1.5")]
 # Writes into a store; some need a folder for files.
 Write = Callable[[Store, Path], object]
-
-
-class RealSource(SimulatedSource):
-    """Stands for a protocol that is not made up."""
-
-    simulated = False
-
-    @property
-    def spec(self) -> str:
-        return "chain:1"
 
 
 FIRST, SEVENTH, REAL = SimulatedSource("1"), SimulatedSource("7"), RealSource("1")
