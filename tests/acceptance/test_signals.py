@@ -56,6 +56,8 @@ def test_serve_beside_a_running_clickhouse_follows_signals_without_a_failed_requ
         process.send_signal(signal.SIGUSR2)
         until(lambda: replaced(process.pid, {first}))
         requests.goes_on()
+    # One that has ended is a child until it is waited for, which is a moment later.
+    until(lambda: len(children(process.pid)) == 1)
     (second,) = children(process.pid)
     started = {second, *children(second)}
     assert len(started) == 2
