@@ -35,6 +35,8 @@ def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataF
     Those are in the store already, before its newest observation, or in what the batch has `written` so far: to write
     them again would be a rewrite of history, and refused where single observations are not kept any more.
     """
+    if min(prices["observed_at"]) >= at:
+        return prices
     is_repeated = pl.col("observed_at") < at
     new = without_stored(batch.store, prices.filter(is_repeated))
     if new.height and written:

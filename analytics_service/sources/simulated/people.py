@@ -97,7 +97,7 @@ def profile(seed: str, number: int) -> Profile:
         return _unhealthy()
     draws = Draws(f"{seed}|user|{number}")
     joined = LAUNCH + HOUR + draws.below(_JOINING - HOUR)
-    period = draws.between(3 * DAY, 24 * DAY)
+    period = draws.between(8 * DAY, 60 * DAY)
     kind = draws.below(100)
     accounts = _accounts(draws) if kind < 75 else ()
     lends = _lends(draws, accounts) if 10 <= kind < 60 or 75 <= kind < 92 else ()
