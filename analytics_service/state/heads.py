@@ -9,7 +9,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from analytics_service.errors import AnalyticsError, NoSnapshot, SchemaError, StoreUnavailable, Superseded
+from analytics_service.errors import (
+    AnalyticsError,
+    NoSnapshot,
+    SchemaError,
+    StoreFailure,
+    StoreUnavailable,
+    Superseded,
+)
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
 from analytics_service.store.migrations import pending
@@ -33,16 +40,25 @@ Prepare = Callable[[Head], bool]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Heads by family, the families without one because they are being rewritten, and where the data is from."""
+    """Heads by family, the families without one because they are being rewritten or cannot be read, and where the data
+    is from."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     rewritten: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
     origins: frozenset[Origin] = frozenset()
 
+    def has(self, family: str) -> bool:
+        """Whether a run of the family has been completed."""
+        return family in self.heads or family in self.rewritten or family in self.unread
+
     def head(self, family: str) -> Head:
-        """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten."""
+        """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten;
+        StoreFailure when ClickHouse refuses to read what it names."""
         if family in self.heads:
             return self.heads[family]
+        if family in self.unread:
+            raise StoreFailure(f"ClickHouse refuses to read the history of {family}.")
         if family in self.rewritten:
             raise Superseded(f"{family} is being rewritten.")
         raise NoSnapshot(f"No snapshot of {family} has been completed yet; the first one may be on its way.")
@@ -85,6 +101,8 @@ class Heads:
         self._looked_at = float("-inf")
         self._looks = 0
         self._error: AnalyticsError | None = None
+        # Why ClickHouse refused to read what is new of a family.
+        self._refused: dict[str, str] = {}
         self._seen: Seen | AnalyticsError | None = None
         self._schema_checked_at = float("-inf")
 
@@ -188,15 +206,25 @@ class Heads:
                 heads[family] = before.heads[family]
         if later:
             self._settle()
-        known = Known(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
+        without = ledger.heads.keys() - heads.keys()
+        unread = frozenset(without & self._refused.keys())
+        known = Known(heads, frozenset(without - unread), unread, ledger.origins)
         return before if known == before else known
 
     def _prepared(self, family: str, head: Head) -> bool | None:
-        """Prepare for a head; whether it is to be shown later, or None when it is being rewritten."""
+        """Prepare for a head; whether it is to be shown later, or None when it is being rewritten or cannot be read."""
         try:
             later = [prepare(head) for prepare in self._prepare.get(family, ())]
         except Superseded:
             return None
+        except StoreFailure as error:
+            # The store is there, so the other families are not affected.
+            if self._refused.get(family) != str(error):
+                log.error("Nothing new of %s is shown: %s", family, error)
+            self._refused[family] = str(error)
+            return None
+        if self._refused.pop(family, None):
+            log.info("%s can be read again.", family)
         return any(later)
 
     def _first(self) -> Known:

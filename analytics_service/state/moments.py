@@ -34,12 +34,12 @@ class Moments:
         self._heads: LRUCache[tuple[str, Moment], PastHead] = LRUCache(_MOST_HEADS)
 
     def heads(self, known: Known, families: Iterable[str], moment: Moment) -> dict[str, Head]:
-        """The heads of some families as of a moment, by family. Superseded when one is being rewritten."""
+        """The heads of some families as of a moment, by family. Errors are those of Known.head, save NoSnapshot."""
         return {family: self._head(known, family, moment) for family in families}
 
     def _head(self, known: Known, family: str, moment: Moment) -> Head:
         """A family's newest head if all that it shows lies at or before the moment."""
-        newest = known.head(family) if family in known.rewritten else known.heads.get(family)
+        newest = known.head(family) if known.has(family) else None
         if newest is not None and max(newest.at, newest.last_observed_at) <= moment.at:
             return newest
         with self._lock:

@@ -84,8 +84,8 @@ class View:
 
     @property
     def shows_assets(self) -> bool:
-        """Whether there is a snapshot that assets are shown with, or one that is being rewritten."""
-        return SHOWN_WITH in self.known.heads or SHOWN_WITH in self.known.rewritten
+        """Whether there is a snapshot that assets are shown with, even if it cannot be read now."""
+        return self.known.has(SHOWN_WITH)
 
     @Part
     def symbols(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, Superseded
+from analytics_service.errors import NoSnapshot, SchemaError, StoreFailure, StoreUnavailable, Superseded
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
 from analytics_service.store.ledger import Head, PastHead, require_unchanged, rewrites_of
@@ -212,6 +212,43 @@ def test_heads_are_shown_once_they_are_prepared(heads: Heads, store: LedgerStore
     heads.look()
     assert heads.known().head("prices").version == 3
     assert prepared == [1, 2, 3]
+
+
+def test_a_history_that_cannot_be_read_keeps_what_was_shown_and_affects_no_other(
+    heads: Heads, store: LedgerStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(head: Head) -> bool:
+        if head.version in (2, 3):
+            raise StoreFailure("its cells are broken")
+        return False
+
+    heads.before_showing("prices", refuse)
+    heads.known()
+    for version in (2, 3):
+        store.change("prices", version=version).change("rates", version=version)
+        heads.look()
+        assert heads.known().head("prices").version == 1
+        assert heads.known().head("rates").version == version
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["Nothing new of prices is shown: its cells are broken"]
+    store.change("prices", version=4)
+    heads.look()
+    assert heads.known().head("prices").version == 4
+
+
+def test_a_history_that_could_never_be_read_is_an_error_of_its_own(heads: Heads, store: LedgerStore) -> None:
+    def refuse(head: Head) -> bool:
+        raise StoreFailure("its cells are broken")
+
+    heads.before_showing("prices", refuse)
+    first = heads.known()
+    assert first.head("rates").version == 1
+    with pytest.raises(StoreFailure, match="prices"):
+        first.head("prices")
+    heads.look()
+    assert heads.known() is first
+    # Not one that is being rewritten, for which requests would wait.
+    assert (first.unread, first.rewritten) == ({"prices"}, frozenset())
 
 
 def test_all_histories_settle_together_and_only_when_one_has_to(heads: Heads, store: LedgerStore) -> None:
