@@ -199,6 +199,9 @@ class Settings:
         "Where jobs take snapshots from: simulated, simulated:<seed>, one of an installed package, or none. "
         "Unset: where the store's data is from.",
     )
+    source_timeout: int = _setting(
+        300, whole(1, 86_400), "Seconds that the source may take for one answer; then there is no snapshot."
+    )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),
         lambda value: Path(text(value)).expanduser(),

@@ -36,7 +36,7 @@ def load_job_settings(**overrides: object) -> Settings:
 
 def require_source(settings: Settings, store: Store) -> Source:
     """The source that the settings name, or else the store's own. SettingError when there is none."""
-    choice = choose_source(store, settings.source)
+    choice = choose_source(store, settings.source, settings.source_timeout)
     if choice.source is None:
         raise SettingError(choice.reason)
     return choice.source

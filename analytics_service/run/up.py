@@ -62,7 +62,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=fail))
         with closing(Store(reached)) as store:
             migrate(store)
-            choice = choose_source(store, settings.source, empty=_SOURCE_OF_EMPTY)
+            choice = choose_source(store, settings.source, settings.source_timeout, empty=_SOURCE_OF_EMPTY)
             source = choice.source
             if source is not None:
                 stack.enter_context(closing(source))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
@@ -28,7 +28,7 @@ class Source(Protocol):
     A source class derives from this one, and is registered as an entry point; see registry.py.
     """
 
-    simulated: ClassVar[bool] = False
+    simulated: bool = False
     """Whether the protocol is made up. Its data is never mixed with other data."""
 
     @property

@@ -33,11 +33,11 @@ def origin_of(source: Source) -> Origin:
     return Origin(source.spec, source.simulated)
 
 
-def choose_source(store: Store, told: str | None, empty: str | None = None) -> Choice:
+def choose_source(store: Store, told: str | None, seconds: float, empty: str | None = None) -> Choice:
     """The source that the operator has named; else the store's own, or `empty` if the store has no data.
 
-    A name decides which side of a mixed store holds. SourceRefused when the store may not have data of that source,
-    SettingError when it cannot be opened.
+    Each of its answers has to come within so many `seconds`. A name decides which side of a mixed store holds.
+    SourceRefused when the store may not have data of that source, SettingError when it cannot be opened.
     """
     if told is None:
         holdings = read_holdings(store)
@@ -46,7 +46,7 @@ def choose_source(store: Store, told: str | None, empty: str | None = None) -> C
         told = holdings.simulated_spec or newest_source(store) if holdings.sides else empty
         if told is None:
             return Choice(None, NONE, _IMPORTED_ONLY if holdings.sides else _EMPTY)
-    source = open_source(told)
+    source = open_source(told, seconds)
     if source is None:
         return Choice(None, NONE, _TOLD_NONE)
     try:

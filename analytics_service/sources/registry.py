@@ -5,21 +5,27 @@ returns a Source; its ValueError says what the rest must be.
 """
 
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
 from analytics_service.config import SOURCES, parse_setting
 from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
+from analytics_service.sources.bounded import BoundedSource, Calls
 
 NONE = "none"
 
 
-def open_source(spec: str) -> Source | None:
-    """The source of a spec, to be closed after use; None for `none`. SettingError says what is wrong with the spec."""
+def open_source(spec: str, seconds: float) -> Source | None:
+    """The source of a spec, to be closed after use, each of whose answers has to come within some seconds; None for
+    `none`. SettingError says what is wrong with the spec."""
     name, _, rest = spec.partition(":")
     try:
         parse_setting("source", spec)
-        return None if spec == NONE else _opener(name)(rest)
+        if spec == NONE:
+            return None
+        calls = Calls(spec, seconds)
+        return BoundedSource(calls("opening", partial(_opener(name), rest)), calls)
     except ValueError as error:
         raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None
     except AnalyticsError:

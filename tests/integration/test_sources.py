@@ -174,7 +174,7 @@ def test_a_mixed_store_refuses_all_data_until_its_operator_says_what_holds(
     with pytest.raises(SourceRefused, match="say which of them holds: --source none or simulated:1 "):
         write(store, tmp_path)
     assert tables(client) == before
-    choice = choose_source(store, None, empty="simulated")
+    choice = choose_source(store, None, 60, empty="simulated")
     assert (choice.source, choice.spec) == (None, "none")
     assert "until you say which of them holds" in choice.reason
 
@@ -182,10 +182,10 @@ def test_a_mixed_store_refuses_all_data_until_its_operator_says_what_holds(
 def test_what_is_named_holds_a_mixed_store_from_then_on(store: Store, client: Client, tmp_path: Path) -> None:
     old_mixture(client)
     with pytest.raises(SourceRefused):
-        choose_source(store, "simulated:7")
-    assert choose_source(store, "simulated:1").spec == "simulated:1"
+        choose_source(store, "simulated:7", 60)
+    assert choose_source(store, "simulated:1", 60).spec == "simulated:1"
     takes(FIRST, NOON + HOUR)(store, tmp_path)
-    assert choose_source(store, None).spec == "simulated:1"
+    assert choose_source(store, None, 60).spec == "simulated:1"
     with pytest.raises(SourceRefused, match="This store holds simulated:1"):
         imports(store, tmp_path)
 
@@ -196,7 +196,7 @@ def test_none_lets_imported_history_hold_a_mixed_store(store: Store, client: Cli
     imports(store, tmp_path)
     with pytest.raises(SourceRefused, match="This store holds imported history"):
         takes(FIRST, NOON + HOUR)(store, tmp_path)
-    assert choose_source(store, None).spec == "none"
+    assert choose_source(store, None, 60).spec == "none"
 
 
 def test_none_does_not_open_a_simulated_store_to_imports(store: Store, tmp_path: Path) -> None:
@@ -207,20 +207,20 @@ def test_none_does_not_open_a_simulated_store_to_imports(store: Store, tmp_path:
 
 def test_without_a_named_source_a_store_goes_on_with_its_own(store: Store, tmp_path: Path) -> None:
     takes(SEVENTH)(store, tmp_path)
-    choice = choose_source(store, None, empty="simulated")
+    choice = choose_source(store, None, 60, empty="simulated")
     assert choice.source is not None
     assert (choice.spec, choice.source.spec) == ("simulated:7", "simulated:7")
 
 
 def test_only_up_fills_an_empty_store_without_a_named_source(store: Store, settings: Settings) -> None:
-    assert choose_source(store, None, empty="simulated").spec == "simulated"
+    assert choose_source(store, None, 60, empty="simulated").spec == "simulated"
     with pytest.raises(SettingError, match=r"The store is empty.*--source"):
         require_source(settings, store)
 
 
 def test_a_store_of_imports_only_has_no_source(store: Store, settings: Settings, tmp_path: Path) -> None:
     imports(store, tmp_path)
-    choice = choose_source(store, None, empty="simulated")
+    choice = choose_source(store, None, 60, empty="simulated")
     assert (choice.source, choice.spec) == (None, "none")
     assert "imported history only" in choice.reason
     with pytest.raises(SettingError, match="imported history only"):

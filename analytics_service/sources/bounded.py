@@ -1,0 +1,166 @@
+"""A source whose answers are waited for only so long: one that hangs costs a snapshot, and not all that follow."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from datetime import datetime, timedelta
+from itertools import islice
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from analytics_service.errors import SourceError
+from analytics_service.market.assets import Asset
+from analytics_service.market.events import Event
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.sources.base import Sample, Source
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+# So many calls may hang before nothing more is asked: each holds a thread, which nothing can end.
+_MOST_HANGING = 8
+# Positions that are asked for at once: a source may give them one by one.
+_POSITIONS_AT_ONCE = 1_000
+# Seconds that a source has to close.
+_CLOSE_SECONDS = 5.0
+
+
+class Calls:
+    """Calls into a source, in threads of their own. One that takes longer than some seconds is left behind there."""
+
+    def __init__(self, source: str, seconds: float) -> None:
+        self._source = source
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._idle: list[_Caller] = []
+        self._hanging: list[Future[Any]] = []
+
+    def __call__(self, what: str, call: Callable[[], _T]) -> _T:
+        """What the call returns or raises. SourceError when it takes too long, or when too many others hang."""
+        return self.within(self._seconds, what, call)
+
+    def within(self, seconds: float, what: str, call: Callable[[], _T]) -> _T:
+        """The same with another number of seconds."""
+        with self._lock:
+            self._hanging = [one for one in self._hanging if not one.done()]
+            if len(self._hanging) >= _MOST_HANGING:
+                raise SourceError(
+                    f"{self._source} is not asked for {what}: {len(self._hanging)} calls have not come back. "
+                    "If they never do, start the process again."
+                )
+            caller = self._idle.pop() if self._idle else _Caller()
+        future = caller.begin(call)
+        if not wait([future], seconds).done:
+            caller.end()
+            with self._lock:
+                self._hanging.append(future)
+            raise SourceError(f"{self._source} has taken more than {seconds:g} s for {what}.")
+        with self._lock:
+            self._idle.append(caller)
+        return future.result()
+
+
+class _Caller:
+    """A thread that makes one call after the other; the process may end meanwhile."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+        threading.Thread(target=self._run, name="source", daemon=True).start()
+
+    def begin(self, call: Callable[[], _T]) -> "Future[_T]":
+        """Begin a call."""
+        future: Future[_T] = Future()
+        self._calls.put((call, future))
+        return future
+
+    def end(self) -> None:
+        """Have the thread end after the call that it makes."""
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while (following := self._calls.get()) is not None:
+            call, future = following
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+            # Nothing of the last call is kept while none is made.
+            del following, call, future
+
+
+class BoundedSource(Source):
+    """Another source, of which each answer has to come in time; see Calls."""
+
+    def __init__(self, source: Source, calls: Calls) -> None:
+        self.simulated = source.simulated
+        self._of = source
+        self._calls = calls
+
+    @property
+    def spec(self) -> str:
+        """That of the source."""
+        return self._of.spec
+
+    @property
+    def history(self) -> timedelta | None:
+        """That of the source."""
+        return self._of.history
+
+    @property
+    def since(self) -> datetime | None:
+        """That of the source."""
+        return self._of.since
+
+    @property
+    def samples(self) -> Mapping[Sample, str]:
+        """Those of the source."""
+        return self._of.samples
+
+    def close(self) -> None:
+        """Close the source. One that does not close is left to the end of the process."""
+        try:
+            self._calls.within(_CLOSE_SECONDS, "closing", self._of.close)
+        except SourceError as error:
+            log.warning("%s", error)
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        """Those of the source."""
+        return self._calls("assets", lambda: self._of.assets(at))
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        """Those of the source."""
+        return self._calls("prices", lambda: self._of.prices(at))
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        """Those of the source."""
+        return self._calls("markets", lambda: self._of.markets(at))
+
+    def config(self, at: datetime) -> GlobalConfig:
+        """That of the source."""
+        return self._calls("config", lambda: self._of.config(at))
+
+    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        """Those of the source."""
+        return self._calls("events", lambda: self._of.events(after, until))
+
+    def ptoken(self, at: datetime) -> Ptoken:
+        """That of the source."""
+        return self._calls("ptoken", lambda: self._of.ptoken(at))
+
+    def arrangements(self, at: datetime) -> Sequence[Arrangement]:
+        """Those of the source."""
+        return self._calls("arrangements", lambda: self._of.arrangements(at))
+
+    def positions(self, at: datetime) -> Iterator[Position]:
+        """Those of the source. Each thousand of them has to come in time."""
+        found = iter(self._calls("positions", lambda: self._of.positions(at)))
+        while some := self._calls("positions", lambda: list(islice(found, _POSITIONS_AT_ONCE))):
+            yield from some
+
+    def swaps(self, at: datetime) -> Sequence[SwapContract]:
+        """Those of the source."""
+        return self._calls("swaps", lambda: self._of.swaps(at))

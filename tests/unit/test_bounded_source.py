@@ -1,0 +1,157 @@
+"""What is asked of a source, and how long its answers are waited for."""
+
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from analytics_service.errors import SourceError
+from analytics_service.market.positions import Position
+from analytics_service.market.prices import Price
+from analytics_service.sources.base import Source
+from analytics_service.sources.bounded import BoundedSource, Calls
+from analytics_service.sources.registry import open_source
+from analytics_service.sources.simulated.source import SimulatedSource
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Oracle(Source):
+    """Hangs while `is_stuck`, until it is let `go_on`. It notes the threads that call it."""
+
+    spec = "oracle"
+
+    def __init__(self) -> None:
+        self.is_stuck = False
+        self.go_on = threading.Event()
+        self.callers: list[threading.Thread] = []
+        self.calls = 0
+
+    def prices(self, at: datetime) -> list[Price]:
+        self._answer()
+        return []
+
+    def positions(self, at: datetime) -> Iterator[Position]:
+        for number in range(2_500):
+            if number == 2_000:
+                self._answer()
+            yield Position(f"address {number}")
+
+    def close(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        self.calls += 1
+        self.callers.append(threading.current_thread())
+        if self.is_stuck:
+            self.go_on.wait(30)
+
+
+@pytest.fixture
+def oracle() -> Iterator[Oracle]:
+    one = Oracle()
+    yield one
+    one.go_on.set()
+
+
+def bounded(source: Source, seconds: float = 0.05) -> BoundedSource:
+    """The source, whose answers are waited for so long."""
+    return BoundedSource(source, Calls(source.spec, seconds))
+
+
+def test_every_answer_is_that_of_the_source() -> None:
+    simulated = SimulatedSource("1")
+    source = bounded(simulated, 60)
+    constants = ("simulated", "spec", "history", "since", "samples")
+    assert [getattr(source, name) for name in constants] == [getattr(simulated, name) for name in constants]
+    assert source.events(AT.replace(hour=0), AT) == simulated.events(AT.replace(hour=0), AT) != []
+    for name in ("assets", "prices", "markets", "config", "ptoken", "arrangements", "positions", "swaps"):
+        ours, theirs = getattr(source, name)(AT), getattr(simulated, name)(AT)
+        assert (list(ours) == list(theirs) != []) if name == "positions" else ours == theirs, name
+
+
+def test_all_that_a_source_can_be_asked_is_passed_on() -> None:
+    """A method that was forgotten would have the answer of a source without it."""
+    asked = {name for name in vars(Source) if not name.startswith("_")} - {"simulated"}
+    assert asked <= vars(BoundedSource).keys()
+
+
+def test_an_answer_that_does_not_come_is_an_error_after_the_seconds(oracle: Oracle) -> None:
+    source = bounded(oracle, 0.3)
+    oracle.is_stuck = True
+    begun = time.monotonic()
+    with pytest.raises(SourceError, match=r"^oracle has taken more than 0.3 s for prices\.$"):
+        source.prices(AT)
+    assert 0.3 <= time.monotonic() - begun < 10
+    oracle.is_stuck = False
+    assert source.prices(AT) == []
+
+
+def test_errors_of_the_source_are_its_own() -> None:
+    class Broken(Oracle):
+        def prices(self, at: datetime) -> list[Price]:
+            # Those of a source's own time-outs, too.
+            raise TimeoutError("no route to the node")
+
+    source = bounded(Broken(), 60)
+    for _ in range(2):
+        with pytest.raises(TimeoutError, match="no route"):
+            source.prices(AT)
+    with pytest.raises(SourceError, match="oracle has no markets"):
+        source.markets(AT)
+
+
+def test_one_thread_makes_one_call_after_the_other_as_long_as_none_hangs(oracle: Oracle) -> None:
+    source = bounded(oracle, 60)
+    for _ in range(3):
+        source.prices(AT)
+    assert len(set(oracle.callers)) == 1
+    assert oracle.callers[0] is not threading.current_thread()
+
+
+def test_after_eight_calls_that_hang_nothing_is_asked_until_one_comes_back(oracle: Oracle) -> None:
+    source = bounded(oracle, 0.01)
+    oracle.is_stuck = True
+    for _ in range(8):
+        with pytest.raises(SourceError, match="more than"):
+            source.prices(AT)
+    with pytest.raises(SourceError, match="8 calls have not come back"):
+        source.prices(AT)
+    assert oracle.calls == 8
+    oracle.is_stuck = False
+    oracle.go_on.set()
+    for thread in oracle.callers:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert source.prices(AT) == []
+
+
+def test_positions_that_come_one_by_one_are_waited_for_on_their_way(oracle: Oracle) -> None:
+    assert [one.address for one in bounded(oracle, 60).positions(AT)] == [f"address {n}" for n in range(2_500)]
+    oracle.is_stuck = True
+    positions = bounded(oracle).positions(AT)
+    assert [next(positions).address for _ in range(2_000)][-1] == "address 1999"
+    with pytest.raises(SourceError, match="positions"):
+        next(positions)
+
+
+def test_a_source_that_does_not_close_keeps_nobody(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analytics_service.sources.bounded._CLOSE_SECONDS", 0.05)
+    source = bounded(oracle, 60)
+    oracle.is_stuck = True
+    source.close()
+    assert oracle.calls == 1
+
+
+def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+
+    def opener(name: str) -> object:
+        return lambda rest: go_on.wait(30)
+
+    monkeypatch.setattr("analytics_service.sources.registry._opener", opener)
+    with pytest.raises(SourceError, match=r"simulated has taken more than 0.05 s for opening\."):
+        open_source("simulated", 0.05)
+    go_on.set()
