@@ -1,7 +1,7 @@
 """Stores for tests: one that watches and disturbs a real store, and others without a ClickHouse."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ import polars as pl
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError, StoreUnavailable
 from analytics_service.state.heads import Heads, Known, Seen
+from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head
 from analytics_service.store.sql import Parts
@@ -98,7 +99,8 @@ class LedgerStore(Store):
 
     `heads` are by family. `silent` are versions of unfinished runs without a heartbeat, by family; `finished` says of
     each rewrite, and `appended` of each run that appends, whether it has finished. `tables` are the
-    comments of staging tables and their views, by name; `in_place` are versions of what was written into other tables.
+    comments of staging tables and their views, by name; `in_place` are versions of what was written into other tables;
+    `migrations` are those that were applied.
     `before` is called before each statement that writes, and `on_look` when the ledger is read.
     """
 
@@ -114,6 +116,7 @@ class LedgerStore(Store):
         self.staged: dict[str, pl.DataFrame] = {}
         self.in_place: dict[str, set[int]] = {}
         self.away = False
+        self.migrations: Sequence[Migration] = shipped()
         self.queries: Counter[str] = Counter()
         self.statements: list[str] = []
         self.on_look: Callable[[], None] = lambda: None
@@ -174,7 +177,10 @@ class LedgerStore(Store):
             return pl.DataFrame({"table": ["price"], "value": ["price"]})
         if query == "history_density":
             return pl.DataFrame({"month": ["202503"], "rows": [2]})
-        assert query in ("abandoned_staging", "assets", "applied_migrations"), query
+        if query == "applied_migrations":
+            applied = [(one.number, one.name, one.checksum) for one in self.migrations]
+            return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
+        assert query in ("abandoned_staging", "assets"), query
         return pl.DataFrame({"name": []})
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:

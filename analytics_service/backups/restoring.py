@@ -19,11 +19,12 @@ from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused
 from analytics_service.store.admission import CLAIM, claim_for, read_holdings
 from analytics_service.store.announcements import REWRITE, tell
+from analytics_service.store.applied import shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
-from analytics_service.store.job_runs import read_runs
+from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.ledger import Ledger, new_version, read_ledger
-from analytics_service.store.migrations import migrate, shipped
+from analytics_service.store.migrations import migrate
 from analytics_service.store.progress import Reporter
 from analytics_service.store.rewrite import settle
 from analytics_service.store.schema import complete, missing, schema_of, what_is_missing
@@ -83,7 +84,7 @@ def _whole(store: Store, *, is_replaced: bool) -> Iterator[None]:
     try:
         if lacking:
             with _beside(store, new_version()) as other:
-                migrate(other)
+                migrate(other, is_alone=True)
                 complete(store, other)
         yield
     except BaseException:
@@ -111,12 +112,8 @@ def _settled(store: Store) -> Ledger:
 
 
 def _require_no_scheduler(store: Store) -> None:
-    for scheduler in read_runs(store)[1]:
-        if scheduler.alive:
-            raise BackupRefused(
-                f"The scheduler {scheduler.name} writes to the store; it was heard of {scheduler.heard_seconds_ago} s "
-                "ago. Stop it, and restore again. One that was killed is forgotten after some minutes."
-            )
+    if scheduler := running_scheduler(store):
+        raise BackupRefused(f"{scheduler} Stop it, and restore again. {FORGOTTEN}")
 
 
 @contextmanager
@@ -136,7 +133,7 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
     """Fill an empty database under the schema that the backup was taken with, and bring that up to date."""
     manifest = archive.manifest
     applied = {script.number for script in manifest.migrations}
-    migrate(beside, [migration for migration in shipped() if migration.number in applied])
+    migrate(beside, [migration for migration in shipped() if migration.number in applied], is_alone=True)
     reporter.stage("Restoring", sum(table.bytes for table in manifest.tables.values()))
     for name, content in manifest.tables.items():
         if content.bytes:
@@ -146,7 +143,8 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
             raise BackupRefused(
                 f"Table {name} has {rows} rows, and the backup says {content.rows}. Nothing was changed."
             )
-    migrate(beside, reporter=reporter)
+    # Whoever wrote to the store that was backed up does not write to this one.
+    migrate(beside, reporter=reporter, is_alone=True)
     heads = read_ledger(beside).heads.values()
     if {one.family: Snapshot(one.at, one.last_observed_at, one.version) for one in heads} != manifest.families:
         raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")

@@ -24,13 +24,13 @@ from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailab
 from analytics_service.market.instants import unix_second
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.announcements import APPEND, REWRITE
+from analytics_service.store.applied import shipped
 from analytics_service.store.cells import ENDS_AT, cell_table, rows_by_month
 from analytics_service.store.columns import TIMES
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.ledger import LEDGER, Head, Ledger, read_ledger, require_unchanged
-from analytics_service.store.migrations import shipped
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retention import PRUNED
 from analytics_service.store.rewrite import settle

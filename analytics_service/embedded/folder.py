@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
@@ -110,7 +110,11 @@ class DataFolder:
     def holder(self) -> Holder | None:
         """The process that locked the folder last; None while that is being written."""
         content = self._lock.read_text("utf-8")
-        return Holder(**json.loads(content)) if content else None
+        if not content:
+            return None
+        # A process of another version may say more, or less.
+        said = json.loads(content)
+        return Holder(**{one.name: said[one.name] for one in fields(Holder) if one.name in said})
 
     def running(self) -> Running | None:
         """The server of the folder's holder, once it answers."""

@@ -35,6 +35,10 @@ class Program(ABC):
         """Whether the running child does its work by now."""
         return True
 
+    def what_lacks(self) -> str:
+        """Why the child, though it is ready, must not take over from one that works; empty when it may."""
+        return ""
+
     def announce(self) -> bool:
         """Tell others that a child has become ready; False when that must be tried again."""
         return True

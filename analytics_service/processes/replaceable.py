@@ -34,13 +34,15 @@ class Replaceable:
             self._current.signal(number)
 
     def replace(self) -> None:
-        """Start the program once more; when it is ready, stop the one before. If it fails, the one before goes on."""
+        """Start the program once more; when it is ready and able, stop the one before. Else the one before goes on."""
         successor = self._make()
         self._others.append(successor)
         try:
             successor.start()
+            successor.require_able()
         except AnalyticsError as error:
             log.error("%s The one that was running goes on.", error)
+            successor.stop()
             self._others.remove(successor)
             return
         with self._lock:

@@ -61,6 +61,11 @@ class Supervisor:
         except OSError as error:
             raise self._program.error(self._not_started(error)) from error
 
+    def require_able(self) -> None:
+        """The program's error when the child, though it is ready, must not take over from one that works."""
+        if lacking := self._program.what_lacks():
+            raise self._program.error(f"The new {self._program.name} is not able to take over: {lacking}")
+
     def check(self) -> None:
         """Notice the child's end or its silence, and restart it when that is due.
 

@@ -89,11 +89,12 @@ def on_starting(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """Called in a worker before it takes requests. Only our own application is warmed."""
     _bound_idle_memory()
-    loader = getattr(worker.wsgi, "loader", None)
+    loader, lacking = getattr(worker.wsgi, "loader", None), ""
     # A worker that was told to stop while it was loading takes no requests.
     if worker.alive and loader is not None:
         warm_for_a_while(worker.wsgi, int(time.time()), loader.wait)
-    report_ready(worker.cfg.workers)
+        lacking = worker.wsgi.heads.what_lacks()
+    report_ready(worker.cfg.workers, lacking)
 
 
 def _bound_idle_memory() -> None:

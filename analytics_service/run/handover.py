@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 # File descriptors of the sockets to listen on, and one to report ready workers to.
 _SOCKETS = "_ANALYTICS_LISTENING_SOCKETS"
 _READY = "_ANALYTICS_READY"
+# A report is shorter, so that it is written at once: reports of several workers do not mix.
+_MOST_BYTES = 1_000
 # gunicorn's own: it was started by another gunicorn, which hands its sockets over.
 _GUNICORN_SOCKETS = "GUNICORN_FD"
 
@@ -24,15 +26,23 @@ def to_listen_on(binds: Sequence[str]) -> list[str]:
     return [f"fd://{number}" for number in handed_over]
 
 
-def report_ready(workers: int) -> None:
-    """Tell the supervisor, if there is one, that this worker is ready, and how many there will be."""
+def report_ready(workers: int, lacking: str = "") -> None:
+    """Tell the supervisor, if there is one, that this worker is ready, how many there will be, and why it cannot answer
+    from the store, if it cannot."""
     if ready := os.environ.get(_READY):
         # The supervisor listens only until all of the first workers are ready.
         with contextlib.suppress(OSError):
-            os.write(int(ready), b"%d\n" % workers)
+            line = " ".join([str(workers), *lacking.split()])
+            os.write(int(ready), line.encode()[:_MOST_BYTES] + b"\n")
 
 
 def all_ready(reported: bytes) -> bool:
     """Whether as many workers as there will be have reported that they are ready."""
-    lines = reported.split()
-    return bool(lines) and len(lines) >= int(lines[0])
+    lines = reported.splitlines()
+    return bool(lines) and len(lines) >= int(lines[0].split()[0])
+
+
+def what_lacks(reported: bytes) -> str:
+    """Why a worker that has reported cannot answer from the store; empty when all can."""
+    reasons = (line.decode(errors="replace").partition(" ")[2] for line in reported.splitlines())
+    return next(filter(None, reasons), "")

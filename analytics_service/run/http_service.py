@@ -102,6 +102,10 @@ class _Gunicorn(Program):
         self._end_reports()
         return True
 
+    def what_lacks(self) -> str:
+        """Why a worker cannot answer from the store, so that another gunicorn had better go on."""
+        return handover.what_lacks(self._reported)
+
     def _end_reports(self) -> None:
         if self._reports is not None:
             self._reports.close()

@@ -25,7 +25,7 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
         if reached is None:
             reached = stack.enter_context(clickhouse(settings, command, on_failure=lambda: orders.put(None)))
             with closing(Store(reached)) as store:
-                migrate(store)
+                migrate(store, is_alone=True)
         else:
             _warn_unless_reached(reached)
         service = HttpService(reached)

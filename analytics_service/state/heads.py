@@ -17,9 +17,9 @@ from analytics_service.errors import (
     StoreUnavailable,
     Superseded,
 )
+from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
-from analytics_service.store.migrations import pending
 from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
@@ -34,6 +34,7 @@ _LONGEST_OUTAGE = 300.0
 _FIRST_LOOK = 6.0
 # Seconds between checks of a schema that was current.
 _SCHEMA_EVERY = 15.0
+_OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 # Prepares for a head; whether readers are shown it a little later, once what was begun has had its time.
 Prepare = Callable[[Head], bool]
 
@@ -141,6 +142,13 @@ class Heads:
         if isinstance(seen, Seen):
             return seen
         raise seen or StoreUnavailable("The ledger has not been read yet.")
+
+    def what_lacks(self) -> str:
+        """Why requests cannot be answered from the store now, as its operator is told; empty when they can."""
+        try:
+            return "" if self.seen().schema_current else _OUTDATED
+        except AnalyticsError as error:
+            return str(error)
 
     def wait(self) -> None:
         """Return after a further look at the ledger, or after a moment."""

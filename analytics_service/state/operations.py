@@ -8,10 +8,10 @@ from analytics_service.market.instants import instant, unix_second
 from analytics_service.state.health import Monitor, SnapshotStatus
 from analytics_service.state.report import FamilyReport, ImportReport, LastRun, Report, TableReport
 from analytics_service.store.admission import how_to_decide, read_holdings
+from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import JobRun, read_runs
-from analytics_service.store.migrations import pending
 from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from analytics_service.store.schema import missing, what_is_missing
 

@@ -23,6 +23,8 @@ _SCHEMA = {
 }
 # Seconds that a scheduler may be late before it counts as gone.
 _LATE = 60
+# Ends a message about a scheduler that has to be stopped.
+FORGOTTEN = "One that was killed is forgotten after some minutes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,9 @@ class Scheduler:
     heard_seconds_ago: int
     alive: bool
 
+    def __str__(self) -> str:
+        return f"The scheduler {self.name} writes to the store; it was heard of {self.heard_seconds_ago} s ago."
+
 
 def scheduler_name() -> str:
     """The name of a scheduler in this process."""
@@ -73,6 +78,11 @@ def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
     for row in rows:
         by_scheduler.setdefault(row["scheduler"], []).append(row)
     return runs, [_scheduler(name, said) for name, said in by_scheduler.items()]
+
+
+def running_scheduler(store: Store) -> Scheduler | None:
+    """A scheduler that writes to the store, as far as is known: one that was killed counts for some minutes."""
+    return next((one for one in read_runs(store)[1] if one.alive), None)
 
 
 def _scheduler(name: str, said: list[dict[str, int | None]]) -> Scheduler:

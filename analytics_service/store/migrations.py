@@ -1,16 +1,20 @@
 """Brings the schema up to date: numbered scripts are applied in order and recorded with a checksum."""
 
-import hashlib
-from dataclasses import dataclass
+import logging
+from collections.abc import Sequence
 
 import polars as pl
 
 from analytics_service.errors import SchemaError
+from analytics_service.store.applied import Migration, pending
 from analytics_service.store.cells import write_all_cells
 from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.progress import NO_REPORT, Reporter
 from analytics_service.store.rewrite import recover, settle
-from analytics_service.store.sql import scripts, statements
+from analytics_service.store.sql import statements
+
+log = logging.getLogger(__name__)
 
 # The oldest release that has all types and settings used in sql/.
 OLDEST_SERVER = (25, 8)
@@ -29,27 +33,17 @@ COMMENT 'Migrations that were applied to this database, one row each'
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """A numbered script of the schema."""
+def migrate(
+    store: Store,
+    migrations: Sequence[Migration] | None = None,
+    reporter: Reporter = NO_REPORT,
+    *,
+    is_alone: bool = False,
+) -> list[Migration]:
+    """Apply and return the missing migrations.
 
-    number: int
-    name: str
-    script: str
-
-    @property
-    def checksum(self) -> str:
-        """SHA-256 of the script, in hex."""
-        return hashlib.sha256(self.script.encode()).hexdigest()
-
-
-def shipped() -> list[Migration]:
-    """The migrations of this version, in order."""
-    return [Migration(int(f.name.split("_")[0]), f.name, f.read_text("utf-8")) for f in scripts("migrations")]
-
-
-def migrate(store: Store, migrations: list[Migration] | None = None, reporter: Reporter = NO_REPORT) -> list[Migration]:
-    """Apply and return the missing migrations. SchemaError if the server is too old, or an applied script has changed.
+    SchemaError if the server is too old, or an applied script has changed; and if a scheduler writes to the store,
+    unless the caller `is_alone` with it (rule 8.15).
 
     Interrupted rewrites are completed first, because what they staged fits the schema that they began with. A script
     that fails half-way is not recorded. All of its statements run again next time.
@@ -59,6 +53,11 @@ def migrate(store: Store, migrations: list[Migration] | None = None, reporter: R
     store.execute(_LEDGER)
     missing = pending(store, migrations)
     if missing:
+        if not is_alone:
+            _require_no_scheduler(store)
+        if missing[0].number > 1:
+            # With many rows it takes its time. A new store is ready at once.
+            log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
         settle(store)
     else:
         recover(store)
@@ -72,23 +71,14 @@ def migrate(store: Store, migrations: list[Migration] | None = None, reporter: R
     return missing
 
 
-def pending(store: Store, migrations: list[Migration] | None = None) -> list[Migration]:
-    """Migrations of this version that the database does not have. SchemaError if the two do not match."""
-    applied = {row["number"]: row for row in store.frame("applied_migrations").iter_rows(named=True)}
-    known = shipped() if migrations is None else migrations
-    for number, row in applied.items():
-        mine = next((m for m in known if m.number == number), None)
-        if mine is None:
-            raise SchemaError(
-                f"The database has migration {row['name']}, which this version does not know: it was set up by a newer "
-                "version. Install that version again."
-            )
-        if mine.checksum != row["checksum"]:
-            raise SchemaError(
-                f"Migration {mine.name} was changed after it had been applied. Restore the file as it was and put the "
-                "change into a new migration."
-            )
-    return [m for m in known if m.number not in applied]
+def _require_no_scheduler(store: Store) -> None:
+    try:
+        scheduler = running_scheduler(store)
+    except SchemaError:
+        # Schedulers of that version do not say that they run; or the store is new.
+        return
+    if scheduler:
+        raise SchemaError(f"{scheduler} Stop it before the schema changes, and try again. {FORGOTTEN}")
 
 
 def require_server(version: str) -> None:

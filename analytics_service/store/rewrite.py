@@ -26,6 +26,7 @@ from analytics_service.store.announcements import (
     announcements,
     once,
 )
+from analytics_service.store.applied import require_current
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import (
     Head,
@@ -77,11 +78,12 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
 def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = once) -> None:
     """Make everything that is staged visible at once, as completed runs of one origin.
 
-    SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7), and
-    ObservationsDropped when raw rows beside theirs are not kept (rule 8.14). StoreUnavailable when ClickHouse stays
-    away, or when an earlier run of the family cannot be completed. What was announced is then rolled forward by others,
-    or by the next run.
+    SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7),
+    ObservationsDropped when raw rows beside theirs are not kept (rule 8.14), SchemaError when the schema is of another
+    version (rule 8.15). StoreUnavailable when ClickHouse stays away, or when an earlier run of the family cannot be
+    completed. What was announced is then rolled forward by others, or by the next run.
     """
+    retry(lambda: require_current(store))
     retry(lambda: claim(store, runs[0].origin))
     retry(lambda: staged.insert_runs(runs))
     retry(lambda: require_staged_kept(store, staged.tables, staged.suffix))

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from analytics_service.errors import SchemaError
+from analytics_service.store.applied import Migration, pending, require_current, shipped
 from analytics_service.store.connection import Store
-from analytics_service.store.migrations import Migration, migrate, pending, shipped
+from analytics_service.store.migrations import migrate
 from analytics_service.store.sql import statements
 
 _CREATE = re.compile(r"CREATE (?:TABLE|MATERIALIZED VIEW) IF NOT EXISTS (\w+)(?: TO (\w+))?")
@@ -66,13 +66,6 @@ def create(store: Store, *, is_own: bool) -> None:
         migrate(store)
     else:
         require_current(store)
-
-
-def require_current(store: Store) -> None:
-    """SchemaError when migrations are to be applied."""
-    if lacking := pending(store):
-        names = ", ".join(migration.name for migration in lacking)
-        raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
 
 
 def complete(store: Store, other: Store) -> None:

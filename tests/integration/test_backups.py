@@ -20,12 +20,13 @@ from analytics_service.errors import BackupFailed, BackupRefused, Superseded
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.store.admission import read_holdings
 from analytics_service.store.announcements import REWRITE, tell
+from analytics_service.store.applied import shipped
 from analytics_service.store.cells import cell_table, write_all_cells
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF, TABLES
 from analytics_service.store.job_runs import JobRun, read_runs, record
 from analytics_service.store.ledger import Origin, new_version, oldest_change, read_ledger, require_unchanged
-from analytics_service.store.migrations import migrate, shipped
+from analytics_service.store.migrations import migrate
 from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.schema import missing, schema_of
 from analytics_service.store.sql import Parts

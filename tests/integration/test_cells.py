@@ -16,9 +16,10 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.market.prices import Price
+from analytics_service.store.applied import pending, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin, new_version
-from analytics_service.store.migrations import migrate, pending, shipped
+from analytics_service.store.migrations import migrate
 from analytics_service.store.prices import price_frame
 from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle

@@ -20,8 +20,9 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.imports.run import Summary
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
-from analytics_service.store.migrations import Migration, migrate, shipped
+from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.integration.conftest import database

@@ -1,5 +1,6 @@
 """Migrations, and the schema as a public interface: its comments, its dictionary, its examples."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -14,8 +15,10 @@ from analytics_service.cli.main import cli
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError
 from analytics_service.market.positions import Account, Holding, Position
+from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
-from analytics_service.store.migrations import Migration, migrate, pending, require_server, shipped
+from analytics_service.store.job_runs import JobRun, record
+from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import schema_of
 from analytics_service.store.sql import scripts, statements
 from jobs.registry import JOBS
@@ -62,6 +65,29 @@ def test_a_script_that_failed_half_way_runs_again_as_a_whole(settings: Settings,
     mended = Migration(900, "0900_half.sql", first + "INSERT INTO half VALUES (7);\n")
     assert migrate(store, [*shipped(), mended]) == [mended]
     assert run("SELECT n FROM half") == [(7,)]
+
+
+def test_the_schema_does_not_change_beside_a_running_scheduler(
+    settings: Settings, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may be of an older version, whose rows lack what the newer schema needs."""
+    later = Migration(900, "0900_later.sql", "CREATE TABLE later (n UInt8) ENGINE = Memory;\n")
+    run = JobRun("prices", "host:1", 60, next_at=int(time.time()) + 60)
+    record(store, [run])
+    assert migrate(store) == []
+    with pytest.raises(SchemaError, match=r"The scheduler host:1 writes to the store; .* Stop it before the schema"):
+        migrate(store, [*shipped(), later])
+    assert pending(store) == []
+    record(store, [replace(run, next_at=None)])
+    with caplog.at_level("INFO"):
+        assert migrate(store, [*shipped(), later]) == [later]
+    assert caplog.messages == ["Bringing the schema up to date: 0900_later.sql"]
+
+
+def test_who_is_alone_with_a_store_need_not_wait_for_a_scheduler_that_was_killed(store: Store) -> None:
+    record(store, [JobRun("prices", "host:1", 60, next_at=int(time.time()) + 60)])
+    later = Migration(900, "0900_later.sql", "CREATE TABLE later (n UInt8) ENGINE = Memory;\n")
+    assert migrate(store, [*shipped(), later], is_alone=True) == [later]
 
 
 def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings, store: Store) -> None:

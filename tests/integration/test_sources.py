@@ -23,9 +23,10 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source, require_import_admitted
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.admission import CLAIM
+from analytics_service.store.applied import shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source, read_ledger
-from analytics_service.store.migrations import migrate, shipped
+from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse

@@ -18,7 +18,7 @@ from analytics_service.backups.archive import (
     writing,
 )
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.store.migrations import shipped
+from analytics_service.store.applied import shipped
 from analytics_service.store.schema import schema_of
 
 ROWS = bytes(range(256)) * 40

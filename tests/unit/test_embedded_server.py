@@ -1,5 +1,6 @@
 """The embedded ClickHouse as a program: its choice of ports, and how it explains why it ended."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from analytics_service.embedded.child import UNUSABLE
-from analytics_service.embedded.folder import DataFolder
+from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.server import EmbeddedServer
 
 
@@ -39,6 +40,13 @@ def configured_port(folder: DataFolder) -> int:
     found = re.search("<http_port>(.*)</http_port>", (folder.server / "config.xml").read_text("utf-8"))
     assert found
     return int(found[1])
+
+
+def test_the_holder_of_a_folder_may_be_of_another_version(folder: DataFolder) -> None:
+    """Which says more of itself, or less."""
+    for said in ({"pid": 7, "command": "up", "bind": "b", "began": 1}, {"pid": 7, "command": "up"}):
+        (folder.root / "lock").write_text(json.dumps(said))
+        assert folder.holder() == Holder(7, "up", str(said.get("bind", "")))
 
 
 def test_a_server_that_does_not_run_is_not_ready(server: EmbeddedServer) -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from analytics_service.run.handover import all_ready, report_ready, to_listen_on, variables
+from analytics_service.run.handover import all_ready, report_ready, to_listen_on, variables, what_lacks
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,7 @@ from analytics_service.run.handover import all_ready, report_ready, to_listen_on
 )
 def test_a_service_is_ready_when_all_of_its_workers_are(reported: bytes, ready: bool) -> None:
     assert all_ready(reported) is ready
+    assert what_lacks(reported) == ""
 
 
 def test_a_worker_reports_how_many_there_are_and_nobody_need_listen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,6 +24,21 @@ def test_a_worker_reports_how_many_there_are_and_nobody_need_listen(monkeypatch:
     assert os.read(ours, 100) == b"2\n"
     os.close(ours)
     report_ready(2)
+    os.close(theirs)
+
+
+def test_a_worker_says_what_it_lacks_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = os.pipe()
+    for name, value in variables([5], theirs).items():
+        monkeypatch.setenv(name, value)
+    report_ready(2)
+    report_ready(2, "The database lacks\n0022_next.sql; " + 1_000 * "é")
+    reported = os.read(ours, 4_096)
+    assert all_ready(reported)
+    assert what_lacks(reported).startswith("The database lacks 0022_next.sql; éééé")
+    # Pipes take so much at once, whoever else writes.
+    assert len(reported) < len(b"2 \n") + 1_024
+    os.close(ours)
     os.close(theirs)
 
 

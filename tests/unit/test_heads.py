@@ -124,6 +124,18 @@ def test_a_missing_schema_is_told_as_such() -> None:
         Heads(WithoutTables(), every=None).known()
 
 
+def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: LedgerStore) -> None:
+    assert heads.what_lacks() == ""
+    store.away = True
+    heads.look()
+    assert heads.what_lacks() == "away"
+
+
+def test_an_outdated_schema_keeps_requests_from_being_answered(heads: Heads, store: LedgerStore) -> None:
+    store.migrations = store.migrations[:-1]
+    assert "analytics-service migrate" in heads.what_lacks()
+
+
 def test_a_family_without_a_snapshot_is_named(heads: Heads) -> None:
     with pytest.raises(NoSnapshot, match="loans"):
         heads.known().head("loans")

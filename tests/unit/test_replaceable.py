@@ -18,11 +18,12 @@ class Scene:
     def __init__(self) -> None:
         self.programs: list[FakeProgram] = []
         self.ready: Callable[[], bool] = lambda: True
+        self.lacking = ""
         self.service = Replaceable(self._make)
 
     def _make(self) -> Supervisor:
         program = FakeProgram()
-        program.ready = self.ready
+        program.ready, program.lacking = self.ready, self.lacking
         self.programs.append(program)
         now = iter(range(10**6))
         return Supervisor(program, Restarts(), clock=lambda: float(next(now)), pause=lambda _: None)
@@ -53,6 +54,20 @@ def test_a_successor_that_does_not_get_ready_leaves_the_running_one(caplog: pyte
     scene.service.replace()
     scene.service.stop()
     assert [events[0] for events in scene.events()] == ["asked to stop", "killed", "asked to stop"]
+
+
+def test_a_successor_that_is_not_able_leaves_the_running_one(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.service.start()
+    scene.lacking = "The store is away."
+    with caplog.at_level(logging.ERROR):
+        scene.service.replace()
+    assert scene.events() == [[], ["asked to stop", "waited 30 s", "pipe closed"]]
+    assert caplog.messages == [
+        "The new test program is not able to take over: The store is away. The one that was running goes on."
+    ]
+    scene.service.stop()
+    assert scene.events()[0] == ["asked to stop", "waited 30 s", "pipe closed"]
 
 
 def test_the_successor_is_checked_and_gets_the_signals() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.announcements import REWRITE, announced
+from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.columns import TEXT
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Ledger, Origin, Run, Versions, read_ledger
@@ -98,6 +99,16 @@ def rolled_forward(store: LedgerStore) -> Callable[[], None]:
         store.before = before
 
     return act
+
+
+def test_nothing_is_written_under_the_schema_of_another_version(store: LedgerStore) -> None:
+    """What this version leaves out might be what readers of the newer schema need."""
+    later = Migration(999, "0999_later.sql", "")
+    for migrations, message in (((*shipped(), later), "newer version"), (shipped()[:-1], "run `analytics-service mig")):
+        store.migrations = migrations
+        with pytest.raises(SchemaError, match=message):
+            append(store)
+        assert (store.in_place, store.appended, store.tables) == ({}, {}, {})
 
 
 # What is announced.

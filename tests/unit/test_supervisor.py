@@ -66,6 +66,7 @@ class FakeProgram(Program):
         self.ready: Callable[[], bool] = lambda: True
         self.announced: Callable[[], bool] = lambda: True
         self.answering: Callable[[], bool] = lambda: True
+        self.lacking = ""
         self.adaptations = 0
         self.adapted: list[int] = []
 
@@ -75,6 +76,9 @@ class FakeProgram(Program):
 
     def is_ready(self) -> bool:
         return self.ready()
+
+    def what_lacks(self) -> str:
+        return self.lacking
 
     def announce(self) -> bool:
         return self.announced()
