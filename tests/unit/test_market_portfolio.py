@@ -159,6 +159,11 @@ def test_staking_lists_only_pools_with_a_stake() -> None:
     assert [(pool.pool.index, pool.amount_sum) for pool in staking.pools] == [(1, 100_000_000)]
 
 
+def test_a_stake_in_a_pool_that_the_token_does_not_list_counts_in_the_sum() -> None:
+    staking = Portfolio(Position("a", stakes=(Stake(9, 0, 5, True, None, D(0)),)), CONTEXT).staking
+    assert (staking.bonding_sum, staking.pools) == (5, ())
+
+
 def test_unbondings_are_in_the_order_in_which_they_unlock() -> None:
     last, first, second = (Unbonding(n, AT + timedelta(days=days)) for n, days in ((1, 9), (7, 1), (8, 1)))
     found = Portfolio(replace(POSITION, unbondings=(last, second, first)), CONTEXT)

@@ -57,10 +57,13 @@ def test_half_of_the_threads_may_wait_and_a_quarter_for_their_turn() -> None:
         assert [one.result(30) for one in asked if one is not refused] == [None, None]
 
 
-def test_a_request_whose_turn_does_not_come_in_time_is_refused() -> None:
+def test_a_request_whose_turn_does_not_come_in_time_is_refused_and_leaves_its_place_to_others() -> None:
     turns = Turns(threads=4)
-    with waiting(turns, 2), pytest.raises(StoreUnavailable):
-        take(turns, queue_seconds=0.01)
+    with waiting(turns, 2) as go_on:
+        with pytest.raises(StoreUnavailable):
+            take(turns, queue_seconds=0.01)
+        threading.Timer(0.05, go_on.set).start()
+        take(turns)
 
 
 def test_a_single_thread_may_wait_too() -> None:
