@@ -20,7 +20,7 @@ from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.instants import instant
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.announcements import REWRITE, tell
+from analytics_service.store.announcements import APPEND, REWRITE, tell
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import new_version, read_heads
 from analytics_service.store.loans import read_loans
@@ -109,11 +109,12 @@ def test_days_count_from_the_newest_observation_where_that_is_old(kept: Kept) ->
 def test_rows_stay_while_a_run_is_put_in_place(kept: Kept) -> None:
     """It may have been announced before the note, so that it needs them."""
     prune(kept.store, 30, NOW)
-    version = new_version()
-    tell(kept.store, REWRITE, ["prices"], version, finished=0)
-    prune(kept.store, 30, NOW + HOUR)
-    assert kept.count() == [202501, 202502, 202503]
-    tell(kept.store, REWRITE, ["prices"], version, finished=1)
+    for kind in (REWRITE, APPEND):
+        version = new_version()
+        tell(kept.store, kind, ["prices"], version, finished=0)
+        prune(kept.store, 30, NOW + HOUR)
+        assert kept.count() == [202501, 202502, 202503]
+        tell(kept.store, kind, ["prices"], version, finished=1)
     prune(kept.store, 30, NOW + HOUR)
     assert kept.count() == [202503]
 
@@ -122,6 +123,19 @@ def test_cells_that_are_missing_are_computed_first(kept: Kept) -> None:
     kept.store.execute("ALTER TABLE price_cell DELETE WHERE cell < '2025-01-20' SETTINGS mutations_sync = 2")
     prune(kept.store, 30, NOW)
     assert kept_from(kept.store, "price") == MARCH
+
+
+def test_cells_that_are_older_than_their_rows_are_computed_again(kept: Kept, settings: Settings) -> None:
+    """The last price of the tenth of February is corrected by hand: there are as many rows as before."""
+    second, _ = kept.rows["token;hours"][(31 + 10) * 24 - 1]
+    corrected = f"('token;hours', {second}, 7.5, {new_version()})"
+    kept.store.execute(f"INSERT INTO price (asset_id, observed_at, price, version) VALUES {corrected}")
+    kept.drop()
+    assert kept.count() == [202503]
+    client = falcon.testing.TestClient(create_app(settings, kept.store, heads=FreshHeads(kept.store)))
+    day = FEBRUARY + 9 * 86_400
+    (series,) = page(client, start=day, end=day + 86_399, period="d", asset_ids="token;hours")["data"]["series"]
+    assert series["points"] == [{"t": day, "v": "7.5"}]
 
 
 def test_rows_that_their_cells_do_not_sum_up_are_kept(kept: Kept) -> None:
@@ -225,12 +239,14 @@ def test_an_import_that_would_change_what_is_not_kept_writes_nothing(kept: Kept,
 def test_months_that_are_kept_can_be_corrected(
     client: falcon.testing.TestClient, kept: Kept, tmp_path: Path, draw: random.Random
 ) -> None:
+    """From their first second on."""
     kept.drop()
     second = kept.rows["token;hours"][-100][0]
     file = tmp_path / "prices.csv"
-    file.write_text(f"asset_id,ts,price\ntoken;hours,{second},7.5\n")
+    file.write_text(f"asset_id,ts,price\ntoken;hours,{MARCH},7.5\ntoken;hours,{second},7.5\n")
     import_files(kept.store, Request(PRICES, [file]), NOW, NO_REPORT)
-    corrected = {**kept.rows, "token;hours": [*kept.rows["token;hours"], (second, Decimal("7.5"))]}
+    changes = [(MARCH, Decimal("7.5")), (second, Decimal("7.5"))]
+    corrected = {**kept.rows, "token;hours": [*kept.rows["token;hours"], *changes]}
     pages = Pages(client, oracle.Oracle(corrected), draw)
     for agg in pages.aggregates:
         grid = oracle.begins(JANUARY, APRIL - 1, "d", 1, "UTC")
@@ -251,6 +267,13 @@ class Standing(RealSource):
         second, usd = self._last
         older = [Price(f"token;{name}", instant(second), Decimal(9)) for name, second in self._old.items()]
         return [Price("token;ended", instant(second), usd), *older, Price("token;hours", at, Decimal(2))]
+
+
+class Stopped(Standing):
+    """An oracle that only repeats."""
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return super().prices(at)[:-1]
 
 
 def test_feeds_that_stand_still_do_not_keep_others_from_being_written(
@@ -274,8 +297,9 @@ def test_feeds_that_stand_still_do_not_keep_others_from_being_written(
     last = format(kept.rows["token;ended"][-1][1].normalize(), "f")
     assert [[point["v"] for point in one["points"]] for one in newest] == [[last, last], ["2", "2"]]
     # An instant whose own observations are not kept is refused, as ever.
-    with pytest.raises(ObservationsDropped):
-        run_once(JOBS["prices"], Standing(kept, listed=MARCH - 60), kept.store, instant(MARCH - 30))
+    for source in (Standing(kept, listed=MARCH - 60), Stopped(kept)):
+        with pytest.raises(ObservationsDropped):
+            run_once(JOBS["prices"], source, kept.store, instant(MARCH - 30))
 
 
 def test_loans_stay_right_where_the_sums_of_a_snapshot_are_gone(settings: Settings, store: Store) -> None:
