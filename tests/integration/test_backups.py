@@ -315,7 +315,7 @@ def test_tables_that_were_dropped_by_hand_come_back(store: Store, settings: Sett
 
 
 def test_a_store_that_a_scheduler_writes_to_is_refused(store: Store, settings: Settings, of_two: Path) -> None:
-    """One that has stopped says so, and one that was killed falls silent."""
+    """One that has stopped says so, and one that was killed falls silent. One may begin during the restore."""
     with client(settings) as own:
         columns = "(family, scheduler, heard_at, every, next_at)"
         own.command(f"INSERT INTO job_run {columns} VALUES ('prices', 'killed:1', now() - 181, 60, now())")
@@ -325,5 +325,10 @@ def test_a_store_that_a_scheduler_writes_to_is_refused(store: Store, settings: S
     with pytest.raises(BackupRefused, match=r"The scheduler running:3 writes to the store"):
         restore(store, ArchiveReader(of_two), Silent(), replace=True)
     record(store, [JobRun("routes", "running:3", 3600, None)])
+    start = Meanwhile(lambda: record(store, [JobRun("routes", "late:4", 3600, 0)]), 1)
+    with pytest.raises(BackupRefused, match=r"The scheduler late:4 writes to the store"):
+        restore(store, ArchiveReader(of_two), start, replace=True)
+    assert prices(settings) == []
+    record(store, [JobRun("routes", "late:4", 3600, None)])
     restore(store, ArchiveReader(of_two), Silent(), replace=True)
     assert prices(settings) == TWO
