@@ -115,6 +115,19 @@ def test_each_job_has_its_last_run_the_next_one_and_its_gaps(settings: Settings,
     assert families["markets"]["last_run"] is None
 
 
+def test_the_next_run_and_the_last_one_are_those_that_a_scheduler_told_of_last(
+    settings: Settings, store: Store
+) -> None:
+    """The snapshot of noon was taken, and that of a minute later has failed: it has no rows."""
+    run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    told(store, 5)
+    last = JobRun("prices", "host:1", 60, NOON + 120, ran_at=NOON + 60, outcome="failed", took_ms=9)
+    record(store, [last])
+    (prices, *_) = document(operators_of(settings, store, NOON + 90))["families"]
+    assert prices["next_run"] == "2025-03-01T12:02:00Z"
+    assert prices["last_run"] == {"at": "2025-03-01T12:01:00Z", "outcome": "failed", "ms": 9, "rows": None}
+
+
 def test_of_two_schedulers_the_one_that_took_the_snapshot_is_told_of(settings: Settings, store: Store) -> None:
     run_once(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
     told(store, 5, "host:1", "already_done")
