@@ -209,6 +209,16 @@ def test_an_answer_to_a_relative_time_may_be_cached_for_a_second_only(get: Get) 
     assert get(closed).headers["cache-control"] == "public, max-age=86400"
 
 
+def test_a_page_may_be_cached_for_a_day_ten_minutes_after_its_end_even_if_observations_lie_ahead(
+    get: Get, clock: Clock
+) -> None:
+    """The history ends 45 minutes after now, as imported history may."""
+    clock.second = LAST - HOUR
+    for ago, age in ((600, 1), (601, 86_400)):
+        page = get(f"start={LAST - DAY}&end={clock.second - ago}&period=h")
+        assert page.headers["cache-control"] == f"public, max-age={age}"
+
+
 def test_dates_and_times_of_day_are_those_of_the_zone_and_the_range_is_in_unix_seconds(get: Get) -> None:
     answer = get(start="2026-03-07", end="2026-03-08", period="d", tz=NEW_YORK)
     midnight = int(datetime(2026, 3, 7, 5, tzinfo=UTC).timestamp())

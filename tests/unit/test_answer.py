@@ -40,17 +40,19 @@ def test_a_header_lists_the_tags_between_its_quotes(header: str | None, listed: 
     assert lists_tag(header, '"abc"') is listed
 
 
-def sent(answer: Answer, **headers: str) -> falcon.testing.Result:
+def sent(answer: Answer, *, method: str = "GET", **headers: str) -> falcon.testing.Result:
     """The response to a request with these headers."""
 
     class Path:
         def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
             send(req, resp, answer, "public, max-age=7")
 
+        on_head = on_get
+
     app = falcon.App()
     app.add_route("/", Path())
-    return falcon.testing.TestClient(app).simulate_get(
-        "/", headers={name.replace("_", "-"): value for name, value in headers.items()}
+    return falcon.testing.TestClient(app).simulate_request(
+        method, "/", headers={name.replace("_", "-"): value for name, value in headers.items()}
     )
 
 
@@ -134,6 +136,12 @@ def test_a_range_of_bytes_is_a_206_that_says_where_it_is(wanted: str, begin: int
 def test_ranges_that_the_body_does_not_have_and_several_are_ignored(wanted: str) -> None:
     got = sent(Answer(Validators("abc"), IDENTITY, BODY), Range=wanted)
     assert (got.status_code, got.content) == (200, BODY)
+    assert "content-range" not in got.headers
+
+
+def test_a_head_with_a_range_tells_of_the_whole_answer() -> None:
+    got = sent(Answer(Validators("abc"), IDENTITY, BODY), method="HEAD", Range="bytes=0-9")
+    assert (got.status_code, got.content, got.headers["content-length"]) == (200, b"", "2000")
     assert "content-range" not in got.headers
 
 
