@@ -61,6 +61,8 @@ def test_a_date_is_its_first_second_as_start_and_its_last_one_otherwise(zone: st
     edge=st.sampled_from(Edge),
 )
 @example(zone=NEW_YORK, now=utc(2026, 3, 9, 6, 30), count=1, unit="d", edge=Edge.START)
+@example(zone=NEW_YORK, now=utc(2026, 11, 2, 6, 30), count=1, unit="d", edge=Edge.START)
+@example(zone=NEW_YORK, now=utc(2026, 11, 2, 6, 30), count=1, unit="d", edge=Edge.END)
 @settings(max_examples=200, deadline=None)
 def test_units_of_the_calendar_keep_the_time_of_day(zone: str, now: int, count: int, unit: str, edge: Edge) -> None:
     wall = oracle.wall(now, zone)
