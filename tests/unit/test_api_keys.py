@@ -1,6 +1,8 @@
 """The file of API keys: what is in it, who changes it, and when the service reads it again."""
 
+import fcntl
 import logging
+import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -72,6 +74,21 @@ def test_a_name_that_is_taken_and_one_that_is_not_there_are_refused(file: Path) 
     assert file.read_text() == before
 
 
+def test_a_change_waits_for_the_end_of_another_one(file: Path) -> None:
+    """The lock is held by this test, which stands for another process."""
+    folder = os.open(file.parent, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    adding = threading.Thread(target=add_key, args=(file, "bob"))
+    adding.start()
+    adding.join(0.1)
+    waits = adding.is_alive()
+    file.write_text(f"alice {DIGEST}\n")
+    os.close(folder)
+    adding.join(60)
+    assert waits
+    assert [*read_keys(file)] == ["alice", "bob"]
+
+
 @pytest.mark.parametrize("name", ["", "a b", "#a", "a" * 65, "ä", "a\nb"])
 def test_a_malformed_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="must be 1 to 64 letters"):
@@ -122,6 +139,18 @@ def test_a_file_that_has_changed_is_read_again_a_second_after_the_last_look(file
     assert (keys.name_of(alice), keys.name_of(bob)) == ("alice", None)
     clock.second = 1.0
     assert (keys.name_of(alice), keys.name_of(bob)) == (None, "bob")
+
+
+def test_a_file_that_replaces_one_of_the_same_size_and_time_is_read(file: Path) -> None:
+    other, clock = file.with_name("other.txt"), Clock()
+    alice, carol = add_key(file, "alice"), add_key(other, "carol")
+    keys = ApiKeys(file, clock)
+    assert keys.name_of(alice) == "alice"
+    before = file.stat()
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(file)
+    clock.second = 1.0
+    assert (keys.name_of(alice), keys.name_of(carol)) == (None, "carol")
 
 
 @pytest.mark.parametrize("harm", [lambda file: file.unlink(), lambda file: file.write_text("nonsense")])
