@@ -145,3 +145,23 @@ def test_a_stop_during_a_replacement_stops_both() -> None:
         scene.service.replace()
     scene.service.stop()
     assert [events[0] for events in scene.events()] == ["asked to stop", "asked to stop"]
+
+
+def test_a_stop_while_the_one_before_is_stopped_stops_both() -> None:
+    scene = Scene()
+    scene.service.start()
+    before = scene.programs[0].children[0]
+    before.stubborn = True
+
+    def interrupt(seconds: float) -> bool:
+        raise SystemExit
+
+    before.wait = interrupt  # type: ignore[method-assign]
+    with pytest.raises(SystemExit):
+        scene.service.replace()
+    del before.wait
+    scene.service.stop()
+    assert scene.events() == [
+        ["asked to stop", "asked to stop", "waited 30 s", "killed", "pipe closed"],
+        ["asked to stop", "waited 30 s", "pipe closed"],
+    ]
