@@ -152,12 +152,13 @@ def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, t
 def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_with_its_memory(
     several_processes: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    folder = MetricsFolder(tmp_path)
+    metrics = WorkerMetrics()
+    metrics._folder = folder = MetricsFolder(tmp_path)
     before = writer(several_processes, folder.path, "0")
     before.answered("/x", 200, 0.5, 10, None)
     before.memory("blocks")(100)
     before.in_flight.inc()
-    folder.forget("0")
+    metrics.child_exit(None, SimpleNamespace(pid=10, metrics_place=0))
     after = writer(several_processes, folder.path, "0")
     after.answered("/x", 200, 0.5, 10, None)
     values = measured(after)
