@@ -900,7 +900,7 @@ def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
 ) -> None:
     """After the first scrape the ledger cannot be read, other queries hang, and the clock goes on for a minute."""
     monkeypatch.setattr(metrics, "_PATIENCE", 0.2)
-    store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 7, "test", 1000 * NOON + 1500)]))
+    store.insert(LEDGER, ledger_frame([Run("prices", NOON + 10, "job", NOON, NOON, 7, "test", 1000 * NOON + 11_500)]))
     ends, now, hangs = threading.Event(), NOON + 30, False
 
     def wait(statement: Statement) -> None:
@@ -919,7 +919,7 @@ def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
     hangs, now, away.away = True, NOON + 90, True
     shown = samples(client.simulate_get("/metrics").text)
     assert shown["analytics_store_up"] == 0
-    assert shown['analytics_snapshot_age_seconds{family="prices"}'] == 90
+    assert shown['analytics_snapshot_age_seconds{family="prices"}'] == 80
     assert shown['analytics_job_rows{job="prices"}'] == 7
     assert "analytics_schema_current" not in shown
     ends.set()
