@@ -5,6 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from analytics_service import app
+from analytics_service.config import Settings
 from analytics_service.errors import LargePagesBusy
 from analytics_service.history.grid import Period
 from analytics_service.history.large_pages import LargePages
@@ -60,6 +62,16 @@ def test_a_second_page_waits_for_its_turn_and_a_third_is_refused_at_once() -> No
     assert order == ["first", "second"]
     with turns.turn():
         order.append("third")
+
+
+@pytest.mark.parametrize(("threads", "waiting"), [(3, 1), (8, 2)])
+def test_a_quarter_of_the_threads_may_wait_and_always_one(
+    threads: int, waiting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(app, "LargePages", lambda waiting: made.append(waiting))
+    app.create_app(Settings(clickhouse_url="http://127.0.0.1:1", threads=threads))
+    assert made == [waiting]
 
 
 def refused(turns: LargePages) -> bool:
