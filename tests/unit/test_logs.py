@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -152,6 +153,15 @@ def test_a_count_is_shown_at_the_end(written: Written) -> None:
     written.handler.close()
     written.handler.close()
     assert written.lines == ["ERROR service: away", "ERROR service: away (2 times in the last minute)"]
+
+
+def test_a_count_from_before_a_fork_is_shown_by_the_parent_only(written: Written) -> None:
+    """The handler takes this process for a child of the one that it was made in."""
+    written.log.error("away")
+    written.log.error("away")
+    written.handler._process = os.getppid()
+    written.handler.close()
+    assert written.lines == ["ERROR service: away"]
 
 
 def test_a_count_belongs_to_no_request(clock: Clock, written: Written, request_id: str) -> None:
