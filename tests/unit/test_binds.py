@@ -1,10 +1,11 @@
-"""Which paths are on which of the two binds."""
+"""Which paths are on which of the two binds, and the URLs at which this machine reaches them."""
 
 import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.run.address import local_url
 
 
 class Accepted:
@@ -57,3 +58,16 @@ def test_no_header_leads_to_the_metrics(client: falcon.testing.TestClient, addre
 def test_without_the_bind_there_are_no_metrics() -> None:
     client = falcon.testing.TestClient(create_app(Settings(metrics_bind="none", clickhouse_url="http://127.0.0.1:1")))
     assert kind(client, "/metrics", OPERATORS) == "path_unknown"
+
+
+@pytest.mark.parametrize(
+    ("bind", "url"),
+    [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("0.0.0.0:8000", "http://127.0.0.1:8000"),
+        ("[::]:8000", "http://[::1]:8000"),
+        ("[fd00::2]:8000", "http://[fd00::2]:8000"),
+    ],
+)
+def test_the_url_of_a_bind_is_one_at_which_this_machine_reaches_it(bind: str, url: str) -> None:
+    assert local_url(bind) == url
