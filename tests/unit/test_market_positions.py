@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from bech32 import bech32_encode
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,6 +175,14 @@ def test_anything_else_is_not_an_address(text: str) -> None:
     """The examples include the invalid ones of BIP 173."""
     with pytest.raises(ValueError, match="must be bech32 with a valid checksum, or 0x and 40 hex digits"):
         parse_address(text)
+
+
+def test_an_address_has_at_most_90_characters() -> None:
+    """20 bytes are 32 characters, and a separator and 6 characters of the checksum come to the prefix."""
+    longest, longer = (bech32_encode("p" * length, [0] * 32) for length in (51, 52))
+    assert parse_address(longest) == longest
+    with pytest.raises(ValueError, match="must be bech32"):
+        parse_address(longer)
 
 
 @given(st.binary(min_size=1, max_size=40))
