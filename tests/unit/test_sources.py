@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.errors import SettingError, SourceError
+from analytics_service.errors import SettingError, SourceError, SourceRefused
 from analytics_service.sources.base import Sample
+from analytics_service.sources.choice import choose_source
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
+from analytics_service.sources.simulated.source import SimulatedSource
+from tests.doubles import LedgerStore
 
 MODULE = """
 from analytics_service.sources.base import Source
@@ -81,6 +84,14 @@ def test_the_simulated_source_has_cheap_history_and_samples() -> None:
         Sample.SWAP_CONTRACT: SWAP_CONTRACT,
     }
     source.close()
+
+
+def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(SimulatedSource, "close", lambda source: closed.append(source.spec))
+    with pytest.raises(SourceRefused):
+        choose_source(LedgerStore(), "simulated:7", 60)
+    assert closed == ["simulated:7"]
 
 
 @pytest.mark.usefixtures("_chain")
