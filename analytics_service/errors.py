@@ -26,7 +26,12 @@ class SchemaError(AnalyticsError):
 
 
 class NoSnapshot(AnalyticsError):
-    """A family of data has no committed snapshot yet."""
+    """A family of data has no complete snapshot yet."""
+
+    def __init__(self, family: str) -> None:
+        super().__init__(
+            f"No snapshot of {family} has been completed yet. Where a scheduler runs, the first one is on its way."
+        )
 
 
 class Superseded(AnalyticsError):

@@ -315,6 +315,7 @@ class FakeStore(LedgerStore):
             "staged_tables",
             "snapshots_between",
             "abandoned_staging",
+            "applied_migrations",
         )
         if query == "observed_prices":
             return pl.DataFrame(schema={"asset_id": pl.String, "observed_at": pl.UInt32, "price": pl.Decimal(38, 18)})

@@ -62,7 +62,7 @@ class Known:
             raise StoreFailure(f"ClickHouse refuses to read the history of {family}.")
         if family in self.rewritten:
             raise Superseded(f"{family} is being rewritten.")
-        raise NoSnapshot(f"No snapshot of {family} has been completed yet; the first one may be on its way.")
+        raise NoSnapshot(family)
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,7 @@ def read_config(store: Store, at: int) -> GlobalConfig:
     """The rules for all borrowing at a snapshot. NoSnapshot if there is no snapshot of that unix second."""
     for row in _CONFIG.read(store, at):
         return GlobalConfig(**row)
-    raise NoSnapshot("No snapshot of markets has been completed yet; the first one may be on its way.")
+    raise NoSnapshot("markets")
 
 
 def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:

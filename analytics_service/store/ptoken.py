@@ -88,7 +88,7 @@ def read_ptoken(store: Store, at: int) -> Ptoken:
     pools = tuple(StakingPool(index=row.pop("pool"), **row) for row in _POOLS.read(store, at))
     for row in _STATE.read(store, at):
         return Ptoken(**row, pools=pools)
-    raise NoSnapshot("No snapshot of ptoken has been completed yet; the first one may be on its way.")
+    raise NoSnapshot("ptoken")
 
 
 def read_arrangements(store: Store, at: int) -> list[Arrangement]:
