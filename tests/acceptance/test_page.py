@@ -204,7 +204,7 @@ def test_another_zone_shows_the_same_instants_on_its_clocks(visit: Visit) -> Non
     assert [row[0] for row in numbers(page)] == expected
 
 
-def test_a_range_of_ones_own_is_shown_and_a_backward_one_refused(visit: Visit) -> None:
+def test_a_range_of_ones_own_is_shown_a_backward_one_refused_and_a_future_one_left_for_the_newest(visit: Visit) -> None:
     page = visit.open({"tz": "UTC"})
     page.get_by_text("Custom").click()
     page.get_by_label("From").fill(CLOSED["end"])
@@ -217,6 +217,18 @@ def test_a_range_of_ones_own_is_shown_and_a_backward_one_refused(visit: Visit) -
     page.wait_for_url(lambda url: query(url).get("start", "").startswith(CLOSED["start"][:16]))
     visit.wait(page)
     assert query(source(page))["end"].startswith(CLOSED["end"][:16])
+    page.get_by_label("From").fill("2100-01-01T00:00:00")
+    page.get_by_label("to", exact=True).fill("2100-01-02T00:00:00")
+    page.get_by_role("button", name="Show").click()
+    visit.wait(page)
+    told = page.locator(".chart .notice").first.inner_text()
+    assert told.startswith("There is no data in this range. The newest is of ")
+    page.get_by_role("button", name="Show the newest data").first.click()
+    visit.wait(page)
+    shown = {name: datetime.fromisoformat(query(source(page))[name]) for name in ("start", "end")}
+    assert told.endswith(f" {shown['end']:%Y-%m-%d %H:%M}.")
+    assert shown["end"] - shown["start"] == timedelta(days=1)
+    expect(page.locator(".chart .main-svg").first).to_be_visible()
 
 
 @pytest.mark.parametrize(
