@@ -316,6 +316,33 @@ def test_what_is_in_memory_is_shown_while_the_store_cannot_be_reached(visit: Vis
     expect(page.locator(".chip")).to_have_text(["store cannot be reached"])
 
 
+def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_before(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    newest, day = datetime(2026, 11, 1, tzinfo=UTC), timedelta(days=1)
+    snapshots = [
+        {"family": "prices", "newest": newest.isoformat(), "age_seconds": 259_200, "fresh": False},
+        {"family": "config", "newest": newest.isoformat(), "age_seconds": 169_200, "fresh": True},
+    ]
+    health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}}
+    asset = {"asset": {"id": "native;ahel"}, "metadata": {"symbol": "AHEL"}}
+    price = {"price": "3", "last_updated_at": newest.isoformat(), "extra": {"text": {"price": "$3"}}}
+    earlier = {newest - 7 * day: ["1", "2", "3"], newest - day: ["2"]}
+
+    def history(route: Route) -> None:
+        start = datetime.fromtimestamp(int(query(route.request.url)["start"]), UTC)
+        route.fulfill(json={"data": {"series": [{"asset": "native;ahel", "v": earlier[start]}]}})
+
+    page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": health}))
+    page.route(re.compile("/assets/prices"), lambda route: route.fulfill(json={"data": [asset | {"price": price}]}))
+    page.route(re.compile("/assets/price-history"), history)
+    page.goto(visit.url(VIEWS["markets"]))
+    visit.wait(page)
+    expect(page.locator("tbody .number").nth(0)).to_have_text("$3")
+    expect(page.locator("tbody .number").nth(1)).to_have_text("+50.00%")
+    expect(page.locator(".chip")).to_have_text(["prices 3 d, late", "config 47 h, fresh"])
+    expect(page.locator(".chip")).to_have_class(["chip late", "chip"])
+
+
 def test_an_address_that_cannot_be_shown_leaves_the_form_to_correct_it(visit: Visit) -> None:
     page = visit.open({"view": "address", "address": RICH[:-1] + ("q" if RICH[-1] != "q" else "p"), "tz": "UTC"})
     expect(page.get_by_role("alert")).to_contain_text("must be bech32")
