@@ -352,7 +352,7 @@ def test_an_address_that_cannot_be_shown_leaves_the_form_to_correct_it(visit: Vi
     assert page.title().startswith("Address · ")
 
 
-def test_tiles_compare_the_ends_of_the_range_whatever_the_width_of_the_page(visit: Visit) -> None:
+def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of_the_page(visit: Visit) -> None:
     api = f"http://{visit.service.bind}/api/v1"
     known = visit.data(f"{api}/markets/history/tvl?start=now-3h&end=now&period=min&fill=none&limit=200&format=columns")
     there = [(t, Decimal(v)) for t, v in zip(known["t"], known["series"][0]["v"], strict=True) if v is not None]
@@ -363,12 +363,16 @@ def test_tiles_compare_the_ends_of_the_range_whatever_the_width_of_the_page(visi
     value = visit.data(f"{api}/markets?with_text=true&at={end}")["tvl"]["extra"]["text"]["tvl"]
     written = {"start": start, "end": end}
     times = {name: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S") for name, at in written.items()}
+    # The last day has only begun.
+    liquidations = {"data": {"series": [{"v": ["0", "10", "30", "31"]}]}}
     for width, height in (WIDE, PHONE):
         page = visit.browser.new_tab()
         page.set_viewport_size({"width": width, "height": height})
+        page.route(re.compile("/history/liquidations"), lambda route: route.fulfill(json=liquidations))
         page.goto(visit.url(times | {"tz": "UTC"}))
         visit.wait(page)
         expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
+        expect(page.locator(".tile").last).to_contain_text("$20+100.00% to the day before")
 
 
 def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) -> None:
