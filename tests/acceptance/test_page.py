@@ -463,8 +463,9 @@ def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     assert all(re.fullmatch(r"\d+(\.\d+)?", saved[asset]) for asset in prices)
 
 
-def test_an_address_is_found_and_shown_as_of_an_earlier_moment(visit: Visit) -> None:
-    page = visit.open({"view": "address", "tz": "UTC"})
+def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transactions(visit: Visit) -> None:
+    page = visit.open({"view": "address", "tz": "Asia/Tokyo"})
+    page.route(re.compile("/tx-history"), thirty_transactions)
     page.get_by_label("Address", exact=True).fill(RICH)
     page.get_by_role("button", name="Show", exact=True).last.click()
     expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
@@ -473,12 +474,19 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment(visit: Visit) -> 
     shown = page.locator(".panel", has_text="Account 0").last.inner_text()
     for part in first["collaterals"] + first["debts"]:
         assert part["asset_info"]["metadata"]["symbol"] in shown
-    moment = datetime.now(UTC).replace(microsecond=0, second=0)
+    moment = datetime.now(ZoneInfo("Asia/Tokyo")).replace(microsecond=0, second=0)
     page.get_by_label("as of").fill(moment.strftime("%Y-%m-%dT%H:%M:%S"))
     with page.expect_request(lambda request: "/user?" in request.url and "at=" in request.url) as asked:
         page.get_by_role("button", name="Show", exact=True).last.click()
     assert query(asked.value.url)["at"].startswith(moment.strftime("%Y-%m-%dT%H:%M"))
-    assert query(page.url)["at"] == query(asked.value.url)["at"]
+    given = {"at": query(page.url)["at"], "tz": "Asia/Tokyo"}
+    assert given.items() <= query(asked.value.url).items()
+    page.get_by_role("button", name="Older").click()
+    rows = page.get_by_role("table", name="Transactions").locator("tbody tr")
+    expect(rows.locator("code")).to_have_text([str(number) for number in range(1, 31)])
+    expect(page.get_by_role("button", name="Older")).to_be_hidden()
+    for url in [url for url in visit.browser.asked if "/tx-history?" in url][-2:]:
+        assert given.items() <= query(url).items()
 
 
 @pytest.mark.parametrize(
@@ -515,6 +523,15 @@ def failure(route: Route, status: int, kind: str, message: str) -> None:
     error = {"kind": kind, "scope": "server", "message": message}
     body = {"data": None, "error": error, "status": status, "status_text": ""}
     route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
+
+
+def thirty_transactions(route: Route) -> None:
+    """Answer a request for 25 transactions: an address of a service with two hours of history has none."""
+    previous = int(query(route.request.url).get("prev_event_uuid", 0))
+    text = {"action": "Borrow", "amount": "1 AHEL", "historic_value": "$1"}
+    same = {"event_time": NOW.isoformat(), "account_index": 0, "extra": {"text": text}}
+    numbers = range(previous + 1, min(previous + 25, 30) + 1)
+    route.fulfill(json={"data": [same | {"event_uuid": str(one), "tx_hash": str(one)} for one in numbers]})
 
 
 def with_keys(route: Route) -> str:
