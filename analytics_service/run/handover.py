@@ -38,8 +38,8 @@ def report_ready(workers: int, lacking: str = "") -> None:
 
 def all_ready(reported: bytes) -> bool:
     """Whether as many workers as there will be have reported that they are ready."""
-    lines = reported.splitlines()
-    return bool(lines) and len(lines) >= int(lines[0].split()[0])
+    whole = reported.count(b"\n")
+    return whole > 0 and whole >= int(reported.split(maxsplit=1)[0])
 
 
 def what_lacks(reported: bytes) -> str:

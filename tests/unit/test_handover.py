@@ -8,7 +8,16 @@ from analytics_service.run.handover import all_ready, report_ready, to_listen_on
 
 
 @pytest.mark.parametrize(
-    ("reported", "ready"), [(b"", False), (b"2\n", False), (b"2\n2\n", True), (b"1\n", True), (b"2\n2\n2\n", True)]
+    ("reported", "ready"),
+    [
+        (b"", False),
+        (b"2\n", False),
+        # The second report has not been read as a whole yet.
+        (b"2\n2", False),
+        (b"2\n2\n", True),
+        (b"1\n", True),
+        (b"2\n2\n2\n", True),
+    ],
 )
 def test_a_service_is_ready_when_all_of_its_workers_are(reported: bytes, ready: bool) -> None:
     assert all_ready(reported) is ready
