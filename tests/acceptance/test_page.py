@@ -369,6 +369,7 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
         page = visit.browser.new_tab()
         page.set_viewport_size({"width": width, "height": height})
         page.route(re.compile("/history/liquidations"), lambda route: route.fulfill(json=liquidations))
+        page.route(re.compile("/history/tvl.*period=auto"), doubled_at_the_end)
         page.goto(visit.url(times | {"tz": "UTC"}))
         visit.wait(page)
         expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
@@ -523,6 +524,15 @@ def failure(route: Route, status: int, kind: str, message: str) -> None:
     error = {"kind": kind, "scope": "server", "message": message}
     body = {"data": None, "error": error, "status": status, "status_text": ""}
     route.fulfill(status=status, body=json.dumps(body), content_type="application/json")
+
+
+def doubled_at_the_end(route: Route) -> None:
+    """A history whose last bucket ends later than the range, and with another value."""
+    answer = route.fetch()
+    known = answer.json()
+    values = known["data"]["series"][0]["v"]
+    values[-1] = str(2 * Decimal(values[-1]))
+    route.fulfill(response=answer, json=known)
 
 
 def thirty_transactions(route: Route) -> None:

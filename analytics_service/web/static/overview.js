@@ -59,18 +59,21 @@ function all(route, { data: markets }, tvl, deposits, debt, begun, liquidations)
   const span = (first) => (first > 0 ? `since ${time(tvl.t[first - 1], route.tz)}` : `over ${rangeName(route)}`);
   const [lend, debts] = [markets.lend.supply, markets.borrow.debts.supply];
   const now = Number(lend.principal) ? Number(debts.balance) / Number(lend.principal) : null;
+  // The last bucket of a range that is over may end later than the range.
+  const atEnd = (value) => ("at" in until(route) ? value : null);
   return [
-    tile("Total value locked", markets.tvl.extra.text.tvl, held, span),
-    tile("Deposits", lend.extra.text.principal, lent, span),
-    tile("Debt", debts.extra.text.balance, owed, span),
-    tile("Utilization", percent(now), used, span),
+    tile("Total value locked", markets.tvl.extra.text.tvl, held, span, atEnd(markets.tvl.tvl)),
+    tile("Deposits", lend.extra.text.principal, lent, span, atEnd(lend.principal)),
+    tile("Debt", debts.extra.text.balance, owed, span, atEnd(debts.balance)),
+    tile("Utilization", percent(now), used, span, atEnd(now)),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);
 }
 
-function tile(name, value, values, span) {
+/** A tile with a value, and how much it has changed: up to `end`, or up to the last of the values without one. */
+function tile(name, value, values, span, end) {
   const [first, last] = ends(values);
-  const { text, class: color } = change(values[first], values[last]);
+  const { text, class: color } = change(values[first], end ?? values[last]);
   return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
     h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span(first)}`)),
     spark(values, `${name} ${span(first)}`));
