@@ -21,7 +21,8 @@ export async function overview(place, route, signal) {
   const paths = ["tvl", "deposits", "debt"].map((one) => `/markets/history/${one}`);
   const [tvl, deposits, debt] = paths.map((path) => shared(() => history(path, route, {}, signal)));
   const begun = Promise.all(paths.map((path) => beginning(path, route, signal)));
-  const loading = Promise.all([get("/markets", { with_text: true, ...until(route) }, signal), tvl(), deposits(), debt(), begun,
+  const moment = until(route);
+  const loading = Promise.all([get("/markets", { with_text: true, ...moment }, signal), tvl(), deposits(), debt(), begun,
     there.has("loans") ? recentLiquidations(route, signal) : null]);
   const charts = [
     figure("Total value locked", tvl, tvlChart),
@@ -32,7 +33,7 @@ export async function overview(place, route, signal) {
   place.replaceChildren(h("h1", {}, "Overview"), tiles, charts[0].panel,
     h("div", { class: "pair" }, charts[1].panel, charts[2].panel));
   try {
-    tiles.replaceChildren(...all(route, ...(await loading)));
+    tiles.replaceChildren(...all(route, "at" in moment, ...(await loading)));
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError)) throw error;
     tiles.replaceChildren(...failed(error.message, () => overview(place, route, signal)));
@@ -52,7 +53,7 @@ function until({ custom, end, tz }) {
   return custom && end < now ? { at: end, tz } : {};
 }
 
-function all(route, { data: markets }, tvl, deposits, debt, begun, liquidations) {
+function all(route, isOver, { data: markets }, tvl, deposits, debt, begun, liquidations) {
   // Before the chart's values the one with which the range begins.
   const [held, lent, owed] = [tvl, deposits, debt].map((one, place) => [...total(begun[place]), ...total(one)]);
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
@@ -60,7 +61,7 @@ function all(route, { data: markets }, tvl, deposits, debt, begun, liquidations)
   const [lend, debts] = [markets.lend.supply, markets.borrow.debts.supply];
   const now = Number(lend.principal) ? Number(debts.balance) / Number(lend.principal) : null;
   // The last bucket of a range that is over may end later than the range.
-  const atEnd = (value) => ("at" in until(route) ? value : null);
+  const atEnd = (value) => (isOver ? value : null);
   return [
     tile("Total value locked", markets.tvl.extra.text.tvl, held, span, atEnd(markets.tvl.tvl)),
     tile("Deposits", lend.extra.text.principal, lent, span, atEnd(lend.principal)),
