@@ -30,6 +30,8 @@ class Source(Protocol):
 
     simulated: bool = False
     """Whether the protocol is made up. Its data is never mixed with other data."""
+    may_hang: bool = True
+    """Whether it asks others, and so may never answer. One that only computes is asked without a thread in between."""
 
     @property
     def spec(self) -> str:

@@ -17,15 +17,16 @@ NONE = "none"
 
 
 def open_source(spec: str, seconds: float) -> Source | None:
-    """The source of a spec, to be closed after use, each of whose answers has to come within some seconds; None for
-    `none`. SettingError says what is wrong with the spec."""
+    """The source of a spec, to be closed after use; None for `none`. If it may hang, each of its answers has to come
+    within some seconds. SettingError says what is wrong with the spec."""
     name, _, rest = spec.partition(":")
     try:
         parse_setting("source", spec)
         if spec == NONE:
             return None
         calls = Calls(spec, seconds)
-        return BoundedSource(calls("opening", partial(_opener(name), rest)), calls)
+        opened = calls("opening", partial(_opener(name), rest))
+        return BoundedSource(opened, calls) if opened.may_hang else opened
     except ValueError as error:
         raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None
     except AnalyticsError:

@@ -75,7 +75,7 @@ def test_every_answer_is_that_of_the_source() -> None:
 
 def test_all_that_a_source_can_be_asked_is_passed_on() -> None:
     """A method that was forgotten would have the answer of a source without it."""
-    asked = {name for name in vars(Source) if not name.startswith("_")} - {"simulated"}
+    asked = {name for name in vars(Source) if not name.startswith("_")} - {"simulated", "may_hang"}
     assert asked <= vars(BoundedSource).keys()
 
 
@@ -144,6 +144,13 @@ def test_a_source_that_does_not_close_keeps_nobody(oracle: Oracle, monkeypatch: 
     oracle.is_stuck = True
     source.close()
     assert oracle.calls == 1
+
+
+@pytest.mark.parametrize("may_hang", [True, False])
+def test_only_a_source_that_may_hang_is_bounded(may_hang: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handing each call to a thread costs more than most answers of a source that only computes."""
+    monkeypatch.setattr(SimulatedSource, "may_hang", may_hang)
+    assert isinstance(open_source("simulated", 60), BoundedSource) == may_hang
 
 
 def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,7 @@ def test_the_simulated_source_has_cheap_history_and_samples() -> None:
     source = open_source("simulated", 60)
     assert source is not None
     assert source.simulated
+    assert not source.may_hang
     assert source.history == timedelta(days=90)
     assert source.samples == {
         Sample.RICH_ACCOUNT: RICH_ADDRESS,
@@ -102,6 +103,7 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
     with closing(source):
         assert (source.spec, source.history, source.samples) == ("chain:http://node:1317", None, {})
         assert not source.simulated
+        assert source.may_hang
 
 
 @pytest.mark.usefixtures("_chain")

@@ -25,6 +25,7 @@ class SimulatedSource(Source):
     """
 
     simulated = True
+    may_hang = False
 
     def __init__(self, seed: str) -> None:
         self._seed = seed or _DEFAULT_SEED
