@@ -85,6 +85,8 @@ _USERS = """\
             <priority>1</priority>
             <!-- The ids of all series are a parameter of queries for history. -->
             <http_max_field_value_size>{parameter}</http_max_field_value_size>
+            <!-- Most queries read a few rows of a few columns. Handing each read to another thread costs more. -->
+            <local_filesystem_read_method>pread</local_filesystem_read_method>
             <constraints>
                 <!-- Disks that a table brings along may be anywhere, also on other servers. -->
                 <merge_tree_disk><readonly/></merge_tree_disk>
