@@ -1,5 +1,6 @@
 """Random tests take other numbers in every run; what a failed one took is printed."""
 
+import gc
 import random
 
 import pytest
@@ -13,6 +14,12 @@ settings.load_profile("tests")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that repeats a random test."""
     parser.addoption("--seed", type=int, help="seed of random tests, as printed by one that failed")
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector leave alone what lives as long as the tests do: modules, and thousands of tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
