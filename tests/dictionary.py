@@ -32,6 +32,9 @@ A run's rows count once the run is listed in `snapshot`, which is written last. 
 old one until ClickHouse merges them: read with `FINAL`, or take `argMax(column, version)`. `asset` keeps every
 definition on purpose: the newest is that with the greatest `version`, as in the examples. Prices and rates are exact
 decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard unit), and all times are UTC.
+`FORMAT Parquet` keeps decimals exact, but writes amounts as bytes: select `toString(amount)`. JSON formats write
+decimals as bare numbers, which most readers make floats of; `SETTINGS output_format_json_quote_decimals = 1` quotes
+them.
 
 Histories have a table of raw observations and one of cells beside it: `price` and `price_cell`, `tvl` and `tvl_cell`. A
 cell sums up 15 minutes, a UTC day or a UTC month (`width`), so candles and means of years are read from a few rows.

@@ -54,7 +54,7 @@ def backup(file: Path, force: bool, **overrides: Any) -> None:
 def restore(file: Path, replaces: bool, **overrides: Any) -> None:
     """Bring back what `backup` wrote into FILE: all of it, or nothing.
 
-    Stop what writes to the store before: `up`, `jobs run`, imports, backfills. Example:
+    First stop everything that writes to the store: `up`, `jobs run`, imports, backfills. Example:
 
     \b
         analytics-service restore analytics.backup --data-dir ./data

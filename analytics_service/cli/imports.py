@@ -24,7 +24,7 @@ def _import_options(command: _Command) -> _Command:
     """The arguments of all imports: files, assets, unit, skip_invalid, dry_run, data_dir."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     skip = "Import the good rows; write the others to FILE.rejected.csv."
-    assets = "File of the assets' addresses, symbols and decimals; needed for assets the service does not know yet."
+    assets = "File of addresses, symbols and decimals; prices need it for assets that the service does not know yet."
     unit = "Unit of the files' timestamps: seconds or milliseconds."
     dry_run = "Read and check everything, write nothing, and say what would be written."
     for decorate in (
@@ -68,7 +68,7 @@ def import_prices_command(**options: Any) -> None:
 def import_rates_command(**options: Any) -> None:
     """Import lend and borrow rates, all or nothing.
 
-    Each row names its asset by asset_address, symbol and decimals, so no assets file is needed. Example:
+    Each row describes its asset by asset_address, symbol and decimals, so it needs no --assets. Example:
 
     \b
         analytics-service import rates rates_daily.csv.gz

@@ -89,6 +89,9 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
 def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, **overrides: Any) -> None:
     """Take the snapshots of a range that are not there yet.
 
+    TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC, also for --end. DURATION
+    is a number and s, m (minutes), h or d. Positions have no past to take.
+
     Snapshots in the range of which an earlier version stored less are taken again, whatever the distance. May be
     interrupted and run again: it continues where it was. Example:
 

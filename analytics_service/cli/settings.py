@@ -10,7 +10,7 @@ from analytics_service.config import table
 def settings() -> None:
     """List all settings: environment variable, value now, default and meaning.
 
-    Options of a command go before them. Example:
+    A command's options override them. Example:
 
     \b
         ANALYTICS_TZ=Europe/London analytics-service settings

@@ -78,7 +78,9 @@ def _value(param: Param, given: Mapping[str, list[str]]) -> Any:
     if param.instead in given:
         raise RequestError("query_parameter_invalid", f"Only one of {' and '.join(param.names)} may be given.")
     if len(values) > 1:
-        raise RequestError("query_parameter_invalid", f"Query parameter {param.name} is given {len(values)} times.")
+        raise RequestError(
+            "query_parameter_invalid", f"Query parameter {param.name} is given {len(values)} times; give it once."
+        )
     try:
         return param.parse(values[0])
     except ValueError as error:

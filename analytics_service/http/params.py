@@ -77,7 +77,7 @@ RANGE = (
     Param(
         "period",
         forms.period,
-        "unit of a bucket: min, h, d, w, m or y. auto chooses the finest buckets that are no more than points.",
+        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest that makes at most points buckets of the range.",
         required=True,
         schema={"type": "string", "enum": [*Period, forms.AUTO], "examples": ["d"]},
     ),
@@ -140,7 +140,7 @@ ASSET_IDS = Param(
 SYMBOLS = Param(
     "symbols",
     forms.symbols,
-    "symbols of assets separated by commas, in any case; beside asset_ids, those come first.",
+    "symbols of assets separated by commas, in any case; their series follow those of asset_ids.",
     schema={"type": "string", "pattern": "^[^,]+(,[^,]+)*$"},
 )
 

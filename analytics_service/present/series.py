@@ -3,13 +3,14 @@
 import orjson
 
 from analytics_service.history.grid import Period
-from analytics_service.present.kinds import ASSET_SPEC, NUMBER, STRING, USD, word
+from analytics_service.present.kinds import ASSET_SPEC, DECIMAL, NUMBER, STRING, word
 from analytics_service.present.schema import or_null, schema_of
 from analytics_service.present.shapes import Field, Kind, Many, Node, OneOf, Shape
 
 # Stands for the points in a rendered page; JSON has no such byte.
 POINTS = b"\x00"
-_VALUE = USD.bare
+# USD for prices and values, a fraction for APRs and utilization.
+_VALUE = DECIMAL
 _OPTIONAL_VALUE = Kind(or_null(schema_of(_VALUE)), _VALUE.json)
 VALUE_POINT = Shape(
     "Point",
@@ -19,7 +20,8 @@ VALUE_POINT = Shape(
         Field(
             "v",
             _VALUE,
-            "What agg says; by default the last observation before the bucket's end. Null if there is none.",
+            "What agg says; by default the last observation before the bucket's end. Null if there is none. In USD, or "
+            "a fraction for APRs and utilization.",
             optional=True,
         ),
     ),
@@ -115,7 +117,7 @@ COLUMNS = Shape(
 
 def _by_format(name: str, help: str, points: Field) -> OneOf:
     """A page in one of the formats that are JSON."""
-    shape = Shape(f"{name}Points", f"{help} Every series has points of its own.", (_RANGE, points, _PAGINATION))
+    shape = Shape(f"{name}Points", f"{help} Each bucket is a point.", (_RANGE, points, _PAGINATION))
     return OneOf(name, help, key="query.format.name", choices={"json": shape, "columns": COLUMNS})
 
 

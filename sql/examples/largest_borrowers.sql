@@ -1,4 +1,4 @@
--- Who owes most of each asset, and what part of all its debt? An earlier moment shows who owed it then.
+-- Who owes most of each asset, and what part of all its debt? Set `moment` to an earlier instant to see who owed most then.
 WITH now('UTC') AS moment,
 owed AS
 (

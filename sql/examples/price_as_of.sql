@@ -1,4 +1,5 @@
--- What was every asset worth at an instant? The window of 7 days keeps this cheap however long the history is.
+-- What was each asset worth at an instant? Prices of the 7 days before it count, which keeps this cheap.
+-- Widen that window for prices that stand still for longer.
 WITH toDateTime('2026-01-01 12:00:00', 'UTC') AS as_of
 SELECT asset_id, max(p.observed_at) AS observed_at, argMax(p.price, (p.observed_at, p.version)) AS price
 FROM price AS p

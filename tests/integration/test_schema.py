@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from click.testing import CliRunner
@@ -26,7 +27,8 @@ from jobs.runner import run_once
 from tests import clickhouse
 from tests.dictionary import data_dictionary
 from tests.integration.handmade import HandMade
-from tests.integration.pages import commit
+from tests.integration.pages import asset, commit
+from tests.stored import write_assets
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[[str], list[tuple[Any, ...]]]
@@ -190,6 +192,34 @@ def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store
     second = int(noon.timestamp())
     commit(store, {"token;a": [(second - 60, Decimal(1)), (second, Decimal(2)), (second + 1, Decimal(3))]})
     assert run(example("price_as_of")) == [("token;a", noon, Decimal(2))]
+
+
+def test_the_example_of_local_days_answers_the_candle_of_each_day_of_the_zone(store: Store, run: Run) -> None:
+    zone = ZoneInfo("America/New_York")
+    midnight = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = (midnight - timedelta(days=1)).date()
+    begin, end = (int(one.timestamp()) for one in (midnight - timedelta(days=1), midnight))
+    prices = {begin - 1: 9, begin: 1, begin + 40_000: 7, end - 3_600: 2, end - 1: 3, end: 8}
+    commit(store, {"token;a": [(second, Decimal(price)) for second, price in prices.items()]})
+    candles = {found: four for _, found, *four in run(example("local_days"))}
+    assert candles == {day: [1, 7, 1, 3], day - timedelta(days=1): [9, 9, 9, 9]}
+
+
+def test_the_example_of_amounts_answers_exact_and_standard_units(store: Store, run: Run) -> None:
+    """The newest definition of an asset counts, and the corrected row of an event."""
+    write_assets(store, [asset("a")], 1)
+    write_assets(store, [replace(asset("a"), decimals_denom=18)], 2)
+    store.execute(
+        "INSERT INTO event (at, id, kind, asset_id, amount, usd, version) VALUES "
+        "('2026-01-01 12:00:00', 'first', 'borrow', 'token;a', 1, 1, 1), "
+        "('2026-01-01 12:00:00', 'first', 'borrow', 'token;a', 2500000000000000001, 1, 2), "
+        f"('2026-01-01 13:00:00', 'second', 'lend', 'token;a', toUInt256('{2**255}'), 1, 1)"
+    )
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert run(example("amounts_in_units")) == [
+        (noon + timedelta(hours=1), "lend", "token;a", str(2**255), pytest.approx(2**255 / 10**18)),
+        (noon, "borrow", "token;a", "2500000000000000001", pytest.approx(2.5)),
+    ]
 
 
 def test_the_example_of_borrowers_answers_what_each_owed_at_the_moment(store: Store, run: Run) -> None:
