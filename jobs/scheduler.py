@@ -23,6 +23,7 @@ from analytics_service.config import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.market.instants import EPOCH, floored, shown, unix_second
 from analytics_service.sources.base import Source
+from analytics_service.store.announcements import forget_finished
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record, scheduler_name
 from analytics_service.store.retention import prune
@@ -101,20 +102,21 @@ def tidy_until(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     every: float = _TIDYING_SECONDS,
 ) -> None:
-    """Drop what runs that were killed left in staging, and raw rows that are older than some days (rule 8.14), now and
-    every so many seconds until `stop` is set.
+    """Drop what runs that were killed left in staging, old announcements, and raw rows that are older than some days
+    (rule 8.14), now and every so many seconds until `stop` is set.
 
     None keeps raw rows. Errors are logged, and the next look is another attempt.
     """
     while True:
         try:
             drop_abandoned(store)
+            forget_finished(store)
             if days is not None:
                 prune(store, days, clock())
         except AnalyticsError as error:
-            log.warning("Old staging tables or raw rows could not be dropped: %s", error)
+            log.warning("Old staging tables, announcements or raw rows could not be dropped: %s", error)
         except Exception:
-            log.exception("Old staging tables or raw rows could not be dropped")
+            log.exception("Old staging tables, announcements or raw rows could not be dropped")
         if stop.wait(every):
             return
 

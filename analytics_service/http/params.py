@@ -77,7 +77,7 @@ RANGE = (
     Param(
         "period",
         forms.period,
-        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest that makes at most points buckets of the range.",
+        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest of which the range has at most points.",
         required=True,
         schema={"type": "string", "enum": [*Period, forms.AUTO], "examples": ["d"]},
     ),

@@ -81,3 +81,8 @@ def tell(store: Store, kind: str, families: Sequence[str], version: int, finishe
     """Announce a run of families as one of a kind, send its heartbeat, or finish it (rule 8.5)."""
     rows = [{"family": family, "version": version, "finished": finished} for family in families]
     store.insert(kind, pl.DataFrame(rows, schema=_SCHEMA))
+
+
+def forget_finished(store: Store) -> None:
+    """Drop the announcements of runs that append, and finished a day ago or earlier."""
+    store.run("forget_finished")

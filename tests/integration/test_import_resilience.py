@@ -18,6 +18,7 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
 from analytics_service.imports.run import Summary
+from analytics_service.store.announcements import forget_finished
 from analytics_service.store.connection import Store
 from analytics_service.store.staging import drop_abandoned
 from tests.doubles import Statement, WatchedStore
@@ -170,6 +171,23 @@ def test_only_staging_tables_of_imports_are_dropped(store: Store, settings: Sett
     assert len(staged(settings)) == len(others | ours)
     drop_abandoned(store, hours=0)
     assert staged(settings) == {name.strip("`") for name in others}
+
+
+def test_what_is_known_of_runs_that_append_is_kept_for_a_day_or_until_they_have_finished(
+    store: Store, settings: Settings
+) -> None:
+    """A machine may be off for longer than a day, with a run that was put in place by half."""
+    hours = {1: (0, 30), 2: (1, 30), 3: (0, 2), 4: (1, 2)}
+    values = ", ".join(f"('prices', {n}, now() - INTERVAL {ago} HOUR, {done})" for n, (done, ago) in hours.items())
+    store.execute(f"INSERT INTO append_run (family, version, announced_at, finished) VALUES {values}")
+    store.execute(
+        "INSERT INTO append_run (family, version, announced_at) VALUES ('loans', 2, now() - INTERVAL 30 HOUR)"
+    )
+    known = "SELECT family, version FROM append_run FINAL ORDER BY family, version"
+    store.execute("OPTIMIZE TABLE append_run FINAL")
+    assert query(settings, known) == [("loans", 2), *(("prices", n) for n in hours)]
+    forget_finished(store)
+    assert query(settings, known) == [("loans", 2), ("prices", 1), ("prices", 3), ("prices", 4)]
 
 
 def staged(settings: Settings) -> set[str]:
