@@ -3,12 +3,16 @@
 It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own options take precedence.
 """
 
-import ctypes
 import os
 import signal
 import sys
 import time
 from typing import Any
+
+from analytics_service.processes.memory import bound_idle_memory
+
+# Before what is imported next starts threads: the number of heaps is settled when the first of them allocates.
+bound_idle_memory()
 
 from analytics_service import logs
 from analytics_service.config import Settings
@@ -32,11 +36,6 @@ if _settings.rate_limit:
     # Made before the workers are forked, so that they count requests together.
     shared_counts()
 _metrics = WorkerMetrics()
-# Parameters of mallopt, from malloc.h.
-_M_TRIM_THRESHOLD = -1
-_M_MMAP_THRESHOLD = -3
-_M_ARENA_MAX = -8
-_MIB = 2**20
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 proc_name = "analytics-service"
@@ -88,27 +87,12 @@ def on_starting(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Called in a worker before it takes requests. Only our own application is warmed."""
-    _bound_idle_memory()
     loader, lacking = getattr(worker.wsgi, "loader", None), ""
     # A worker that was told to stop while it was loading takes no requests.
     if worker.alive and loader is not None:
         warm_for_a_while(worker.wsgi, int(time.time()), loader.wait)
         lacking = worker.wsgi.heads.what_lacks()
     report_ready(worker.cfg.workers, lacking)
-
-
-def _bound_idle_memory() -> None:
-    """Have glibc give freed memory back to the system, but keep 4 MiB at hand for the next pages.
-
-    By default each thread keeps as much as the largest page it ever freed. With nothing at hand, getting memory for a
-    page takes twice as long as encoding it. Threads share it: they hold Python's lock while they allocate, and Polars
-    has an allocator of its own. Other C libraries have no such options.
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_ARENA_MAX, 1)
-        mallopt(_M_MMAP_THRESHOLD, _MIB)
-        mallopt(_M_TRIM_THRESHOLD, 4 * _MIB)
 
 
 def _hold_stops() -> None:
