@@ -41,25 +41,31 @@ Prepare = Callable[[Head], bool]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Heads by family, the families without one because they are being rewritten or cannot be read, and where the data
-    is from."""
+    """Heads by family, the families without one and why, and where the data is from.
+
+    Families without a head are being rewritten, or ClickHouse refuses to read their history (`unread`), or cannot read
+    it now (`delayed`).
+    """
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     rewritten: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
+    delayed: frozenset[str] = frozenset()
     origins: frozenset[Origin] = frozenset()
 
     def has(self, family: str) -> bool:
         """Whether a run of the family has been completed."""
-        return family in self.heads or family in self.rewritten or family in self.unread
+        return any(family in those for those in (self.heads, self.rewritten, self.unread, self.delayed))
 
     def head(self, family: str) -> Head:
         """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten;
-        StoreFailure when ClickHouse refuses to read what it names."""
+        StoreFailure when ClickHouse refuses to read what it names, StoreUnavailable when it cannot do so now."""
         if family in self.heads:
             return self.heads[family]
         if family in self.unread:
             raise StoreFailure(f"ClickHouse refuses to read the history of {family}.")
+        if family in self.delayed:
+            raise StoreUnavailable(f"ClickHouse cannot read the history of {family} now.")
         if family in self.rewritten:
             raise Superseded(f"{family} is being rewritten.")
         raise NoSnapshot(family)
@@ -102,8 +108,8 @@ class Heads:
         self._looked_at = float("-inf")
         self._looks = 0
         self._error: AnalyticsError | None = None
-        # Why ClickHouse refused to read what is new of a family.
-        self._refused: dict[str, str] = {}
+        # Why what is new of a family could not be read.
+        self._faults: dict[str, StoreFailure | StoreUnavailable] = {}
         self._seen: Seen | AnalyticsError | None = None
         self._schema_checked_at = float("-inf")
 
@@ -215,8 +221,9 @@ class Heads:
         if later:
             self._settle()
         without = ledger.heads.keys() - heads.keys()
-        unread = frozenset(without & self._refused.keys())
-        known = Known(heads, frozenset(without - unread), unread, ledger.origins)
+        unread = frozenset(one for one in without if isinstance(self._faults.get(one), StoreFailure))
+        delayed = frozenset(one for one in without if isinstance(self._faults.get(one), StoreUnavailable))
+        known = Known(heads, frozenset(without - unread - delayed), unread, delayed, ledger.origins)
         return before if known == before else known
 
     def _prepared(self, family: str, head: Head) -> bool | None:
@@ -225,15 +232,25 @@ class Heads:
             later = [prepare(head) for prepare in self._prepare.get(family, ())]
         except Superseded:
             return None
-        except StoreFailure as error:
-            # The store is there, so the other families are not affected.
-            if self._refused.get(family) != str(error):
-                log.error("Nothing new of %s is shown: %s", family, error)
-            self._refused[family] = str(error)
+        except StoreUnavailable as error:
+            # A store that is away concerns all families; one query that takes too long or too much does not.
+            self._store.require_answers()
+            self._keep_back(family, error)
             return None
-        if self._refused.pop(family, None):
+        except StoreFailure as error:
+            self._keep_back(family, error)
+            return None
+        if self._faults.pop(family, None):
             log.info("%s can be read again.", family)
         return any(later)
+
+    def _keep_back(self, family: str, error: StoreFailure | StoreUnavailable) -> None:
+        """Show nothing new of a family whose history could not be read. The store is there, so the other families are
+        not affected."""
+        if str(self._faults.get(family)) != str(error):
+            level = logging.ERROR if isinstance(error, StoreFailure) else logging.WARNING
+            log.log(level, "Nothing new of %s is shown: %s", family, error)
+        self._faults[family] = error
 
     def _first(self) -> Known:
         """The outcome of the first look; of a further one, if all so far have failed."""

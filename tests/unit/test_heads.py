@@ -263,6 +263,83 @@ def test_a_history_that_could_never_be_read_is_an_error_of_its_own(heads: Heads,
     assert (first.unread, first.rewritten) == ({"prices"}, frozenset())
 
 
+class SlowHistory:
+    """A history whose newest state cannot be read in time from the version on that is set."""
+
+    def __init__(self) -> None:
+        self.too_slow_from = 2
+
+    def __call__(self, head: Head) -> bool:
+        if head.version >= self.too_slow_from:
+            raise StoreUnavailable("ClickHouse at http://db cannot answer now (query history_rows).")
+        return False
+
+
+def test_a_history_that_takes_too_long_keeps_its_head_while_the_others_go_on(
+    heads: Heads, store: LedgerStore, time: Time, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However long it lasts: the ledger is read all the time."""
+    slow = SlowHistory()
+    heads.before_showing("prices", slow)
+    heads.known()
+    for version in (2, 3, 4):
+        time.now += 200
+        store.change("prices", version=version).change("rates", version=version)
+        heads.look()
+        assert heads.known().head("prices").version == 1
+        assert heads.known().head("rates").version == version
+    assert heads.what_lacks() == ""
+    slow.too_slow_from = 9
+    heads.look()
+    assert heads.known().head("prices").version == 4
+    assert [(record.levelname, record.getMessage()) for record in caplog.records if record.levelname != "INFO"] == [
+        ("WARNING", "Nothing new of prices is shown: ClickHouse at http://db cannot answer now (query history_rows).")
+    ]
+
+
+def test_a_history_that_took_too_long_from_the_start_may_be_asked_for_later(heads: Heads, store: LedgerStore) -> None:
+    slow = SlowHistory()
+    slow.too_slow_from = 1
+    heads.before_showing("prices", slow)
+    first = heads.known()
+    assert first.head("rates").version == 1
+    assert first.has("prices")
+    with pytest.raises(StoreUnavailable, match="prices"):
+        first.head("prices")
+    heads.look()
+    assert heads.known() is first
+    slow.too_slow_from = 2
+    heads.look()
+    assert heads.known().head("prices").version == 1
+
+
+def test_a_store_that_goes_away_while_a_history_is_read_is_away_for_all_families(time: Time) -> None:
+    class Silent(LedgerStore):
+        def require_answers(self) -> None:
+            if self.away:
+                raise StoreUnavailable("it does not answer")
+
+    store = Silent("prices", "rates")
+    heads = Heads(store, every=None, clock=time, pause=time.pause)
+
+    def go_away(head: Head) -> bool:
+        store.away = head.version == 2
+        if store.away:
+            raise StoreUnavailable("it broke off its answer")
+        return False
+
+    heads.before_showing("prices", go_away)
+    heads.known()
+    time.now += 200
+    store.change("prices", version=2).change("rates", version=2)
+    heads.look()
+    assert {head.version for head in heads.known().heads.values()} == {1}
+    assert heads.what_lacks() == "it does not answer"
+    time.now += 100.1
+    with pytest.raises(StoreUnavailable, match="too long"):
+        heads.known()
+
+
 def test_all_histories_settle_together_and_only_when_one_has_to(heads: Heads, store: LedgerStore) -> None:
     """However many histories a family has, and however many families were rewritten."""
     settled: list[set[int]] = []
