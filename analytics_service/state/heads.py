@@ -229,7 +229,7 @@ class Heads:
     def _prepared(self, family: str, head: Head) -> bool | None:
         """Prepare for a head; whether it is to be shown later, or None when it is being rewritten or cannot be read."""
         try:
-            later = [prepare(head) for prepare in self._prepare.get(family, ())]
+            later = self._all_prepared(family, head)
         except Superseded:
             return None
         except StoreUnavailable as error:
@@ -242,7 +242,23 @@ class Heads:
             return None
         if self._faults.pop(family, None):
             log.info("%s can be read again.", family)
-        return any(later)
+        return later
+
+    def _all_prepared(self, family: str, head: Head) -> bool:
+        """Whether anything that prepares for the family's heads wants this one shown later.
+
+        What fails is asked first the next time, so that the others do not move on from the head that is shown.
+        """
+        callbacks = self._prepare.get(family, [])
+        later = False
+        for prepare in tuple(callbacks):
+            try:
+                later = prepare(head) or later
+            except AnalyticsError:
+                callbacks.remove(prepare)
+                callbacks.insert(0, prepare)
+                raise
+        return later
 
     def _keep_back(self, family: str, error: StoreFailure | StoreUnavailable) -> None:
         """Show nothing new of a family whose history could not be read. The store is there, so the other families are

@@ -313,6 +313,25 @@ def test_a_history_that_took_too_long_from_the_start_may_be_asked_for_later(head
     assert heads.known().head("prices").version == 1
 
 
+def test_histories_beside_one_that_takes_too_long_do_not_move_on_from_the_head_that_is_shown(
+    heads: Heads, store: LedgerStore
+) -> None:
+    """A history knows only its newest state and the one before it."""
+    prepared: list[int] = []
+    slow = SlowHistory()
+    heads.before_showing("prices", lambda head: bool(prepared.append(head.version)))  # type: ignore[func-returns-value]
+    heads.before_showing("prices", slow)
+    heads.known()
+    for version in (2, 3, 4):
+        store.change("prices", version=version)
+        heads.look()
+    assert prepared == [1, 2]
+    slow.too_slow_from = 9
+    heads.look()
+    assert prepared == [1, 2, 4]
+    assert heads.known().head("prices").version == 4
+
+
 def test_a_store_that_goes_away_while_a_history_is_read_is_away_for_all_families(time: Time) -> None:
     class Silent(LedgerStore):
         def require_answers(self) -> None:
