@@ -44,6 +44,7 @@ from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
+from analytics_service.state.intervals import Intervals
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.web import files
@@ -103,7 +104,7 @@ def create_app(
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
-    every = intervals(settings)
+    every = Intervals(heads, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
     large_pages = LargePages(waiting=max(settings.threads // 4, 1))
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
@@ -125,15 +126,20 @@ def create_app(
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     app.metrics_port, app.instruments = settings.metrics_port, instruments
     _install(app, routes)
-    app.operators = _operators(settings, store, monitor, instruments, clock)
+    jobs = metrics.JobGauges(store, every, clock)
+    app.operators = _operators(settings, store, monitor, jobs, instruments, clock)
     return app
 
 
 def _operators(
-    settings: Settings, store: Store, monitor: Monitor, instruments: Instruments, clock: Callable[[], datetime]
+    settings: Settings,
+    store: Store,
+    monitor: Monitor,
+    jobs: metrics.JobGauges,
+    instruments: Instruments,
+    clock: Callable[[], datetime],
 ) -> "falcon.App[falcon.Request, falcon.Response]":
     """What is at the operators' address. Pages of other origins have no access to it."""
-    jobs = metrics.JobGauges(store, intervals(settings), clock)
     gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), jobs
     told = operations.Operations(settings, store, monitor, instruments.workers, clock)
     routes: Routes = [("/metrics", metrics.Metrics(instruments, *gauges)), ("/operations", told)]

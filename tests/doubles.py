@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
 import polars as pl
@@ -12,6 +12,7 @@ from analytics_service.errors import SchemaError, StoreUnavailable
 from analytics_service.state.heads import Heads, Known, Seen
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import JobRun
 from analytics_service.store.ledger import Head
 from analytics_service.store.sql import Parts
 
@@ -100,7 +101,7 @@ class LedgerStore(Store):
     `heads` are by family. `silent` are versions of unfinished runs without a heartbeat, by family; `finished` says of
     each rewrite, and `appended` of each run that appends, whether it has finished. `tables` are the
     comments of staging tables and their views, by name; `in_place` are versions of what was written into other tables;
-    `migrations` are those that were applied.
+    `migrations` are those that were applied, and `job_runs` what schedulers that run told last, the newest first.
     `before` is called before each statement that writes, and `on_look` when the ledger is read.
     """
 
@@ -117,6 +118,7 @@ class LedgerStore(Store):
         self.in_place: dict[str, set[int]] = {}
         self.away = False
         self.migrations: Sequence[Migration] = shipped()
+        self.job_runs: Sequence[JobRun] = ()
         self.queries: Counter[str] = Counter()
         self.statements: list[str] = []
         self.on_look: Callable[[], None] = lambda: None
@@ -180,6 +182,8 @@ class LedgerStore(Store):
         if query == "applied_migrations":
             applied = [(one.number, one.name, one.checksum) for one in self.migrations]
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
+        if query == "job_runs":
+            return pl.DataFrame([{**asdict(run), "age": 0} for run in self.job_runs])
         assert query in ("abandoned_staging", "assets"), query
         return pl.DataFrame({"name": []})
 

@@ -1,7 +1,7 @@
 """/metrics: what the workers measured, the state of the store, and how jobs are doing, for Prometheus."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import falcon
@@ -14,6 +14,7 @@ from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
 from analytics_service.market.instants import unix_second
 from analytics_service.state.health import Monitor, Status
+from analytics_service.state.intervals import Intervals
 from analytics_service.state.latest import Latest
 from analytics_service.store.connection import Store
 from analytics_service.store.runs import scheduled_runs
@@ -103,12 +104,12 @@ class StoreGauges(Gauges):
 class JobGauges(Gauges):
     """What the ledger tells of the scheduled jobs' runs within a day, wherever the scheduler runs.
 
-    `intervals` are those of the scheduled families, in seconds.
+    `intervals` are those of the scheduled families.
     """
 
-    def __init__(self, store: Store, intervals: Mapping[str, int], clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, intervals: Intervals, clock: Callable[[], datetime]) -> None:
         self._intervals = intervals
-        self._runs = Latest(lambda: scheduled_runs(store, intervals, unix_second(clock()) - _GAPS_SINCE), _PATIENCE)
+        self._runs = Latest(lambda: scheduled_runs(store, intervals(), unix_second(clock()) - _GAPS_SINCE), _PATIENCE)
 
     def collect(self) -> Iterator[Metric]:
         """The gauges now, or as of the store's last answer."""
@@ -122,8 +123,9 @@ class JobGauges(Gauges):
             "Scheduled instants of the last day, up to the newest, without snapshot.",
             "family",
         )
+        intervals = self._intervals()
         for run in self._runs.get().value or ():
-            every = self._intervals[run.family]
+            every = intervals[run.family]
             rows.add_metric([run.family], run.rows)
             lag.add_metric([run.family], run.lag)
             due.add_metric([run.family], run.at // every * every + every)

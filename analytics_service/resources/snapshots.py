@@ -27,10 +27,10 @@ LATE = 600
 
 
 class Schedule:
-    """When snapshots are due. `every` is the interval of each scheduled family, seconds; empty without jobs."""
+    """When snapshots are due. `intervals` tells the seconds between those of each scheduled family."""
 
-    def __init__(self, every: Mapping[str, int], clock: Callable[[], datetime]) -> None:
-        self._every = every
+    def __init__(self, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
+        self._intervals = intervals
         self._clock = clock
 
     def due(self, state: State) -> int:
@@ -41,7 +41,8 @@ class Schedule:
         heads = [newest for head in state if (newest := head.present) is not None]
         if any(head.at > self.now() for head in heads):
             return 0
-        return min((head.at + self._every[head.family] for head in heads if head.family in self._every), default=0)
+        every = self._intervals()
+        return min((head.at + every[head.family] for head in heads if head.family in every), default=0)
 
     def now(self) -> int:
         """The unix second of now."""

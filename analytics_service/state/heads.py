@@ -19,6 +19,7 @@ from analytics_service.errors import (
 )
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
+from analytics_service.store.job_runs import read_runs, told_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
 from analytics_service.store.rewrite import Recovery
 
@@ -32,8 +33,9 @@ _HASTE = 0.1
 _LONGEST_OUTAGE = 300.0
 # How long a request waits for the first look, seconds.
 _FIRST_LOOK = 6.0
-# Seconds between checks of a schema that was current.
+# Seconds between checks of a schema that was current, and between readings of what schedulers tell.
 _SCHEMA_EVERY = 15.0
+_INTERVALS_EVERY = 15.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 # Prepares for a head; whether readers are shown it a little later, once what was begun has had its time.
 Prepare = Callable[[Head], bool]
@@ -112,6 +114,8 @@ class Heads:
         self._faults: dict[str, StoreFailure | StoreUnavailable] = {}
         self._seen: Seen | AnalyticsError | None = None
         self._schema_checked_at = float("-inf")
+        self._intervals: Mapping[str, int] = {}
+        self._intervals_read_at = float("-inf")
 
     def before_showing(self, family: str, prepare: Prepare) -> None:
         """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded."""
@@ -134,6 +138,11 @@ class Heads:
         """Where the data that readers are shown is from; nothing before the first look."""
         known = self._known
         return frozenset() if known is None else known.origins
+
+    @property
+    def intervals(self) -> Mapping[str, int]:
+        """Seconds between snapshots of the families that schedulers tell of; nothing before the first look."""
+        return self._intervals
 
     def seen(self) -> Seen:
         """What the last look has seen. It asks the store nothing, and waits only before the first look.
@@ -191,7 +200,10 @@ class Heads:
     def _read(self, now: float) -> Ledger:
         try:
             ledger = read_ledger(self._store)
-            self._seen = Seen(ledger, self._schema_is_current(now))
+            is_current = self._schema_is_current(now)
+            if is_current and now >= self._intervals_read_at + _INTERVALS_EVERY:
+                self._read_intervals(now)
+            self._seen = Seen(ledger, is_current)
         except AnalyticsError as error:
             self._seen = error
             raise
@@ -206,6 +218,14 @@ class Heads:
             return not pending(self._store)
         except SchemaError:
             return False
+
+    def _read_intervals(self, now: float) -> None:
+        """Read what schedulers tell. If that fails, what they told before holds, and heads are shown all the same."""
+        self._intervals_read_at = now
+        try:
+            self._intervals = told_intervals(*read_runs(self._store))
+        except AnalyticsError as error:
+            log.debug("What schedulers tell cannot be read: %s", error)
 
     def _shown(self, ledger: Ledger, before: Known) -> Known:
         """What readers are shown of a look at the ledger."""

@@ -1,11 +1,12 @@
 """The health of the service: what it depends on, and what keeps it from being ready (rule 1.3)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.state.heads import Heads
+from analytics_service.state.intervals import Intervals
 from analytics_service.store.ledger import Head, Origin
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
@@ -68,13 +69,11 @@ class Status:
 class Monitor:
     """The status by what the heads' last look has seen, so that no request waits for the store.
 
-    `intervals` are those of the scheduled families, in seconds; empty if no jobs run. If the operator has not told
-    whether jobs run, they do where the store has data of a source.
+    `intervals` are those of the scheduled families. If the operator has not told whether jobs run, they do where the
+    store has data of a source.
     """
 
-    def __init__(
-        self, heads: Heads, intervals: Mapping[str, int], clock: Callable[[], datetime], *, is_told: bool
-    ) -> None:
+    def __init__(self, heads: Heads, intervals: Intervals, clock: Callable[[], datetime], *, is_told: bool) -> None:
         self._heads = heads
         self._intervals = intervals
         self._clock = clock
@@ -92,7 +91,7 @@ class Monitor:
             return Status(self._clock(), reachable=True, schema_current=False)
         now, ledger = self._clock(), seen.ledger
         has_jobs = self._is_told or any(origin.spec for origin in ledger.origins)
-        intervals = self._intervals if has_jobs else {}
+        intervals = self._intervals() if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
         snapshots = tuple(_snapshot(ledger.heads.get(one), one, intervals.get(one), now) for one in families)
         origins = _sorted(ledger.origins)

@@ -11,7 +11,7 @@ from analytics_service.store.admission import how_to_decide, read_holdings
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
-from analytics_service.store.job_runs import JobRun, read_runs
+from analytics_service.store.job_runs import JobRun, read_runs, told_intervals
 from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from analytics_service.store.schema import missing, what_is_missing
 
@@ -85,10 +85,8 @@ def _families(
     rows = {table.table: table.rows for table in found.tables}
     alive = {scheduler.name for scheduler in found.schedulers if scheduler.alive}
     said = {one.family: [run for run in runs if run.family == one.family] for one in snapshots}
-    intervals = {
-        one.family: next((run.every for run in said[one.family] if run.scheduler in alive), one.interval)
-        for one in snapshots
-    }
+    told = told_intervals(runs, found.schedulers)
+    intervals = {one.family: told.get(one.family, one.interval) for one in snapshots}
     scheduled = {family: every for family, every in intervals.items() if every}
     newest = {run.family: run for run in scheduled_runs(store, scheduled, unix_second(found.at) - _DAY)}
     return [

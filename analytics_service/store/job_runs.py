@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -78,6 +78,15 @@ def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
     for row in rows:
         by_scheduler.setdefault(row["scheduler"], []).append(row)
     return runs, [_scheduler(name, said) for name, said in by_scheduler.items()]
+
+
+def told_intervals(runs: Sequence[JobRun], schedulers: Sequence[Scheduler]) -> Mapping[str, int]:
+    """Seconds between snapshots of each family, of what `read_runs` returns: as the scheduler tells that runs, or ran
+    last."""
+    alive = {scheduler.name for scheduler in schedulers if scheduler.alive}
+    running = [run for run in runs if run.scheduler in alive]
+    # Runs are given newest first, and of several for a family the last one here holds.
+    return {run.family: run.every for run in reversed([*running, *runs])}
 
 
 def running_scheduler(store: Store) -> Scheduler | None:

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from typing import Any
 import falcon.testing
 import pytest
 
-from analytics_service.app import create_app
+from analytics_service.app import App, create_app
 from analytics_service.cli.report import report
 from analytics_service.cli.report_forms import as_json
 from analytics_service.config import Settings
@@ -154,6 +154,41 @@ def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: 
             del one["clickhouse"][name]
         del one["schedulers"][0]["heard_seconds_ago"]
     assert printed == served
+
+
+@pytest.fixture
+def every_quarter(settings: Settings, store: Store) -> Callable[[int], App]:
+    """A service with default intervals, so many seconds after a scheduler that takes all snapshots every 15 minutes has
+    taken the last ones, of noon and a quarter to."""
+    families = [job.family for job in JOBS.values()]
+    instants = (NOON - 900, NOON)
+    runs = [Run(one, second, "job", second, second, 1, "test", second) for one in families for second in instants]
+    store.insert(LEDGER, ledger_frame(runs))
+    record(store, [JobRun(one, "host:1", 900, NOON + 900) for one in families])
+    return lambda seconds: create_app(settings, store, lambda: at(NOON + seconds), FreshHeads(store))
+
+
+def test_what_is_fresh_follows_from_the_intervals_of_the_scheduler(every_quarter: Callable[[int], App]) -> None:
+    """Not from the settings of this host, by which prices would be late after five minutes."""
+    for seconds, status in ((4500, 200), (4501, 503)):
+        app = every_quarter(seconds)
+        for bind in (app, app.operators):
+            assert Client(bind).simulate_get("/readyz").status_code == status
+        families = document(Client(app.operators))["families"]
+        assert {(one["interval_seconds"], one["fresh"]) for one in families} == {(900, status == 200)}
+
+
+def test_metrics_tell_of_the_scheduler_as_it_runs(every_quarter: Callable[[int], App]) -> None:
+    lines = Client(every_quarter(4500).operators).simulate_get("/metrics").text.splitlines()
+    assert 'analytics_snapshot_fresh{family="prices"} 1.0' in lines
+    assert 'analytics_history_gaps{family="prices"} 0.0' in lines
+    (due,) = (line for line in lines if line.startswith('analytics_job_next_run_timestamp_seconds{job="prices"}'))
+    assert float(due.split()[-1]) == NOON + 900
+
+
+def test_answers_may_be_cached_until_the_scheduler_brings_newer_ones(every_quarter: Callable[[int], App]) -> None:
+    answer = Client(every_quarter(100)).simulate_get("/api/v1/assets/prices")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "public, max-age=800")
 
 
 def test_this_process_is_the_worker_where_there_is_no_other(settings: Settings, store: Store) -> None:

@@ -9,7 +9,9 @@ import pytest
 from analytics_service.errors import NoSnapshot, SchemaError, StoreFailure, StoreUnavailable, Superseded
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import Views
+from analytics_service.store.job_runs import JobRun, Scheduler, told_intervals
 from analytics_service.store.ledger import Head, PastHead, require_unchanged, rewrites_of
+from analytics_service.store.sql import Parts
 from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
 from tests.processes import until
@@ -134,6 +136,47 @@ def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: Le
 def test_an_outdated_schema_keeps_requests_from_being_answered(heads: Heads, store: LedgerStore) -> None:
     store.migrations = store.migrations[:-1]
     assert "analytics-service migrate" in heads.what_lacks()
+
+
+def test_what_schedulers_tell_is_read_every_fifteen_seconds_and_holds_while_it_cannot_be_read(time: Time) -> None:
+    class Broken(LedgerStore):
+        is_broken = False
+
+        def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+            if self.is_broken and query == "job_runs":
+                raise StoreUnavailable("it takes too long")
+            return super().frame(query, parts, **parameters)
+
+    store = Broken("prices")
+    heads = Heads(store, every=None, clock=time, pause=time.pause)
+    assert heads.intervals == {}
+    seen = []
+    for every in (60, 120, 240, 480):
+        store.job_runs = [JobRun("prices", "host:1", every, NOON)]
+        store.is_broken = every == 480
+        store.change("prices", version=every)
+        heads.look()
+        assert heads.known().head("prices").version == every
+        seen.append(heads.intervals)
+        time.now += 7.5
+    assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
+    time.now += 15
+    heads.look()
+    assert (heads.intervals, heads.what_lacks()) == ({"prices": 240}, "")
+
+
+def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_stopped() -> None:
+    """Of several of a kind, the one that was heard of last counts. The runs are the newest first."""
+    schedulers = [Scheduler(name, 0, alive=name.startswith("runs")) for name in ("stopped:1", "runs:1", "runs:2")]
+    runs = [
+        JobRun("prices", "stopped:1", 10, None),
+        JobRun("prices", "runs:1", 20, NOON),
+        JobRun("prices", "runs:2", 30, NOON),
+        JobRun("rates", "stopped:1", 40, None),
+        JobRun("rates", "stopped:0", 50, None),
+    ]
+    assert told_intervals(runs, schedulers) == {"prices": 20, "rates": 40}
+    assert told_intervals([], []) == {}
 
 
 def test_a_family_without_a_snapshot_is_named(heads: Heads) -> None:

@@ -108,7 +108,7 @@ class Service:
     def __init__(self, ledger: LedgerStore | None = None, bound: int = 10**6, kind: type[Counted] = Counted) -> None:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, every=None)
-        schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
+        schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
         self.large_pages = LargePages(waiting=1, patience=0.001)
         answers = Answers(bound, Turns(2))
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, self.large_pages))
@@ -310,7 +310,7 @@ def test_closed_answers_may_be_cached_for_a_day_and_others_until_the_next_snapsh
     [(0.0, 60), (0.5, 59), (59.0, 1), (59.5, 0), (60.0, 1), (60.5, 1), (10_000.0, 1)],
 )
 def test_max_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now: float, seconds: int) -> None:
-    schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(NOON + now, UTC))
+    schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + now, UTC))
     validators = Validators(
         "tag", due=schedule.due((Head("ptoken", NOON, NOON, 1, 1), Head("prices", NOON, NOON, 1, 1)))
     )
@@ -331,7 +331,7 @@ def test_max_age_ends_at_the_next_snapshot_and_is_a_second_when_that_is_late(now
     ],
 )
 def test_the_next_snapshot_of_any_family_is_due(heads: dict[str, int], due: int) -> None:
-    schedule = Schedule(EVERY, lambda: datetime.fromtimestamp(1000, UTC))
+    schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(1000, UTC))
     assert schedule.due(tuple(Head(family, at, at, 1, 1) for family, at in heads.items())) == due
 
 
