@@ -85,7 +85,7 @@ class Block:
     def at(self, ids: Sequence[str], hours: Sequence[int], column: str) -> pl.Series:
         """A column's values of some series at the ends of some hours (numbers from 0), hour by hour.
 
-        They are null for series that the block does not have.
+        Of series that the block does not have, sums are 0 and others null.
         """
         return Picked([self], [hours], ids).column(column)
 
@@ -121,9 +121,10 @@ class Picked:
         ]
 
     def column(self, name: str) -> pl.Series:
-        """The values of a column, hour by hour. They are null for series that a block does not have."""
+        """The values of a column, hour by hour. Of series that a block does not have, sums are 0 and others null."""
         parts = [block.values[name][rows] for block, rows in self._parts]
-        return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+        values = parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+        return values.fill_null(0) if name in SUMS and values.null_count() else values
 
 
 def _spans(hours: Sequence[int]) -> Sequence[range] | None:
@@ -343,10 +344,7 @@ def candles_of(
     if not blocks:
         return no_candles(columns, 0)
     picked = Picked(blocks, hours, ids)
-    found = pl.DataFrame([picked.column(name).alias(name) for name in columns])
-    if all(ids == block.ids for block in blocks):
-        return found
-    return found.with_columns(pl.col(name).fill_null(0) for name in SUMS if name in columns)
+    return pl.DataFrame([picked.column(name).alias(name) for name in columns])
 
 
 def last_observed(lookup: Lookup, blocks: Sequence[Block], latest: Observations, until: int) -> int | None:

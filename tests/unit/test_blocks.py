@@ -12,11 +12,13 @@ from analytics_service.history.blocks import (
     Observations,
     Picked,
     Slot,
+    candles_of,
     closed,
     hours_of,
     look_up,
     make_block,
 )
+from analytics_service.history.candles import CANDLE, no_candles
 from analytics_service.history.grid import HOUR
 from analytics_service.history.sample import no_values, sample
 from tests import oracle
@@ -198,6 +200,14 @@ def test_a_series_that_a_block_does_not_have_has_no_values() -> None:
     slot = Slot(hours_of(3), 210)
     block = block_of(slot, {"a": [(BOUNDARY, Decimal(1))]}, 9)
     assert block.at(["new", "a"], [0, 1], "value").to_list() == [None, "1", None, "1"]
+
+
+def test_nothing_was_observed_of_a_series_in_hours_before_it_was_new() -> None:
+    """Sums of candles are 0 there, also in blocks that were extended since."""
+    earlier = Block(["b"], no_candles(list(CANDLE), 2))
+    extended = earlier.followed_by(["a", "b"], no_candles(list(CANDLE), 2))
+    assert extended.values.equals(no_candles(list(CANDLE), 6))
+    assert candles_of([earlier], [[0, 1]], ["a", "b"], list(CANDLE)).equals(no_candles(list(CANDLE), 4))
 
 
 def test_a_page_that_ends_within_a_quarter_of_an_hour_is_not_looked_up() -> None:
