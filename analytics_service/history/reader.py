@@ -199,8 +199,12 @@ class HistoryReader:
             fresh = self._read_observations(list(series), old.newest + 1, head.last_observed_at + 1)
             tail = tail.followed_by(fresh)
         state = replace(old, head=head, series=series, tail=tail)
-        if tail is not None and begin > tail.begin:
-            self._append_hours(old, state, tail)
+        if tail is None:
+            return state
+        # Hours of some phase close every quarter of an hour. They began less than an hour before the old newest
+        # observation, so the tail has them until it is trimmed.
+        self._append_hours(old, state, tail)
+        if begin > tail.begin:
             self._append_observations(old, state, tail)
             state = replace(state, tail=tail.between(begin, tail.end))
         return state

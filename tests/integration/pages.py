@@ -40,16 +40,21 @@ def asset(name: str) -> Asset:
 def commit(store: Store, observations: Observations, kind: str = "job", version: int | None = None) -> None:
     """Write observations as one completed run."""
     version = version or ledger.new_version()
+    write(store, observations, version)
+    seconds = [second for seen in observations.values() for second, _ in seen]
+    oldest, newest = min(seconds), max(seconds)
+    run = ledger.Run("prices", newest, kind, oldest, newest, len(seconds), "test", version)
+    store.insert(ledger.LEDGER, ledger.ledger_frame([run]))
+
+
+def write(store: Store, observations: Observations, version: int) -> None:
+    """Write observations of which the ledger does not tell yet."""
     write_assets(store, [asset(asset_id.partition(";")[2]) for asset_id in observations], version)
     rows = [
         Price(asset_id, oracle.instant(second), usd) for asset_id, seen in observations.items() for second, usd in seen
     ]
     store.insert("price", versioned(price_frame(rows), version))
     write_all_cells(store, NO_REPORT)
-    seconds = [second for seen in observations.values() for second, _ in seen]
-    oldest, newest = min(seconds), max(seconds)
-    run = ledger.Run("prices", newest, kind, oldest, newest, len(rows), "test", version)
-    store.insert(ledger.LEDGER, ledger.ledger_frame([run]))
 
 
 @dataclass

@@ -1,10 +1,13 @@
 """What memory holds of a history that grows and is corrected: pages need no query, and nothing stale stays."""
 
+import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from decimal import Decimal
 
+import polars as pl
 import pytest
 
 from analytics_service.config import Settings
@@ -13,23 +16,32 @@ from analytics_service.history.catalogue import PRICES
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
+from analytics_service.history.states import State
+from analytics_service.store import ledger
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, read_heads
 from tests.doubles import WatchedStore
-from tests.integration.pages import Observations, commit
+from tests.integration.pages import Observations, commit, write
 
-HOUR = 3600
+MINUTE, QUARTER, HOUR, DAY = 60, 900, 3600, 86_400
 # 2026-03-01 12:00:00 UTC.
 NOON = 1772366400
 ID = "token;a"
+# The end of a block of values, and of one of candles: 2025-02-19 16:00:00 UTC.
+BOUNDARY = 1739980800
+
+
+def reader_of(store: Store, size: int) -> tuple[HistoryReader, Loader]:
+    """A reader of prices with a memory of its own, of so many bytes."""
+    loader = Loader(Memory(size))
+    return HistoryReader(store, PRICES, loader), loader
 
 
 class Reading:
     """A reader of prices, which has everything in memory after each change."""
 
     def __init__(self, store: Store, watched: WatchedStore) -> None:
-        self.loader = Loader(Memory(10**8))
-        self.reader = HistoryReader(watched, PRICES, self.loader)
+        self.reader, self.loader = reader_of(watched, 10**8)
         self._store = store
         self._watched = watched
 
@@ -76,6 +88,73 @@ def test_new_observations_extend_what_is_in_memory(reading: Reading) -> None:
     assert reading.hours(head, NOON + 20) == ["1", "2", "4"]
     head = reading.write(history((HOUR + 1, 5)))
     assert reading.hours(head, NOON + HOUR - 1) == ["1", "2", "4"]
+
+
+@dataclass
+class Ticking:
+    """A reader that is shown the heads of a history one by one. All of it is in the store from the start: what is later
+    than a head is not shown."""
+
+    watched: WatchedStore
+    reader: HistoryReader
+    loader: Loader
+
+    def tick(self, head: Head) -> State:
+        """The state of the next head."""
+        self.reader.prepare(head)
+        return self.reader.at(head)
+
+    def pages(self, state: State) -> list[pl.DataFrame]:
+        """All series by the hour and by the day, from each quarter of an hour, as they were at a state."""
+        return [
+            self.reader.points(state, state.ids, Buckets([*begins], state.newest + 1), agg)
+            for begin in range(BOUNDARY, BOUNDARY + HOUR, QUARTER)
+            for begins in (range(begin - 6 * HOUR, begin + 6 * HOUR, HOUR), range(begin - DAY, begin + 2 * DAY, DAY))
+            for agg in (Aggregate.LAST, Aggregate.OHLC, Aggregate.MEAN)
+        ]
+
+    def pages_from_memory(self, state: State) -> list[pl.DataFrame]:
+        """The same. Memory must have them."""
+        asked = self.watched.queries.copy()
+        pages = self.pages(state)
+        assert self.watched.queries == asked
+        return pages
+
+
+def write_heads(store: Store, observations: Observations, newest: Sequence[int]) -> list[Head]:
+    """Write observations, in runs with these newest ones, and return the heads that the runs led to."""
+    version = ledger.new_version()
+    write(store, observations, version)
+    runs = [ledger.Run("prices", at, "job", at, at, 1, "test", version + n) for n, at in enumerate(newest)]
+    store.insert(ledger.LEDGER, ledger.ledger_frame(runs))
+    return [Head("prices", run.at, run.at, run.version, n) for n, run in enumerate(runs, start=1)]
+
+
+def test_hours_that_begin_with_any_quarter_are_appended_when_they_close(
+    store: Store, settings: Settings, draw: random.Random
+) -> None:
+    """Ticks of a minute, over the end of a block and of a day. One of the series begins within them."""
+    begin, end = BOUNDARY - HOUR, BOUNDARY + 2 * HOUR
+    newest = [at + draw.choice([0, 59, draw.randint(1, 58)]) for at in range(begin, end, MINUTE)]
+    often = [*range(BOUNDARY - DAY, begin, 7 * MINUTE), *newest]
+    rarely = [at + draw.randint(0, 50) for at in range(BOUNDARY - 3 * DAY, end, 50 * MINUTE)]
+    late = draw.sample(range(BOUNDARY - 30 * MINUTE, end), 40)
+    seconds = {ID: often, "token;b": rarely, "token;c": late}
+    values = {name: [(at, Decimal(draw.randint(1, 10**9))) for at in some] for name, some in seconds.items()}
+    heads = write_heads(store, values, newest)
+    with closing(WatchedStore(settings)) as watched:
+        ticking = Ticking(watched, *reader_of(watched, 10**8))
+        plain = Ticking(watched, *reader_of(watched, 0))
+        state = ticking.tick(heads[0])
+        # Days are put together from hours, which are asked for when days are not there.
+        for _ in range(3):
+            ticking.pages(state)
+            ticking.loader.wait()
+        for number, head in enumerate(heads[1:]):
+            state = ticking.tick(head)
+            if number % 40 == 0 or head == heads[-1]:
+                found, stored = ticking.pages_from_memory(state), plain.pages(plain.reader.at(head))
+                assert all(page.equals(expected) for page, expected in zip(found, stored, strict=True))
 
 
 def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading) -> None:
