@@ -6,7 +6,6 @@ was cut short is never taken for a whole one.
 
 import hashlib
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics_service.errors import BackupFailed, BackupRefused
+from analytics_service.files import NewFile
 from analytics_service.store.progress import Reporter
 
 FORMAT = 1
@@ -118,19 +118,13 @@ def writing(path: Path) -> Iterator[ArchiveWriter]:
 
     BackupFailed when the system refuses, such as for a disk that is full.
     """
-    part = path.with_name(path.name + ".part")
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+        with NewFile(path) as new:
+            with zipfile.ZipFile(new.file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
                 yield ArchiveWriter(archive)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+            new.keep()
     except OSError as error:
         raise BackupFailed(f"The backup {path} cannot be written ({error.strerror or error}).") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 class ArchiveReader:

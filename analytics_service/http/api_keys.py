@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from analytics_service.config import Settings
 from analytics_service.errors import SettingError
+from analytics_service.files import NewFile
 
 log = logging.getLogger(__name__)
 
@@ -118,19 +118,13 @@ def _changing(path: Path) -> Iterator[None]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Readers see the old file or the new one. A new file is for its owner only (NamedTemporaryFile's mode, 0600)."""
+    """Readers see the old file or the new one. A new file is for its owner only."""
     target = path.resolve()
-    with NamedTemporaryFile("w", encoding="utf-8", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        try:
-            if target.exists():
-                _copy_access(target, file.fileno())
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(target)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    with NewFile(target) as new:
+        if target.exists():
+            _copy_access(target, new.file.fileno())
+        new.file.write(text.encode())
+        new.keep()
 
 
 def _copy_access(source: Path, descriptor: int) -> None:

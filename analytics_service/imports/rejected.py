@@ -2,12 +2,15 @@
 
 from pathlib import Path
 from types import TracebackType
-from typing import IO
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
+from analytics_service.files import NewFile
 from analytics_service.imports.tables import Table
+
+# Whoever may read the files that the user makes may read this one too.
+_MODE = 0o666
 
 
 class RejectedFile:
@@ -19,30 +22,27 @@ class RejectedFile:
 
     def __init__(self, table: Table) -> None:
         self.path = Path(f"{table.path}.rejected.csv")
-        self._part = Path(f"{self.path}.part")
         self._columns = dict(zip(table.fields, table.columns, strict=True))
-        self._file: IO[bytes] | None = None
+        self._new: NewFile | None = None
 
     def add(self, bad: pl.DataFrame) -> None:
         """Append bad rows, as validate_file passes them."""
         try:
-            first = self._file is None
-            self._file = self._file or self._part.open("wb")
+            first = self._new is None
+            self._new = self._new or NewFile(self.path, _MODE)
             own = [pl.col(field).alias(column) for field, column in self._columns.items()]
-            bad.select(*own, "line", "reason").write_csv(self._file, include_header=first)
+            bad.select(*own, "line", "reason").write_csv(self._new.file, include_header=first)
         except OSError as error:
             raise self._refused(error) from error
 
     def keep(self) -> list[Path]:
         """Give the file its name, and return its path; nothing when there was no bad row."""
-        if self._file is None:
+        if self._new is None:
             return []
         try:
-            self._file.close()
-            self._part.replace(self.path)
+            self._new.keep()
         except OSError as error:
             raise self._refused(error) from error
-        self._file = None
         return [self.path]
 
     def __enter__(self) -> "RejectedFile":
@@ -51,9 +51,8 @@ class RejectedFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._part.unlink(missing_ok=True)
+        if self._new is not None:
+            self._new.discard()
 
     def _refused(self, error: OSError) -> ImportRefused:
         return ImportRefused(

@@ -129,6 +129,22 @@ def test_a_backup_that_fails_leaves_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_of_two_backups_at_the_same_time_the_one_that_ends_last_has_the_name(tmp_path: Path) -> None:
+    """Neither writes into the other's file."""
+    path = tmp_path / "backup"
+    with writing(path) as last:
+        with writing(path) as first:
+            fill(first)
+        ArchiveReader(path).check(Bar())
+        ended_first = path.read_bytes()
+        last.add("rate", iter([ROWS] * 3), Bar())
+        assert path.read_bytes() == ended_first
+        fill(last)
+    ArchiveReader(path).check(Bar())
+    assert b"".join(ArchiveReader(path).chunks("rate")) == ROWS * 3
+    assert [each.name for each in tmp_path.iterdir()] == ["backup"]
+
+
 def test_the_scripts_tell_which_tables_there_are_and_which_ones_views_fill() -> None:
     schema = schema_of(shipped())
     assert schema.made_by["snapshot"] == schema.made_by["snapshot_head_view"] == "0001_ledger.sql"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 
 import polars as pl
 import pytest
@@ -152,10 +153,35 @@ def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path
 
 
 def test_an_import_is_refused_when_rejected_rows_cannot_be_written(tmp_path: Path) -> None:
+    """Nor when their file cannot have its name."""
     table = opened(written(tmp_path, f"{HEADER}X,1,1\n"))
-    (tmp_path / "prices.csv.rejected.csv.part").mkdir()
+    (tmp_path / "prices.csv.rejected.csv").mkdir()
+    bad: list[pl.DataFrame] = []
+    validated(table, bad.append)
+    with RejectedFile(table) as rejected:
+        rejected.add(bad[0])
+        with pytest.raises(ImportRefused, match="cannot be written to"):
+            rejected.keep()
+    assert sorted(tmp_path.iterdir()) == [table.path, rejected.path]
+    rmtree(tmp_path)
     with RejectedFile(table) as rejected, pytest.raises(ImportRefused, match="cannot be written to"):
-        validated(table, rejected.add)
+        rejected.add(bad[0])
+
+
+def test_imports_of_a_file_at_the_same_time_do_not_mix_their_rejected_rows(tmp_path: Path) -> None:
+    table = opened(written(tmp_path, f"{HEADER}X,1,1\n"))
+    bad: list[pl.DataFrame] = []
+    validated(table, bad.append)
+    with RejectedFile(table) as last:
+        last.add(bad[0])
+        with RejectedFile(table) as first:
+            first.add(bad[0])
+            first.keep()
+        last.add(bad[0])
+        assert first.path.read_text().count("X,1,1") == 1
+        last.keep()
+    assert first.path.read_text().count("X,1,1") == 2
+    assert sorted(tmp_path.iterdir()) == [table.path, first.path]
 
 
 @pytest.mark.parametrize("form", PRICES.forms, ids=str)

@@ -1,0 +1,41 @@
+"""Files that get their names only once they are whole."""
+
+import os
+import secrets
+from pathlib import Path
+from types import TracebackType
+
+
+class NewFile:
+    """A file that takes the place of any other with its path when it is kept; else nothing of it is left.
+
+    Until then it has a temporary name in the same folder, and one of its own: two that are written for one path at a
+    time do not mix. It is for its owner only, unless `mode` says otherwise (the umask applies).
+    """
+
+    def __init__(self, path: Path, mode: int = 0o600) -> None:
+        self._path = path
+        self._part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+        self.file = os.fdopen(os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")
+
+    def keep(self) -> None:
+        """Give the file its name. It is on the disk first, so that the name is never that of an empty one."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        self._part.replace(self._path)
+
+    def discard(self) -> None:
+        """Remove the file, unless it was kept."""
+        try:
+            self.file.close()
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def __enter__(self) -> "NewFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
