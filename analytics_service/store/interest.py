@@ -65,14 +65,15 @@ class InterestPaid:
         return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
 
     def _earned(self, head: Head) -> Mapping[str, _Earned]:
-        """The sums for a head: those of an earlier one with the snapshots since, unless its past has changed."""
+        """The sums for a head: those of an earlier one with the snapshots since, unless its past has changed.
+
+        A head that others have followed since the request began is like one of the past.
+        """
         with self._lock:
             kept = self._kept
-            if kept is None or kept.head != head:
-                kept = self._renewed(kept, head)
-                if self._kept is None or head.version >= self._kept.head.version:
-                    self._kept = kept
-        return kept.markets
+            if kept is None or head.follows(kept.head):
+                kept = self._kept = self._renewed(kept, head)
+        return kept.markets if kept.head == head else self._earned_in_past(head)
 
     def _renewed(self, kept: _Kept | None, head: Head) -> _Kept:
         if kept is not None:
@@ -81,7 +82,7 @@ class InterestPaid:
                 kept = None
         return _Kept(head, self._added(kept.markets if kept else {}, kept.head.at if kept else 0, head.at))
 
-    def _earned_in_past(self, head: PastHead) -> Mapping[str, _Earned]:
+    def _earned_in_past(self, head: Head) -> Mapping[str, _Earned]:
         """The sums for a head of the past: those at the beginning of its week, which are kept, and what came since."""
         week = head.at - head.at % _WEEK
         with self._marks.lock:

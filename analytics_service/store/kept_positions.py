@@ -93,8 +93,8 @@ class KeptPositions:
         kept = self._kept
         if kept is not None and kept.head == head:
             return kept.position(address)
-        # Few ask for one moment of the past.
-        if not isinstance(head, PastHead):
+        # Few ask for one moment of the past. A request that began before memory was renewed may have an older head.
+        if not isinstance(head, PastHead) and (kept is None or head.follows(kept.head)):
             self._lookups += 1
             pays = kept is not None or self._lookups >= self._worth
             if pays and self._few and self._lock.acquire(blocking=False):

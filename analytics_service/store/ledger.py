@@ -90,6 +90,11 @@ class Head:
         """The family's newest head, if what this one shows may change with it."""
         return self
 
+    def follows(self, other: "Head") -> bool:
+        """Whether this is a later state of the family than another one. A restored backup is, too, though its version
+        is an older one: it counts as a rewrite."""
+        return (self.rewrites, self.version, self.runs) > (other.rewrites, other.version, other.runs)
+
     def holds(self, newest: "Head | None") -> bool:
         """Whether what was made for this head may still be shown when the family's newest head is another one."""
         return newest == self

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -38,7 +39,7 @@ from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
 from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
-from tests.doubles import FreshHeads, dying, dying_in_place
+from tests.doubles import FreshHeads, Statement, WatchedStore, dying, dying_in_place
 from tests.integration.conftest import database
 from tests.integration.handmade import (
     ARRANGEMENTS,
@@ -54,6 +55,8 @@ from tests.integration.handmade import (
 )
 
 MINUTE = timedelta(minutes=1)
+# Seconds.
+PATIENCE = 10
 SECOND = int(NOON.timestamp())
 POSITION = Position("0x" + "1" * 40, unclaimed=3)
 # By job, a table that its snapshot of the hand-made protocol fills.
@@ -270,6 +273,25 @@ def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(store: Sto
     for place in draw.sample(range(len(LENT) - 1), len(LENT) - 1) * 2:
         past = past_head(store, head, unix_second(ends[place]) + 1, late=False, imported=False, described=False)
         assert kept.read(past) == {"token;a": PAID[place]}
+
+
+def test_nobody_waits_for_interest_as_of_a_head_before_the_one_that_is_kept(store: Store, settings: Settings) -> None:
+    """One of two concurrent requests may still have the previous head. What the other one reads stays in memory."""
+    heads = []
+    for minute, markets in enumerate(LENT[:3]):
+        run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
+        heads.append(read_heads(store)["markets"])
+    found = []
+
+    def read_newest(statement: Statement) -> None:
+        if statement.name == "interest_added" and watched.queries[statement.name] > 1:
+            found.append(pool.submit(kept.read, heads[2]).result(PATIENCE))
+
+    with closing(WatchedStore(settings, before=read_newest)) as watched, ThreadPoolExecutor(1) as pool:
+        kept = InterestPaid(watched)
+        assert [kept.read(one)["token;a"] for one in (heads[2], heads[1], heads[0])] == [PAID[2], PAID[1], PAID[0]]
+    # Up to the beginning of the week, which is kept, and what came since; then what came since.
+    assert found == [{"token;a": PAID[2]}] * 3
 
 
 def by_hand(minutes: Sequence[int]) -> int:

@@ -1,6 +1,7 @@
 """Positions in memory equal those in the store, for the one snapshot that memory holds."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -150,6 +151,20 @@ def test_another_snapshot_than_the_one_in_memory_is_read_from_the_store(store: S
         assert positions.read(ALICE, head(store)) == replace(RICH, unclaimed=100)
     for _ in range(2):
         assert positions.read(ALICE, before) == RICH
+
+
+def test_a_request_with_an_older_head_leaves_memory_as_it_is(store: Store, watched: WatchedStore) -> None:
+    """Memory is not loaded for it, nor again for the newest head."""
+    run(store, 0, RICH)
+    before = head(store)
+    run(store, 1, POOR)
+    positions, newest = kept(watched), head(store)
+    positions.read(ALICE, newest)
+    queries = watched.queries.copy()
+    assert positions.read(ALICE, before) == RICH
+    assert [positions.read(one, newest) for one in (ALICE, BOB)] == [Position(ALICE), POOR]
+    # The one read of the older head, and whether positions were rewritten meanwhile.
+    assert watched.queries - queries == Counter(position_items=1, rewrites=1)
 
 
 def test_positions_that_could_not_be_loaded_come_from_the_store(store: Store, watched: WatchedStore) -> None:

@@ -551,3 +551,11 @@ def test_that_a_family_has_nothing_yet_holds_until_it_has_a_head() -> None:
     nothing = PastHead("prices", 0, 0, 0, 0, rewrites_of(None))
     assert nothing.holds(None)
     assert not nothing.holds(Head("prices", NOON, NOON, version=5, runs=1))
+
+
+def test_of_two_states_a_rewrite_a_version_or_a_run_more_is_the_later_one() -> None:
+    """A backup of an older version may be restored, which is a rewrite."""
+    head = Head("prices", NOON, NOON, version=5, runs=7, rewrites=2)
+    later = [replace(head, runs=8), replace(head, version=6), replace(head, version=4, runs=1, rewrites=3)]
+    assert [one.follows(head) for one in [*later, head]] == [True, True, True, False]
+    assert not any(head.follows(one) for one in later)
