@@ -48,7 +48,10 @@ class Docs(Resource):
         self._lock = threading.Lock()
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the page, which is rendered once for each state and host."""
+        """Send the page, which is rendered once for each state and host.
+
+        It describes the API also while the store cannot be read. What it then lacks, it has once that can be read.
+        """
         self.given(req, path)
         base = req.prefix if _HOST.fullmatch(req.netloc) else "http://HOST"
         coding = negotiate(req.get_header("Accept-Encoding"))
@@ -56,10 +59,11 @@ class Docs(Resource):
         with self._lock:
             rendered_for, answer = self._kept.get((base, coding), (None, None))
         if answer is None or rendered_for is not known:
-            body = self._page(base).encode()
+            whole = self._page(base)
+            body = (whole or page(self._document, base, lambda path: {})).encode()
             answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
             with self._lock:
-                self._kept[base, coding] = known, answer
+                self._kept[base, coding] = known if whole else None, answer
         send(req, resp, answer, DESCRIPTIVE)
 
     def _known(self) -> Known | None:
@@ -69,7 +73,9 @@ class Docs(Resource):
         except AnalyticsError:
             return None
 
-    def _page(self, base: str) -> str:
+    def _page(self, base: str) -> str | None:
+        """The page with all examples that there are; None while the store cannot be read."""
+
         def of(view: View) -> str:
             return page(self._document, base, lambda path: values(path, view))
 
@@ -77,6 +83,5 @@ class Docs(Resource):
             html = self._views.of_newest(of)
             is_simulated = any(origin.simulated for origin in self._heads.known().origins)
         except AnalyticsError:
-            # The page describes the API, also while the store is away.
-            return page(self._document, base, lambda path: {})
+            return None
         return marked_simulated(html) if is_simulated else html

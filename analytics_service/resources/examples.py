@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import NoSnapshot
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.market.markets import Market
 from analytics_service.market.positions import Position
@@ -29,7 +29,7 @@ _LOOKUPS: Mapping[str, Callable[[Market], object]] = {
 
 
 def values(path: str, view: View) -> Values:
-    """Values for a path's parameters; none where there is no data, or where it cannot be read now."""
+    """Values for a path's parameters; none where there is no data. An AnalyticsError where it cannot be read now."""
     try:
         if path in _FAMILIES:
             return _range(view.head(_FAMILIES[path]).last_observed_at)
@@ -40,7 +40,7 @@ def values(path: str, view: View) -> Values:
         has = _LOOKUPS.get(path.removeprefix(_API))
         markets = view.markets.values() if has else ()
         return {"asset_id": next(market.asset_id for market in markets if has and has(market))}
-    except (AnalyticsError, StopIteration):
+    except (NoSnapshot, StopIteration):
         return {}
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,9 +17,10 @@ import urllib3
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
+from analytics_service.errors import Superseded
 from analytics_service.http.api_keys import add_key
 from analytics_service.store.connection import Store
-from tests.doubles import FirstHeads, WatchedStore
+from tests.doubles import FirstHeads, Statement, WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.servers import listening
 
@@ -79,6 +81,31 @@ def test_the_examples_are_those_of_the_document_while_the_store_is_empty_or_away
     assert empty["/api/v1/markets/lend/lookup"].endswith("?asset_id=native;uorb&with_text=true")
     watched.away = True
     assert examples(client_of(settings, watched)) == empty
+
+
+def test_the_page_is_whole_again_once_the_store_is_back(simulated: Simulated) -> None:
+    """Also where no new snapshot comes."""
+    with closing(WatchedStore(simulated.settings)) as store:
+        client = client_of(simulated.settings, store)
+        assert client.simulate_get("/api/v1/assets").status_code == 200
+        store.away = True
+        away = examples(client)
+        assert away["/api/v1/markets/lend/lookup"].endswith("?asset_id=native;uorb&with_text=true")
+        store.away = False
+        assert examples(client) == examples(client_of(simulated.settings, simulated.store)) != away
+
+
+def test_what_is_rewritten_while_the_page_reads_it_is_read_again(simulated: Simulated) -> None:
+    rewritten = [Superseded("markets was rewritten while it was read.")]
+
+    def rewrite(statement: Statement) -> None:
+        if statement.name == "rewrites" and rewritten:
+            raise rewritten.pop()
+
+    with closing(WatchedStore(simulated.settings, before=rewrite)) as store:
+        found = examples(client_of(simulated.settings, store))
+    assert found == examples(client_of(simulated.settings, simulated.store))
+    assert not rewritten
 
 
 @pytest.mark.parametrize("host", ["a'b", "<script>", "$(reboot)"])
