@@ -39,6 +39,11 @@ class _Entry(NamedTuple):
     size: int
 
 
+class _Kept(NamedTuple):
+    validators: Validators
+    size: int
+
+
 class _Rendering(NamedTuple):
     """An answer to come, and the turn of the request that renders it."""
 
@@ -46,8 +51,9 @@ class _Rendering(NamedTuple):
     turn: Turn | None
 
 
-def _size_of(validators: Validators) -> int:
-    return _OVERHEAD + len(validators.next or "")
+def _size_of(key: CacheKey, validators: Validators) -> int:
+    """Bytes of an entry without a body. Queries, which callers write, may be much the largest part of it."""
+    return _OVERHEAD + len(key.path) + len(key.query) + len(validators.next or "")
 
 
 class Answers:
@@ -63,7 +69,7 @@ class Answers:
         self._turns = turns
         self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
-        self._validators: LRUCache[CacheKey, Validators] = LRUCache(limit // _LARGEST_SHARE, getsizeof=_size_of)
+        self._validators: LRUCache[CacheKey, _Kept] = LRUCache(limit // _LARGEST_SHARE, getsizeof=lambda one: one.size)
         self._rendering: dict[tuple[CacheKey, Hashable], _Rendering] = {}
         self._lock = threading.Lock()
 
@@ -76,8 +82,8 @@ class Answers:
     def validators(self, key: CacheKey, state: Hashable) -> Validators | None:
         """The validators of the answer for a state, also if its body is not kept any more."""
         with self._lock:
-            known = self._validators.get(key.uncoded)
-        return known if known is not None and known.state == state else None
+            kept = self._validators.get(key.uncoded)
+        return kept.validators if kept is not None and kept.validators.state == state else None
 
     def get(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
         """The answer for a state. One thread renders it while others that want the same wait."""
@@ -112,10 +118,12 @@ class Answers:
                 del self._rendering[key, state]
 
     def _keep(self, key: CacheKey, answer: Answer) -> None:
-        entry = _Entry(answer, _size_of(answer.validators) + len(key.path) + len(key.query) + len(answer.body))
+        size = _size_of(key, answer.validators)
+        entry = _Entry(answer, size + len(answer.body))
         with self._lock:
-            if self._validators.maxsize >= _OVERHEAD:
-                self._validators[key.uncoded] = answer.validators
+            self._validators.pop(key.uncoded, None)
+            if size <= self._validators.maxsize:
+                self._validators[key.uncoded] = _Kept(answer.validators, size)
             self._entries.pop(key, None)
             if entry.size * _LARGEST_SHARE <= self._limit:
                 self._entries[key] = entry
