@@ -55,7 +55,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._accepting = 0
-        self._listeners = {listener.fileno(): listener for listener in self.sockets}
+        # By file descriptor, each with its address, which a closed socket no longer tells. They are the sockets
+        # themselves: accepting from one that is closed is an OSError, which gunicorn's wrappers do not raise.
+        self._listeners = {one.fileno(): (one.sock, one.getsockname()) for one in self.sockets}
         self._most = _allowed_connections()
         self._epoll = select.epoll()
         self._ended = os.eventfd(0, os.EFD_NONBLOCK)
@@ -124,7 +126,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._accepting += listener is not None
         if listener is not None:
             try:
-                self._accept(number, listener)
+                self._accept(number, *listener)
             finally:
                 with self._lock:
                     self._accepting -= 1
@@ -140,8 +142,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             connection.busy = True
             return connection
 
-    def _accept(self, number: int, listener: socket.socket) -> None:
-        server = listener.getsockname()
+    def _accept(self, number: int, listener: socket.socket, server: object) -> None:
         try:
             accepted, client = self._accepted(listener)
         finally:
@@ -156,7 +157,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             return listener.accept()
         except OSError as error:
-            # Another worker was faster, or the client has gone, unless this machine has no more files.
+            # Another worker was faster, the client has gone, or this worker stops; or this machine has no more files.
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self.log.warning("No connection can be accepted: %s", error)
                 time.sleep(0.1)

@@ -14,11 +14,41 @@ def pre_fork(server, worker):
     os.kill(os.getpid(), signal.SIGTERM)
 """
 
+# Connections are only accepted once the worker has closed what it listens on.
+_STOPPED_AT_ACCEPT = """
+import time
+from pathlib import Path
+from analytics_service.run.gunicorn_worker import Worker
+accept = Worker._accept
+def accept_late(self, *arguments):
+    Path("{woken}").touch()
+    while self.sockets[0].sock is not None:
+        time.sleep(0.01)
+    accept(self, *arguments)
+Worker._accept = accept_late
+"""
+
+
+def connects(port: int) -> bool:
+    """Whether anyone listens there."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
 
 def test_a_worker_can_be_stopped_from_its_first_moment_on(tmp_path: Path) -> None:
     for _ in range(3):
         with gunicorn(tmp_path, free_port(), _STOPPED_AT_FORK) as process:
             assert process.wait(PATIENCE) == 0
+
+
+def test_a_worker_that_is_stopped_while_someone_connects_logs_no_error(tmp_path: Path) -> None:
+    port, woken, log = free_port(), tmp_path / "woken", tmp_path / "log"
+    late = _STOPPED_AT_ACCEPT.format(woken=woken)
+    with log.open("wb") as file, gunicorn(tmp_path, port, late, log=file.fileno()) as process:
+        until(lambda: connects(port) and woken.exists())
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    assert "Traceback" not in log.read_text()
 
 
 def test_a_stop_waits_for_those_who_have_just_connected_and_not_for_silent_connections(tmp_path: Path) -> None:
