@@ -130,6 +130,7 @@ class Recovery:
             staged = Staging(self._store, family, version)
             try:
                 _resume(self._store, staged)
+                self._failures.pop((family, version), None)
                 log.warning("A run of %s was interrupted; it is complete now.", family)
             except Exception as error:
                 self._report(staged, error)

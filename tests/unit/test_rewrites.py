@@ -705,6 +705,17 @@ def test_a_failure_is_logged_once_for_each_rewrite_and_cause(
     assert (store.heads["prices"], store.open) == (AFTER, set())
 
 
+def test_a_failure_of_a_run_that_was_completed_since_is_logged_again(
+    store: LedgerStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What failed before takes no memory any more."""
+    recovery = Recovery(store)
+    for store.away in (True, False, True):
+        recovery.roll_forward([("prices", 7)])
+    failed = "An interrupted run of prices cannot be completed: away"
+    assert caplog.messages == [failed, "A run of prices was interrupted; it is complete now.", failed]
+
+
 def test_one_that_cannot_be_completed_does_not_keep_others_waiting(store: LedgerStore) -> None:
     interrupted(store)
 
