@@ -43,14 +43,14 @@ CANDLE = pl.Schema(
 )
 # The columns that add up. They are 0 without observations, where others are null.
 SUMS = ("count", "units", "rest", "seconds")
+_FOUR = ("open", "high", "low", "count")
 # The columns of candles that are kept in memory: two sets, because no aggregate needs both.
-_FOUR, _AREA = ("open", "high", "low", "count"), ("count", "units", "rest", "seconds")
-SETS = (_FOUR, _AREA)
+SETS = (_FOUR, SUMS)
 
 
 def needed(agg: Aggregate) -> tuple[str, ...]:
     """The columns of candles that an aggregate needs."""
-    return _AREA if agg is Aggregate.MEAN else _FOUR
+    return SUMS if agg is Aggregate.MEAN else _FOUR
 
 
 # What a candle is made of: as CANDLE, but the area is from the first to the last observation, at `first_at`.
