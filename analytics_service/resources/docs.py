@@ -17,6 +17,7 @@ from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
 from analytics_service.resources.examples import values
 from analytics_service.state.heads import Heads, Known
 from analytics_service.state.view import View, Views
+from analytics_service.store.ledger import any_simulated
 
 # What a host may be called in the examples; anything else might not be what a shell takes it for.
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
@@ -81,7 +82,7 @@ class Docs(Resource):
 
         try:
             html = self._views.of_newest(of)
-            is_simulated = any(origin.simulated for origin in self._heads.known().origins)
+            is_simulated = any_simulated(self._heads.known().origins)
         except AnalyticsError:
             return None
         return marked_simulated(html) if is_simulated else html

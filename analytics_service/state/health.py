@@ -7,7 +7,7 @@ from datetime import datetime
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.state.heads import Heads
 from analytics_service.state.intervals import Intervals
-from analytics_service.store.ledger import Head, Origin
+from analytics_service.store.ledger import Head, Origin, any_simulated
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
 _FRESH_INTERVALS = 5
@@ -53,7 +53,7 @@ class Status:
     @property
     def simulated(self) -> bool:
         """Whether some of the data is made up."""
-        return any(origin.simulated for origin in self.origins)
+        return any_simulated(self.origins)
 
     @property
     def sources(self) -> list[str]:

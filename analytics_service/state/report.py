@@ -6,7 +6,7 @@ from datetime import datetime
 
 from analytics_service.config import service_version
 from analytics_service.store.job_runs import Scheduler
-from analytics_service.store.ledger import Origin
+from analytics_service.store.ledger import Origin, any_simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +138,4 @@ class Report:
     @property
     def simulated(self) -> bool:
         """Whether some of the data is made up."""
-        return any(origin.simulated for origin in self.origins)
+        return any_simulated(self.origins)

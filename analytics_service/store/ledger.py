@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -40,6 +40,11 @@ class Origin:
 
 
 IMPORTED = Origin("")
+
+
+def any_simulated(origins: Iterable[Origin]) -> bool:
+    """Whether some of the data of these origins is made up."""
+    return any(origin.simulated for origin in origins)
 
 
 @dataclass(frozen=True, slots=True)
