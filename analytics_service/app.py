@@ -26,6 +26,7 @@ from analytics_service.http.request_ids import RequestIds
 from analytics_service.http.resource import Resource
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
 from analytics_service.present.overview import BORROW_MARKETS, COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
+from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.resources import (
     analytics,
     assets,
@@ -180,9 +181,12 @@ def _current(shared: Shared) -> Routes:
         ("/api/v1/analytics/ptoken/unlocks-distribution", ptoken.UnlockGroups(shared)),
         ("/api/v1/assets", assets.Assets(shared)),
         ("/api/v1/assets/prices", assets.Prices(shared)),
-        ("/api/v1/ptoken/params", ptoken.params_of(shared)),
-        ("/api/v1/ptoken/state", ptoken.state_of(shared)),
-        ("/api/v1/ptoken/staking", ptoken.staking_of(shared)),
+        ("/api/v1/ptoken/params", ptoken.PtokenPart(shared, PTOKEN_PARAMS, "The protocol token's parameters.")),
+        (
+            "/api/v1/ptoken/state",
+            ptoken.PtokenPart(shared, PTOKEN_STATE, "How much of the protocol token there is, and where."),
+        ),
+        ("/api/v1/ptoken/staking", ptoken.PtokenPart(shared, PTOKEN_STAKING, "The protocol token's staking pools.")),
         ("/api/v1/markets", markets.Markets(shared)),
         ("/api/v1/markets/config", markets.Config(shared)),
         ("/api/v1/markets/supply", markets.MarketSupply(shared)),

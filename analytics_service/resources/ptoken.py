@@ -6,7 +6,6 @@ from typing import Any
 from analytics_service.http import params
 from analytics_service.market.ptoken import Ptoken
 from analytics_service.market.unlocks import unlock_groups
-from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
 from analytics_service.present.shapes import Shape
 from analytics_service.present.unlocks import UNLOCKS_DISTRIBUTION, UnlocksDistribution
 from analytics_service.resources.current import Current
@@ -30,21 +29,6 @@ class PtokenPart(Current):
     def record(self, view: View, given: Mapping[str, Any]) -> Ptoken:
         """The protocol token."""
         return view.ptoken
-
-
-def params_of(shared: Shared) -> PtokenPart:
-    """The path of the protocol token's parameters."""
-    return PtokenPart(shared, PTOKEN_PARAMS, "The protocol token's parameters.")
-
-
-def state_of(shared: Shared) -> PtokenPart:
-    """The path of the protocol token's state."""
-    return PtokenPart(shared, PTOKEN_STATE, "How much of the protocol token there is, and where.")
-
-
-def staking_of(shared: Shared) -> PtokenPart:
-    """The path of the protocol token's staking pools."""
-    return PtokenPart(shared, PTOKEN_STAKING, "The protocol token's staking pools.")
 
 
 class UnlockGroups(Current):
