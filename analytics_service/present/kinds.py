@@ -6,7 +6,8 @@ from typing import Any
 
 import orjson
 
-from analytics_service.market.assets import asset_spec
+from analytics_service.market.assets import AssetGroup, asset_spec
+from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.values import EXACT
 from analytics_service.present import text
 from analytics_service.present.shapes import Field, Kind, Scope, Shape
@@ -39,9 +40,7 @@ def word(*choices: str) -> Kind:
     return Kind({"type": "string", "enum": [*choices]}, _unscoped(str))
 
 
-MEMBER_CLASS = Kind(
-    {"type": "string", "enum": ["team", "advisor", "investor"]}, _unscoped(str), _unscoped(str.capitalize)
-)
+MEMBER_CLASS = Kind({"type": "string", "enum": [*MemberClass]}, _unscoped(str), _unscoped(str.capitalize))
 STRING = Kind({"type": "string"}, _unscoped(str))
 BOOLEAN = Kind({"type": "boolean"}, _unscoped(bool))
 NUMBER = Kind({"type": "integer"}, _unscoped(int))
@@ -106,7 +105,7 @@ ASSET_SPEC = Shape(
     "What identifies an asset.",
     (
         Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`."),
-        Field("group", word("native", "token"), "Domain that the key is unique in."),
+        Field("group", word(*AssetGroup), "Domain that the key is unique in."),
         Field("group_key", STRING, "Denom or contract identifier inside the group."),
     ),
 )
