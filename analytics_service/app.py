@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.config import Settings
+from analytics_service.config import Networks, Settings
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.history.large_pages import LargePages
 from analytics_service.history.memory import Loader, Memory
@@ -155,7 +155,7 @@ def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
     """Nothing, unless API keys or a rate limit are set."""
     keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
     limit = RateLimit(settings.rate_limit, counts or Counts()) if settings.rate_limit else None
-    return [Guard(keys, limit, Clients(settings.trusted_proxies))] if keys or limit else []
+    return [Guard(keys, limit, Clients(settings.trusted_proxies or Networks()))] if keys or limit else []
 
 
 def _install(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:

@@ -141,21 +141,24 @@ def rate(value: str) -> Rate:
     return Rate(int(found[1]), int(found[2]))
 
 
-def networks(value: str) -> tuple[IPv4Network | IPv6Network, ...]:
+class Networks(tuple[IPv4Network | IPv6Network, ...]):
+    """Networks, written with commas between them; an address is one of its own."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))
+
+
+def networks(value: str) -> Networks:
     """Addresses and networks separated by commas."""
     try:
-        return tuple(ip_network(part.strip()) for part in value.split(","))
+        return Networks(ip_network(part.strip()) for part in value.split(","))
     except ValueError:
         raise ValueError(
             "must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16; an address within a "
             "network, such as 10.1.2.3/16, is neither"
         ) from None
-
-
-def network_list(value: str) -> str:
-    """The same as text."""
-    networks(value)
-    return value
 
 
 def log_level(value: str) -> str:
@@ -238,9 +241,9 @@ class Settings:
     rate_limit: Rate | None = _setting(
         None, rate, "Requests/seconds that each client of /api/v1 is allowed, such as 600/60. Unset: no limit."
     )
-    trusted_proxies: str | None = _setting(
+    trusted_proxies: Networks | None = _setting(
         None,
-        network_list,
+        networks,
         "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas.",
     )
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")

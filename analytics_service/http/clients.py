@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import falcon
 
-from analytics_service.config import networks
+from analytics_service.config import Networks
 
 Address = IPv4Address | IPv6Address
 # Who has one address of such a network has all of them.
@@ -12,10 +12,10 @@ _ONE_CLIENT_IPV6 = 64
 
 
 class Clients:
-    """The client of a request. `trusted` is the setting: addresses and networks of proxies, separated by commas."""
+    """The client of a request. `trusted` are the networks of proxies."""
 
-    def __init__(self, trusted: str | None) -> None:
-        self._trusted = networks(trusted) if trusted else ()
+    def __init__(self, trusted: Networks) -> None:
+        self._trusted = trusted
 
     def of(self, req: falcon.Request) -> str:
         """An IPv4 address, or the IPv6 network of 64 bits that the client is in; empty if neither is known.

@@ -1,5 +1,6 @@
 """Settings: every malformed one is an error that names it, and environment variables are the only way in."""
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,7 @@ WELL_FORMED = [
     ("TZ", "Asia/Kathmandu", "Asia/Kathmandu"),
     ("API_KEYS_FILE", "/etc/keys.txt", Path("/etc/keys.txt")),
     ("RATE_LIMIT", "1000000/86400", Rate(1_000_000, 86_400)),
-    ("TRUSTED_PROXIES", "10.0.0.1, 2001:db8::/32", "10.0.0.1, 2001:db8::/32"),
+    ("TRUSTED_PROXIES", "10.0.0.1, 2001:db8::/32", (ip_network("10.0.0.1/32"), ip_network("2001:db8::/32"))),
     ("CORS_ORIGINS", "https://a.example,https://b.example", "https://a.example,https://b.example"),
     ("PRICES_EVERY", "86400", 86400),
     ("RATES_EVERY", "15", 15),

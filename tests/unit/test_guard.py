@@ -9,7 +9,7 @@ import pytest
 from falcon.inspect import inspect_routes
 
 from analytics_service.app import create_app
-from analytics_service.config import Rate, Settings
+from analytics_service.config import Networks, Rate, Settings, networks
 from analytics_service.http import errors
 from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import ApiKeys, add_key
@@ -32,6 +32,10 @@ class Assets(Resource):
         send(req, resp, Answer(Validators("abc"), IDENTITY, b"{}"), "public, max-age=7")
 
 
+def clients(proxies: str | None) -> Clients:
+    return Clients(networks(proxies) if proxies else Networks())
+
+
 class Service:
     """The path behind a guard; the clock stands still unless a test sets it."""
 
@@ -39,7 +43,7 @@ class Service:
         self.second = 0
         api_keys = ApiKeys(keys) if keys else None
         limit = RateLimit(rate, Counts(), lambda: self.second * 10**9) if rate else None
-        guard = Guard(api_keys, limit, Clients(proxies))
+        guard = Guard(api_keys, limit, clients(proxies))
         app = falcon.App(middleware=[CrossOrigin("*"), guard, Negotiation(), Protection()])
         errors.install(app)
         for path in (PATH, "/api/v1/openapi.json", "/healthz"):
@@ -240,4 +244,4 @@ def test_the_client_is_the_last_address_that_is_no_trusted_proxy(
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     request = falcon.testing.create_req(headers=headers, remote_addr=peer)
     request.env["REMOTE_ADDR"] = peer
-    assert Clients(proxies).of(request) == client
+    assert clients(proxies).of(request) == client
