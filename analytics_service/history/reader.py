@@ -178,8 +178,11 @@ class HistoryReader:
                 rewrites = [rewrite for rewrite in old.rewrites if rewrite[1] < changed]
                 state = self._anew(head, series, begin, [*rewrites, (old.rewrites[-1][0] + 1, changed)])
             else:
-                state = self._appended(old, head, series, begin)
+                state = self._appended(old, head, series)
             require_unchanged(self._store, head)
+            if old is not None and state.rewrites == old.rewrites:
+                # Only now: an hour that was read half in place would stay in its block.
+                state = self._extended(old, state, begin)
             self._states = (state, *self._states[:1])
             return state
 
@@ -192,13 +195,17 @@ class HistoryReader:
         tail = self._read_observations(list(series), begin, head.last_observed_at + 1)
         return State(self.history.table, head, series, months, densities, rewrites, tail)
 
-    def _appended(self, old: State, head: Head, series: Mapping[str, SeriesInfo], begin: int) -> State:
-        """The state after observations were added to the end; hours that they close are appended to blocks."""
+    def _appended(self, old: State, head: Head, series: Mapping[str, SeriesInfo]) -> State:
+        """The state after observations were added to the end; its tail begins where the old one does."""
         tail = old.tail
         if tail is not None and head.last_observed_at > old.newest:
             fresh = self._read_observations(list(series), old.newest + 1, head.last_observed_at + 1)
             tail = tail.followed_by(fresh)
-        state = replace(old, head=head, series=series, tail=tail)
+        return replace(old, head=head, series=series, tail=tail)
+
+    def _extended(self, old: State, state: State, begin: int) -> State:
+        """The state with a tail from `begin` on, after the hours that it has closed were appended to blocks."""
+        tail = state.tail
         if tail is None:
             return state
         # Hours of some phase close every quarter of an hour. They began less than an hour before the old newest

@@ -4,13 +4,14 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import polars as pl
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.errors import Superseded
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.catalogue import PRICES
 from analytics_service.history.memory import Loader, Memory
@@ -18,6 +19,7 @@ from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
 from analytics_service.store import ledger
+from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, read_heads
 from tests.doubles import WatchedStore
@@ -167,6 +169,19 @@ def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading)
     reading.reader.prepare(after)
     assert reading.rewrites_in_memory() == {1}
     assert reading.hours(after, NOON + 10) == ["1", "7", "3"]
+
+
+def test_an_hour_that_was_read_while_it_was_rewritten_is_not_kept(reading: Reading, store: Store) -> None:
+    """The rewrite changes only what is later than all that the reader knew, so blocks keep their keys."""
+    reading.write(history((-2 * HOUR, 1), (-10, 2)))
+    commit(store, history((-5, 9), (10, 3)))
+    rewrite = ledger.new_version()
+    tell(store, REWRITE, ["prices"], rewrite, finished=0)
+    with pytest.raises(Superseded):
+        reading.reader.prepare(replace(read_heads(store)["prices"], rewrites=0))
+    tell(store, REWRITE, ["prices"], rewrite, finished=1)
+    head = reading.write(history((-5, 4)))
+    assert reading.hours(head, NOON + 10) == ["1", "4", "3"]
 
 
 def test_without_memory_nothing_is_read_before_a_page_asks(store: Store, settings: Settings) -> None:
