@@ -19,11 +19,11 @@ from analytics_service.errors import SettingError
 PREFIX = "ANALYTICS_"
 # The group of entry points that sources are registered under.
 SOURCES = "analytics_service.sources"
-# Variables that only the test suite reads; they are not misspelt settings.
 # What Kubernetes tells each container of the services beside it, whose names may begin like our settings.
 _SERVICE_LINK = re.compile(
     r"_(SERVICE_(HOST|PORT(_\w+)?)=|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR)=|=\w+://)|=\w+://))"
 )
+# Variables that only the test suite reads; they are not misspelt settings.
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
 _NONE = "none"
 

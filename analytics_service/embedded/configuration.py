@@ -12,11 +12,11 @@ USER = "analytics"
 _PARAMETER_BYTES = 16 * 2**20
 # For people. What they ask leaves the service the greater part of the machine.
 RESEARCHER = "researcher"
-# What limits a container's memory, in both versions of control groups; not a number where nothing does.
-_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 # Their queries at a time, and the seconds that one may take.
 _QUERIES = 4
 _QUERY_SECONDS = 300
+# What limits a container's memory, in both versions of control groups; not a number where nothing does.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 _CONFIG = """\
 <clickhouse>

@@ -1,7 +1,7 @@
 """Imports files of history: validates every row first, then has the good ones written.
 
-Validated rows wait in memory in between, in 21 to 24 bytes each: ten million take a quarter of a gigabyte. That is
-simpler than reading the files twice, and lets the later row win over all files before anything is sent.
+Validated rows wait in memory in between, in 21 to 24 bytes each: ten million take a quarter of a gigabyte. So the later
+row wins over all files before anything is sent.
 """
 
 import time
@@ -118,7 +118,7 @@ class _Found:
 
 
 def _read(store: Store | None, request: Request, at: datetime, reporter: Reporter, *, keep_rejected: bool) -> _Found:
-    """Read and judge all files, and write nothing but, if they are to be kept, the files of rejected rows."""
+    """Read and validate all files, and write nothing but, if they are to be kept, the files of rejected rows."""
     if store is not None:
         require_admitted(store, IMPORTED)
     listed = read_assets_file(request.assets) if request.assets else []

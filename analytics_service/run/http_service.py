@@ -60,7 +60,7 @@ class HttpService(Replaceable):
                 self.signal(number)
 
     def stop(self) -> None:
-        """Refuse new connections, then stop gunicorn."""
+        """Let go of the sockets, so that no connection waits on them once gunicorn has closed its own; then stop it."""
         for listening in self._sockets:
             listening.close()
         super().stop()
