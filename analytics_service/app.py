@@ -127,27 +127,19 @@ def create_app(
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     app.metrics_port, app.instruments = settings.metrics_port, instruments
     _install(app, routes)
-    jobs = metrics.JobGauges(store, every, clock)
-    app.operators = _operators(settings, store, monitor, jobs, instruments, clock)
+    gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
+    told = operations.Operations(settings, store, monitor, instruments.workers, clock)
+    measured = metrics.Metrics(instruments, *gauges)
+    app.operators = _operators([*_probes(monitor), ("/metrics", measured), ("/operations", told)])
     return app
 
 
-def _operators(
-    settings: Settings,
-    store: Store,
-    monitor: Monitor,
-    jobs: metrics.JobGauges,
-    instruments: Instruments,
-    clock: Callable[[], datetime],
-) -> "falcon.App[falcon.Request, falcon.Response]":
-    """What is at the operators' address. Pages of other origins have no access to it."""
-    gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), jobs
-    told = operations.Operations(settings, store, monitor, instruments.workers, clock)
-    routes: Routes = [("/metrics", metrics.Metrics(instruments, *gauges)), ("/operations", told)]
+def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
+    """What is at the operators' address, with the page that shows it. Pages of other origins have no access to it."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
         middleware=[RequestIds(), Negotiation(), Protection()]
     )
-    _install(app, [*_probes(monitor), *routes, ("/", page.Page("operations")), *_FILES])
+    _install(app, [*routes, ("/", page.Page("operations")), *_FILES])
     return app
 
 
