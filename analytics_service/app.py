@@ -115,7 +115,7 @@ def create_app(
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader)
         heads.before_showing(history.family, reader.prepare)
-        routes += _history(shared, reader, ZoneInfo(settings.tz))
+        routes += _history(shared, reader)
     described = document(routes, asks_for_keys=settings.api_keys_file is not None, rate=settings.rate_limit)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, shared.views, heads))]
     routes += [("/", page.Page("index", keys=str(settings.api_keys_file is not None).lower())), *_FILES]
@@ -161,10 +161,10 @@ def _probes(monitor: Monitor) -> Routes:
     return [("/healthz", health.Alive()), ("/readyz", health.Ready(monitor))]
 
 
-def _history(shared: Shared, reader: HistoryReader, zone: ZoneInfo) -> Routes:
+def _history(shared: Shared, reader: HistoryReader) -> Routes:
     """The paths of one entry in the table of histories."""
     served = ((reader.history.by_asset, MultiSeries), (reader.history.total, SingleSeries))
-    return [(f"/api/v1{path.path}", page(shared, reader, path, zone)) for path, page in served if path]
+    return [(f"/api/v1{path.path}", page(shared, reader, path)) for path, page in served if path]
 
 
 def _current(shared: Shared) -> Routes:

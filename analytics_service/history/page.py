@@ -90,16 +90,6 @@ class Page:
     query: Query
     chunks: Iterator[bytes]
 
-    @property
-    def interval_count(self) -> int:
-        """How many buckets the whole range has."""
-        return self.query.grid.count
-
-    @property
-    def next_offset(self) -> int | None:
-        """The offset of the next page, if there is one."""
-        return self.query.next_offset
-
     def body(self) -> bytes:
         """The whole body, of a format of files."""
         # The file shares the memory of its first chunk until another one follows.
@@ -153,7 +143,7 @@ def _chosen(query: Query, state: State) -> list[str]:
     for asset_id in ids:
         if asset_id not in listed:
             raise EntityNotFound(f"asset_ids or symbols: {asset_id[:100]!r} is no asset with this history.")
-    buckets = max(len(query.begins) - 1, 0)
+    buckets = len(query.starts)
     if buckets * len(ids) > MAX_POINTS:
         raise ParameterInvalid(
             "limit",

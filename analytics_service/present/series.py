@@ -67,7 +67,7 @@ PAGINATION = Shape(
     "Pagination",
     "Position of the page in the range.",
     (
-        Field("interval_count", NUMBER, "Number of buckets in the whole range."),
+        Field("interval_count", NUMBER, "Number of buckets in the whole range.", source="grid.count"),
         Field("next_offset", NUMBER, "Offset of the next page; null on the last page.", optional=True),
     ),
 )
@@ -80,7 +80,7 @@ SERIES = Shape(
     ),
 )
 _RANGE = Field("range", RANGE, "The requested range.", source="query")
-_PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.", source="")
+_PAGINATION = Field("pagination", PAGINATION, "Position of the page in the range.", source="query")
 _ARRAY = Kind(Many(NUMBER), lambda numbers, _: numbers)
 _VALUES = Many(_OPTIONAL_VALUE)
 COLUMN_SERIES = Shape(

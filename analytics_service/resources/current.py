@@ -16,6 +16,7 @@ from analytics_service.present.shapes import Flags, Node, Scope
 from analytics_service.resources.snapshots import LATE, SnapshotPath
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
+from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.ledger import PastHead
 
 _T = TypeVar("_T")
@@ -41,6 +42,10 @@ class StatePath(SnapshotPath):
         # No query that a client sends has this sign.
         return (f"{given['words']}#{given['moment'].at}" if is_moving else None), is_moving
 
+    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Assets are described with the prices."""
+        return (SHOWN_WITH,)
+
     def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
         """What `act` returns for the view of now, or for that of the moment."""
         if given["moment"] is None:
@@ -51,7 +56,7 @@ class StatePath(SnapshotPath):
             self.as_of(view, given)
             return act(view)
 
-        families = dict.fromkeys((*self.families, *self.describing, *self.valued_by))
+        families = dict.fromkeys((*self.families, SHOWN_WITH, *self.valued_by))
         return self._shared.views.of_past(given["moment"], families, act_on_past)
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
@@ -73,8 +78,6 @@ class Current(StatePath):
     """A path that shows a record of the state in its shape."""
 
     shape: Node
-    # Assets are described with the prices.
-    describing = ("prices",)
 
     @abstractmethod
     def record(self, view: View, given: Mapping[str, Any]) -> Any:

@@ -16,8 +16,7 @@ class TxHistory(StatePath):
     """What an address did, a page at a time; `count` is the number of all its events."""
 
     families = ("loans",)
-    # Assets are described with the prices, and markets determine those of receipt tokens.
-    describing = ("prices",)
+    # Markets determine the prices of receipt tokens.
     valued_by = ("prices", "markets")
     path = (params.ADDRESS,)
     query = (*params.EVENTS, params.WITH_TEXT, params.WITH_VALUE)

@@ -12,12 +12,7 @@ from analytics_service.state.view import View
 Values = Mapping[str, object]
 _API = "/api/v1/"
 _USER = f"{_API}users/{{address}}/"
-_FAMILIES = {
-    f"/api/v1{path.path}": history.family
-    for history in HISTORIES
-    for path in (history.by_asset, history.total)
-    if path is not None
-}
+_FAMILIES = {f"/api/v1{path.path}": history.family for history in HISTORIES for path in history.paths}
 _DAYS = timedelta(days=7)
 # The market that an asset must have to be looked up.
 _LOOKUPS: Mapping[str, Callable[[Market], object]] = {

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo
 
 import falcon
@@ -20,7 +21,6 @@ from analytics_service.http.answer import Answer, Headers
 from analytics_service.http.answers import CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.http.envelope import success_around
-from analytics_service.http.links import replaced
 from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.http.times import Edge
 from analytics_service.market.assets import ids_of
@@ -42,19 +42,18 @@ class HistoryPath(SnapshotPath):
     names_assets = True
     """Whether series are those of assets."""
 
-    def __init__(self, shared: Shared, reader: HistoryReader, path: Path, zone: ZoneInfo) -> None:
+    def __init__(self, shared: Shared, reader: HistoryReader, path: Path) -> None:
         super().__init__(shared)
         self.summary = path.summary
         self.families = (reader.history.family,)
         self._reader = reader
-        self._zone = zone
         self._name = path.path.strip("/").replace("/", "-")
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
         """The page that is asked for, in the service's zone where none is named, and path and texts of the request."""
         given = super().given(req, path)
         form = given["format"] or BY_MEDIA[req.context.media]
-        query = replace(_query(given, given["tz"] or self._zone, self._shared.schedule.now()), format=form)
+        query = replace(_query(given, given["tz"] or self._shared.zone, self._shared.schedule.now()), format=form)
         return {**given, "page": query, "path": req.path, "texts": req.params}
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
@@ -183,6 +182,6 @@ def _resolved(given: Mapping[str, Any], offset: int) -> str:
     width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
         width = {"period": forms.AUTO, "points": given["points"] or DEFAULT_POINTS}
-    return replaced(
-        given["texts"], {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
-    )
+    page = {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
+    values = {**given["texts"], **page}
+    return urlencode({name: value for name, value in values.items() if value is not None}, quote_via=quote)

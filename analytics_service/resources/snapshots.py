@@ -80,8 +80,6 @@ class SnapshotPath(Resource):
     """Whether the answer shows USD sums over markets, unless it has the older of two shapes."""
     valued_by: tuple[str, ...] = ("prices",)
     """The families that USD values are made from."""
-    describing: tuple[str, ...] = ()
-    """What `described_by` answers by default."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -124,7 +122,7 @@ class SnapshotPath(Resource):
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Further families on which the answer depends without showing their snapshots."""
-        return self.describing
+        return ()
 
     def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
         """What `act` returns for the view that the parameters ask for."""
