@@ -15,7 +15,6 @@ from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
 from analytics_service.http.api_keys import ApiKeys
-from analytics_service.http.clients import Clients
 from analytics_service.http.guard import Guard
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.measuring import Measuring
@@ -147,7 +146,7 @@ def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
     """Nothing, unless API keys or a rate limit are set."""
     keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
     limit = RateLimit(settings.rate_limit, counts or Counts()) if settings.rate_limit else None
-    return [Guard(keys, limit, Clients(settings.trusted_proxies or Networks()))] if keys or limit else []
+    return [Guard(keys, limit, settings.trusted_proxies or Networks())] if keys or limit else []
 
 
 def _install(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:

@@ -11,29 +11,20 @@ Address = IPv4Address | IPv6Address
 _ONE_CLIENT_IPV6 = 64
 
 
-class Clients:
-    """The client of a request. `trusted` are the networks of proxies."""
+def client_of(req: falcon.Request, trusted: Networks) -> str:
+    """An IPv4 address, or the IPv6 network of 64 bits that the client is in; empty if neither is known.
 
-    def __init__(self, trusted: Networks) -> None:
-        self._trusted = trusted
-
-    def of(self, req: falcon.Request) -> str:
-        """An IPv4 address, or the IPv6 network of 64 bits that the client is in; empty if neither is known.
-
-        It is the last address in X-Forwarded-For that is not a trusted proxy. Everything before that, and the whole
-        header if the connection is not from a trusted proxy, is what the client claims.
-        """
-        client = _address(req.env.get("REMOTE_ADDR", ""))
-        claims = (req.get_header("X-Forwarded-For") or "").split(",")
-        while client is not None and claims and self._is_trusted(client):
-            before = _address(claims.pop())
-            if before is None:
-                break
-            client = before
-        return "" if client is None else _shared(client)
-
-    def _is_trusted(self, address: Address) -> bool:
-        return any(address in network for network in self._trusted)
+    It is the last address in X-Forwarded-For that is not in a `trusted` network of proxies. Everything before that, and
+    the whole header if the connection is not from a trusted proxy, is what the client claims.
+    """
+    client = _address(req.env.get("REMOTE_ADDR", ""))
+    claims = (req.get_header("X-Forwarded-For") or "").split(",")
+    while client is not None and claims and any(client in network for network in trusted):
+        before = _address(claims.pop())
+        if before is None:
+            break
+        client = before
+    return "" if client is None else _shared(client)
 
 
 def _shared(address: Address) -> str:

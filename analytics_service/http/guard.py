@@ -4,8 +4,9 @@ import re
 
 import falcon
 
+from analytics_service.config import Networks
 from analytics_service.http.api_keys import ApiKeys
-from analytics_service.http.clients import Clients
+from analytics_service.http.clients import client_of
 from analytics_service.http.errors import RequestError
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.rate_limit import RateLimit
@@ -26,10 +27,10 @@ class Guard:
     """Asks for keys, if there are any, and counts requests, if they are limited. It comes before all else that refuses
     requests, so that nobody without a key learns anything."""
 
-    def __init__(self, keys: ApiKeys | None, limit: RateLimit | None, clients: Clients) -> None:
+    def __init__(self, keys: ApiKeys | None, limit: RateLimit | None, trusted: Networks) -> None:
         self._keys = keys
         self._limit = limit
-        self._clients = clients
+        self._trusted = trusted
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         """RequestError `unauthorized` or `rate_limited`. OPTIONS has no data, and browsers send it without a key."""
@@ -38,7 +39,9 @@ class Guard:
         name = self._keys.name_of(_key(req)) if self._keys is not None else None
         if self._limit is not None:
             # Guesses count for their address.
-            self._count(f"address {self._clients.of(req)}" if name is None else f"key {name}", self._limit, resp)
+            self._count(
+                f"address {client_of(req, self._trusted)}" if name is None else f"key {name}", self._limit, resp
+            )
         if self._keys is not None and name is None:
             raise _unauthorized(req)
 

@@ -53,14 +53,13 @@ class BatchWriter:
     def _write_batch(self, batch: pl.DataFrame) -> tuple[int, int]:
         """The number of rows, and how many of them the store had before."""
         # Counted once, before the first attempt: an attempt that failed may have written the rows all the same.
-        known = self.retry(lambda: _count_known(self.store, self.family.targets[0].table, batch))
-        for target in self.family.targets:
-            field = target.field
+        known = self.retry(lambda: _count_known(self.store, self.family.tables[0], batch))
+        for field, history in self.family.histories.items():
             filled = batch.filter(pl.col(field).is_not_null()) if batch[field].null_count() else batch
             rows = filled.select(
-                pl.col("asset").cast(pl.String).alias("asset_id"), "observed_at", pl.col(field).alias(target.column)
+                pl.col("asset").cast(pl.String).alias("asset_id"), "observed_at", pl.col(field).alias(history.value)
             )
-            self.retry(partial(self.staged.insert, target.table, versioned(rows, self.version)))
+            self.retry(partial(self.staged.insert, history.table, versioned(rows, self.version)))
         return batch.height, known
 
 
@@ -69,7 +68,7 @@ def count_known(store: Store, family: Family, rows: pl.DataFrame, reporter: Repo
     reporter.stage("Comparing", rows.height)
     known = 0
     for batch in _batches(rows):
-        known += _count_known(store, family.targets[0].table, batch)
+        known += _count_known(store, family.tables[0], batch)
         reporter.advance(batch.height)
     return known
 

@@ -1,32 +1,30 @@
 """The families of data that can be imported."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analytics_service.history import catalogue
+from analytics_service.history.catalogue import History
 from analytics_service.imports.forms import Form, Key
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A history table, its column of values, and the field of the files that fills it."""
-
-    table: str
-    column: str
-    field: str
-
-
-@dataclass(frozen=True, slots=True)
 class Family:
-    """A family of the ledger, the forms of its files, and the tables that they fill.
+    """A family of the ledger, the forms of its files, and the histories that they fill, by the field that does.
 
-    Every row has a value for the first target. A row without a value for one of `zero_fields` counts as 0 when another
+    Every row has a value for the first of them. A row without a value for one of `zero_fields` counts as 0 when another
     row of the same asset has one.
     """
 
     name: str
     forms: Sequence[Form]
-    targets: Sequence[Target]
+    histories: Mapping[str, History]
     zero_fields: Sequence[str] = ()
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables of the histories."""
+        return [history.table for history in self.histories.values()]
 
 
 _PRICE = {"price": None}
@@ -36,7 +34,7 @@ PRICES = Family(
         Form(Key.SYMBOL, {"key": "symbol", "time": "timestamp", "price": "USD_price"}, _PRICE),
         Form(Key.ID, {"key": "asset_id", "time": "ts", "price": "price"}, _PRICE),
     ),
-    targets=(Target("price", "price", field="price"),),
+    histories={"price": catalogue.PRICES},
 )
 RATES = Family(
     "rates",
@@ -57,7 +55,7 @@ RATES = Family(
             more=True,
         ),
     ),
-    targets=(Target("lend_rate", "apr", field="lend"), Target("borrow_rate", "apr", field="borrow")),
+    histories={"lend": catalogue.LEND_RATES, "borrow": catalogue.BORROW_RATES},
     # An asset that could ever be borrowed has a borrow rate at all times.
     zero_fields=("borrow",),
 )

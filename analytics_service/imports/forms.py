@@ -34,4 +34,4 @@ class Form:
     @property
     def describes_assets(self) -> bool:
         """Whether each row has the symbol, address and decimals of its asset."""
-        return self.key is Key.ADDRESS and {"symbol", "decimals"} <= self.columns.keys()
+        return self.key is Key.ADDRESS

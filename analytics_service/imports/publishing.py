@@ -37,7 +37,7 @@ class Content:
     def run(self, version: int) -> ledger.Run:
         """The ledger's row about the import."""
         first, last = int(self.rows["observed_at"].min()), int(self.rows["observed_at"].max())  # type: ignore[arg-type]
-        count = sum(self.rows.height - self.rows[target.field].null_count() for target in self.family.targets)
+        count = sum(self.rows.height - self.rows[field].null_count() for field in self.family.histories)
         return ledger.Run(self.family.name, last, "import", first, last, count, self.source, version)
 
 
@@ -50,7 +50,7 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     retry = _Resumable(Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait))
     family, version = content.family, ledger.new_version()
     definitions = retry(lambda: changed_assets(store, content.assets, version))
-    tables = [ASSETS, *(target.table for target in family.targets)]
+    tables = [ASSETS, *family.tables]
     rewrite.recover(store)
     retry(lambda: drop_abandoned(store))
     with staging(store, family.name, tables, version, retry) as staged:

@@ -131,8 +131,8 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
     files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
     rows = merged(request.family, files)
     if store is not None and len(rows):
-        for target in request.family.targets:
-            require_kept(store, target.table, int(rows["observed_at"].min()))  # type: ignore[arg-type]
+        for table in request.family.tables:
+            require_kept(store, table, int(rows["observed_at"].min()))  # type: ignore[arg-type]
     new = [asset for asset in listed if asset.id not in registered]
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
     return _Found(read, rejected, rejected_files, rows, new, kept)

@@ -41,4 +41,4 @@ class WorkerMetrics:
     def on_exit(self, server: Any) -> None:
         """Remove the folder."""
         if self._folder is not None:
-            self._folder.remove()
+            self._folder.close()

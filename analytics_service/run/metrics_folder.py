@@ -5,8 +5,6 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 _PREFIX = "analytics-metrics-"
@@ -16,16 +14,6 @@ _YOUNG = 60.0
 _SHARED = Path("/dev/shm")  # noqa: S108 - what is put there has random names
 # Memory, where there is such a folder that may be written; None elsewhere.
 MEMORY = _SHARED if os.access(_SHARED, os.W_OK) else None
-
-
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A folder for the duration of the context."""
-    folder = MetricsFolder()
-    try:
-        yield folder.path
-    finally:
-        folder.remove()
 
 
 class MetricsFolder:
@@ -51,7 +39,7 @@ class MetricsFolder:
         for file in self.path.glob(f"gauge_live*_{writer}.db"):
             file.unlink(missing_ok=True)
 
-    def remove(self) -> None:
+    def close(self) -> None:
         """Remove the folder. Processes that still write to it lose what they count."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)

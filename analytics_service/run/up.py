@@ -30,7 +30,7 @@ from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import Supervised, running
 from analytics_service.run.address import require_free
 from analytics_service.run.http_service import HttpService, Orders
-from analytics_service.run.metrics_folder import temporary_folder
+from analytics_service.run.metrics_folder import MetricsFolder
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
@@ -71,7 +71,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         services: list[Supervised] = []
         variables = {}
         if source is not None:
-            folder = str(stack.enter_context(temporary_folder()))
+            folder = str(stack.enter_context(closing(MetricsFolder())).path)
             variables = {JOBS_FOLDER: folder}
             services = [_scheduler(reached, folder)]
         service = HttpService(reached, variables)

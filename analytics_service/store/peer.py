@@ -2,7 +2,6 @@
 
 import socket
 from pathlib import Path
-from typing import ClassVar
 
 from urllib3.connection import HTTPConnection
 
@@ -28,27 +27,21 @@ def connection_to(folder: Path) -> type[HTTPConnection]:
     """Connections that go to the server that is announced in a data folder, whatever address they name.
 
     Each new one finds the server anew, so a server that was restarted on another port is found without more.
+    StoreUnavailable when there is none, or when another process listens there.
     """
 
-    class Connection(_Announced):
-        data_folder = folder
+    class Announced(HTTPConnection):
+        def connect(self) -> None:
+            running = require_running(folder)
+            self.host, self.port = "127.0.0.1", running.port
+            super().connect()
+            try:
+                # Only the folder's owner can write there.
+                uid = (folder / RUNNING).stat().st_uid
+                require_peer(self.sock, running.server, uid, self.timeout or _SECONDS)
+            except BaseException:
+                # An open connection might be used later as it is.
+                self.close()
+                raise
 
-    return Connection
-
-
-class _Announced(HTTPConnection):
-    data_folder: ClassVar[Path]
-
-    def connect(self) -> None:
-        """Connect to the server. StoreUnavailable when there is none, or when another process listens there."""
-        running = require_running(self.data_folder)
-        self.host, self.port = "127.0.0.1", running.port
-        super().connect()
-        try:
-            # Only the folder's owner can write there.
-            uid = (self.data_folder / RUNNING).stat().st_uid
-            require_peer(self.sock, running.server, uid, self.timeout or _SECONDS)
-        except BaseException:
-            # An open connection might be used later as it is.
-            self.close()
-            raise
+    return Announced

@@ -49,27 +49,22 @@ def pool_manager(settings: Settings, most: int, connections: Connections | None 
     )
     embedded = settings.clickhouse_url is None
     plain = connection_to(settings.data_dir.absolute()) if embedded else HTTPConnection
-    manager.pool_classes_by_scheme = _pool_classes(plain, connections)
+    manager.pool_classes_by_scheme = {
+        "http": _pool(HTTPConnectionPool, plain, connections),
+        "https": _pool(HTTPSConnectionPool, HTTPSConnection, connections),
+    }
     return manager
 
 
-def _pool_classes(plain: type[HTTPConnection], connections: Connections | None) -> dict[str, type[HTTPConnectionPool]]:
-    class Plain(plain):  # type: ignore[valid-type, misc]
+def _pool(
+    pool: type[HTTPConnectionPool], connection: type[HTTPConnection], connections: Connections | None
+) -> type[HTTPConnectionPool]:
+    """A class of pools whose connections are told to `connections`."""
+
+    class Told(connection):  # type: ignore[valid-type, misc]
         def connect(self) -> None:
             if connections is not None:
                 connections.add(self)
             super().connect()
 
-    class Encrypted(HTTPSConnection):
-        def connect(self) -> None:
-            if connections is not None:
-                connections.add(self)
-            super().connect()
-
-    class PlainPool(HTTPConnectionPool):
-        ConnectionCls = Plain
-
-    class EncryptedPool(HTTPSConnectionPool):
-        ConnectionCls = Encrypted
-
-    return {"http": PlainPool, "https": EncryptedPool}
+    return type("Pool", (pool,), {"ConnectionCls": Told})

@@ -13,7 +13,6 @@ from analytics_service.config import Networks, Rate, Settings, networks
 from analytics_service.http import errors
 from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import ApiKeys, add_key
-from analytics_service.http.clients import Clients
 from analytics_service.http.coding import IDENTITY
 from analytics_service.http.guard import Guard
 from analytics_service.http.measuring import OWN_REQUEST
@@ -32,8 +31,8 @@ class Assets(Resource):
         send(req, resp, Answer(Validators("abc"), IDENTITY, b"{}"), "public, max-age=7")
 
 
-def clients(proxies: str | None) -> Clients:
-    return Clients(networks(proxies) if proxies else Networks())
+def clients(proxies: str | None) -> Networks:
+    return networks(proxies) if proxies else Networks()
 
 
 class Service:

@@ -165,7 +165,7 @@ def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_wit
     assert values["analytics_request_seconds_count,/x,200"] == 2
     assert values["analytics_requests_in_flight"] == 0
     assert "analytics_memory_bytes,blocks" not in values
-    folder.remove()
+    folder.close()
     assert not folder.path.exists()
 
 
@@ -204,13 +204,13 @@ def test_folders_of_processes_that_were_killed_are_removed(tmp_path: Path, monke
     alive, abandoned = MetricsFolder(tmp_path), MetricsFolder(tmp_path)
     # The end of a process opens its locks.
     os.close(abandoned._lock)
-    MetricsFolder(tmp_path).remove()
+    MetricsFolder(tmp_path).close()
     assert abandoned.path.exists()
     now = time.time()
     monkeypatch.setattr(metrics_folder.time, "time", lambda: now + 61)
-    MetricsFolder(tmp_path).remove()
+    MetricsFolder(tmp_path).close()
     assert (alive.path.exists(), abandoned.path.exists()) == (True, False)
-    alive.remove()
+    alive.close()
 
 
 def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.Mon
     after = writer(several_processes, folder.path, "0")
     after.begin_worker()
     assert sorted(one.requests for one in after.workers()) == [0, 1]
-    folder.remove()
+    folder.close()
 
 
 def test_a_process_that_answers_no_requests_is_no_worker(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
