@@ -14,7 +14,7 @@ from analytics_service.market.instants import instant, multiples, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin, completed, new_version, read_state
-from analytics_service.store.retries import Retries
+from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.rewrite import complete_appends
 from jobs.registry import JOBS, Job
 from jobs.snapshot import Batch, Taking, commit
@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 _CHUNK = 500
 # Instants of one backfill, which are listed before it begins: almost four years of minutes, in some hundred MB.
 _MOST_INSTANTS = 2_000_000
-_ONCE = Retries()
 
 
 class Outcome(StrEnum):
@@ -36,7 +35,7 @@ class Outcome(StrEnum):
     SUPERSEDED = "not taken, because there is a later snapshot, and what lies before it cannot be added"
 
 
-def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = _ONCE) -> Outcome:
+def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = ONCE) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
     A job that keeps no history takes no snapshot older than the newest one, which no reader would see. StoreUnavailable

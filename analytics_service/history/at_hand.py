@@ -35,9 +35,9 @@ from analytics_service.history.states import State
 Request = Callable[[State, Sequence[AnySlot]], None]
 
 
-class ValuesAtHand:
-    """The last values of buckets that are in memory. `request` has blocks of a state loaded; `last_instants` are told
-    those of the pages that are found."""
+class AtHand:
+    """Values and candles of buckets, if they are in memory. `request` has blocks of a state loaded; `last_instants` are
+    told those of the pages that are found."""
 
     def __init__(self, memory: Memory, request: Request, last_instants: LastInstants) -> None:
         self.memory = memory
@@ -86,20 +86,13 @@ class ValuesAtHand:
         blocks = [block for _, block in found if block is not None]
         return blocks, [slot for slot, block in found if block is None], later
 
-
-class CandlesAtHand:
-    """The candles of buckets that are in memory, beside the values that hold at their ends."""
-
-    def __init__(self, values: ValuesAtHand) -> None:
-        self._values = values
-
     def candles(
         self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate
     ) -> tuple[pl.DataFrame, pl.Series] | None:
         """Candles of some series in each bucket, as far as an aggregate needs them, and the values at their ends; None,
         and a request for them, when blocks are not there."""
         lookup = look_up_candles(buckets, needed(agg), len(state.series))
-        last = self._values.values(state, ids, buckets) if lookup is not None else None
+        last = self.values(state, ids, buckets) if lookup is not None else None
         if lookup is None or last is None:
             return None
         cells, counts = self._cells(state, ids, lookup, needed(agg)), lookup.counts
@@ -121,13 +114,13 @@ class CandlesAtHand:
         blocks: list[Block] = []
         missing: list[CandleSlot] = []
         for run in lookup.runs:
-            block = self._values.block(state, run)
+            block = self.block(state, run)
             if block is None and run.slot.width == DAY and lookup.days == 1:
                 block = self._days_from_hours(state, run.slot)
             elif block is None:
                 missing.append(run.slot)
             blocks += [block] if block is not None else []
-        self._values.request(state, missing)
+        self.request(state, missing)
         if len(blocks) < len(lookup.runs):
             return None
         return candles_of(blocks, [run.hours for run in lookup.runs], ids, columns)
@@ -140,11 +133,11 @@ class CandlesAtHand:
         if hours is None:
             return None
         block = make_block(state.ids, combined(hours, len(state.ids), lookup.counts))
-        self._values.memory.put(state.key(slot), block)
+        self.memory.put(state.key(slot), block)
         return block
 
     def _open_candle(self, state: State, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame | None:
         """Candles from a second on to the end of a page, within an hour; None when memory lacks them."""
-        before = self._values.values(state, ids, Buckets([begin - HOUR, begin], until))
-        observed = self._values.observations(state, begin, until)
+        before = self.values(state, ids, Buckets([begin - HOUR, begin], until))
+        observed = self.observations(state, begin, until)
         return None if before is None or observed is None else observed.candles(ids, before, begin, until)

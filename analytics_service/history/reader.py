@@ -12,7 +12,7 @@ from dataclasses import replace
 import polars as pl
 
 from analytics_service.errors import ParameterInvalid, Superseded
-from analytics_service.history.at_hand import CandlesAtHand, ValuesAtHand
+from analytics_service.history.at_hand import AtHand
 from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, make_block, or_else
 from analytics_service.history.candle_blocks import CandleSlot, slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
@@ -49,10 +49,9 @@ class HistoryReader:
         self._loader = loader
         # Told when a page is read, and asked for its headers.
         self._last_instants = LastInstants()
-        self._at_hand = ValuesAtHand(
+        self._at_hand = AtHand(
             loader.memory, lambda state, slots: self._request(state, slots, urgent=True), self._last_instants
         )
-        self._candles = CandlesAtHand(self._at_hand)
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
@@ -114,7 +113,7 @@ class HistoryReader:
             size = len(ids) * buckets.count
             return points(agg, no_candles(needed(agg), size), no_values(size), carry=buckets.carry)
         carried = replace(buckets, carry=True)
-        found = self._candles.candles(state, ids, carried, agg)
+        found = self._at_hand.candles(state, ids, carried, agg)
         candles, last = found or self._read_candles(state, ids, carried)
         return points(agg, candles, last, carry=buckets.carry)
 

@@ -12,10 +12,10 @@ import polars as pl
 
 from analytics_service.imports.families import Family
 from analytics_service.imports.merging import WINDOW
-from analytics_service.store.announcements import Retry
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.progress import Reporter
+from analytics_service.store.retries import Retries
 from analytics_service.store.staging import Staging
 
 _BATCH_ROWS = 500_000
@@ -33,7 +33,7 @@ class BatchWriter:
     family: Family
     staged: Staging
     version: int
-    retry: Retry
+    retry: Retries
 
     def write(self, rows: pl.DataFrame, reporter: Reporter) -> int:
         """Write merged rows, and return how many of their observations the store had before."""

@@ -4,9 +4,9 @@ An import that was stopped has left rows of its own version only. The next run h
 same state as an undisturbed one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 import polars as pl
 
@@ -21,8 +21,6 @@ from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import staging
 from analytics_service.store.staging import drop_abandoned
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +39,26 @@ class Content:
         return ledger.Run(self.family.name, last, "import", first, last, count, self.source, version)
 
 
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """Tell how to go on when ClickHouse stays away."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        raise StoreUnavailable(
+            f"{error} The import stopped half-way. Run the same command again when ClickHouse answers: "
+            "it continues safely and ends in the same state."
+        ) from error
+
+
+@_resumable()
 def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[float], bool | None]) -> int:
     """Stage the rows, then show them together with the assets and the ledger's row.
 
     Returns how many of the observations the store had before. `wait` pauses between attempts while ClickHouse is away.
     """
     # Half a minute is enough for the embedded server to restart many times over.
-    retry = _Resumable(Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait))
+    retry = Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
     family, version = content.family, ledger.new_version()
     definitions = retry(lambda: changed_assets(store, content.assets, version))
     tables = [ASSETS, *family.tables]
@@ -71,19 +82,3 @@ def _require_one_spelling(store: Store, assets: Sequence[Asset]) -> None:
                 f"Another run has just registered {asset_id} in another spelling, so nothing was written. "
                 "Run the same command again: it will use that one."
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Resumable:
-    """Retries, and tells how to go on when ClickHouse stays away."""
-
-    retries: Retries
-
-    def __call__(self, act: Callable[[], _T], /) -> _T:
-        try:
-            return self.retries(act)
-        except StoreUnavailable as error:
-            raise StoreUnavailable(
-                f"{error} The import stopped half-way. Run the same command again when ClickHouse answers: "
-                "it continues safely and ends in the same state."
-            ) from error

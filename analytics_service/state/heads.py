@@ -34,8 +34,7 @@ _LONGEST_OUTAGE = 300.0
 # How long a request waits for the first look, seconds.
 _FIRST_LOOK = 6.0
 # Seconds between checks of a schema that was current, and between readings of what schedulers tell.
-_SCHEMA_EVERY = 15.0
-_INTERVALS_EVERY = 15.0
+_CHECK_EVERY = 15.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 # Prepares for a head; whether readers are shown it a little later, once what was begun has had its time.
 Prepare = Callable[[Head], bool]
@@ -113,9 +112,8 @@ class Heads:
         # Why what is new of a family could not be read.
         self._faults: dict[str, StoreFailure | StoreUnavailable] = {}
         self._seen: Seen | AnalyticsError | None = None
-        self._schema_checked_at = float("-inf")
+        self._checked_at = float("-inf")
         self._intervals: Mapping[str, int] = {}
-        self._intervals_read_at = float("-inf")
 
     def before_showing(self, family: str, prepare: Prepare) -> None:
         """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded."""
@@ -200,28 +198,28 @@ class Heads:
     def _read(self, now: float) -> Ledger:
         try:
             ledger = read_ledger(self._store)
-            is_current = self._schema_is_current(now)
-            if is_current and now >= self._intervals_read_at + _INTERVALS_EVERY:
-                self._read_intervals(now)
-            self._seen = Seen(ledger, is_current)
+            self._seen = Seen(ledger, self._schema_is_current(now))
         except AnalyticsError as error:
             self._seen = error
             raise
         return ledger
 
     def _schema_is_current(self, now: float) -> bool:
-        """Whether it is; it seldom changes, so one that was current is not checked every time."""
-        if isinstance(self._seen, Seen) and self._seen.schema_current and now < self._schema_checked_at + _SCHEMA_EVERY:
+        """Whether it is. It seldom changes, so one that was current is not checked every time, nor is what schedulers
+        tell read."""
+        if isinstance(self._seen, Seen) and self._seen.schema_current and now < self._checked_at + _CHECK_EVERY:
             return True
-        self._schema_checked_at = now
+        self._checked_at = now
         try:
-            return not pending(self._store)
+            if pending(self._store):
+                return False
         except SchemaError:
             return False
+        self._read_intervals()
+        return True
 
-    def _read_intervals(self, now: float) -> None:
+    def _read_intervals(self) -> None:
         """Read what schedulers tell. If that fails, what they told before holds, and heads are shown all the same."""
-        self._intervals_read_at = now
         try:
             self._intervals = told_intervals(*read_runs(self._store))
         except AnalyticsError as error:

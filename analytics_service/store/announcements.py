@@ -2,15 +2,15 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
 import polars as pl
 
 from analytics_service.errors import AnalyticsError
 from analytics_service.store.connection import Store
+from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.staging import Staging
 
 log = logging.getLogger(__name__)
@@ -19,19 +19,6 @@ HEARTBEAT_SECONDS = 1.0
 # The tables in which runs are announced: as a rewrite of history, or as one that appends to it.
 REWRITE, APPEND = "publication", "append_run"
 _SCHEMA = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
-_T = TypeVar("_T")
-
-
-class Retry(Protocol):
-    """Calls a function, again when it fails because ClickHouse is away."""
-
-    def __call__(self, act: Callable[[], _T], /) -> _T:
-        """What the function returns in the end."""
-
-
-def once(act: Callable[[], _T], /) -> _T:
-    """Call a function without retrying."""
-    return act()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +37,7 @@ def announcements(store: Store, staged: Staging) -> Announcements:
 
 @contextmanager
 def announced(
-    store: Store, staged: Staging, kind: str, retry: Retry = once, every: float = HEARTBEAT_SECONDS
+    store: Store, staged: Staging, kind: str, retry: Retries = ONCE, every: float = HEARTBEAT_SECONDS
 ) -> Iterator[None]:
     """Announce a run as of a kind, send heartbeats during the block, and finish it. After an error it stays open."""
     stop = threading.Event()

@@ -54,3 +54,7 @@ class Retries:
         """Whether the next attempt would begin after the time is up. Pauses count in full, even if cut short."""
         elapsed = max(call.seconds_since_start or 0.0, call.idle_for)
         return elapsed + call.upcoming_sleep > self.seconds
+
+
+# Calls without retrying.
+ONCE = Retries()

@@ -21,10 +21,8 @@ from analytics_service.store.announcements import (
     APPEND,
     HEARTBEAT_SECONDS,
     REWRITE,
-    Retry,
     announced,
     announcements,
-    once,
 )
 from analytics_service.store.applied import require_current
 from analytics_service.store.connection import Store
@@ -38,6 +36,7 @@ from analytics_service.store.ledger import (
     read_state,
 )
 from analytics_service.store.retention import require_staged_kept
+from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.staging import Staging
 
 log = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ def appends(head: Head | None, runs: Sequence[Run]) -> bool:
 
 
 @contextmanager
-def staging(store: Store, family: str, tables: Sequence[str], version: int, retry: Retry = once) -> Iterator[Staging]:
+def staging(store: Store, family: str, tables: Sequence[str], version: int, retry: Retries = ONCE) -> Iterator[Staging]:
     """Staging tables for the duration of the block. They stay when the run was announced and has not finished.
 
     StoreUnavailable when a run of another process has the same version; a new attempt has another one.
@@ -75,7 +74,7 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
             log.warning("Staging tables are left for a later run to drop: %s", error)
 
 
-def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retry = once) -> None:
+def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries = ONCE) -> None:
     """Make everything that is staged visible at once, as completed runs of one origin.
 
     SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7),
@@ -161,15 +160,15 @@ def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
 def _resume(store: Store, staged: Staging) -> None:
     known = announcements(store, staged)
     if known.append:
-        _append(store, staged, once)
+        _append(store, staged, ONCE)
         known = announcements(store, staged)
     # Who took it for a rewrite may have died before its writer finished it as one that appends.
     if known.open:
-        _rewrite(store, staged, once)
+        _rewrite(store, staged, ONCE)
     staged.drop()
 
 
-def _append(store: Store, staged: Staging, retry: Retry) -> None:
+def _append(store: Store, staged: Staging, retry: Retries) -> None:
     """Put a run in place after all other runs that append to its family.
 
     Two runs that are announced at the same time both see the other one, or one of them does, and then it is the later.
@@ -187,7 +186,7 @@ def _append(store: Store, staged: Staging, retry: Retry) -> None:
         _place(store, staged, retry, ledger, alone=len(others) <= 1)
 
 
-def _place(store: Store, staged: Staging, retry: Retry, ledger: Ledger, *, alone: bool) -> None:
+def _place(store: Store, staged: Staging, retry: Retries, ledger: Ledger, *, alone: bool) -> None:
     """Put a run in place that was announced as one that appends. If it does not any more, it is a rewrite."""
     runs = retry(staged.runs)
     if not runs:
@@ -208,13 +207,13 @@ def _is_taken(store: Store, runs: Sequence[Run]) -> bool:
     return instants <= completed(store, family, min(instants), max(instants))
 
 
-def _rewrite(store: Store, staged: Staging, retry: Retry) -> None:
+def _rewrite(store: Store, staged: Staging, retry: Retries) -> None:
     with announced(store, staged, REWRITE, retry):
         head = retry(lambda: read_heads(store)).get(staged.family)
         _put_in_place(store, staged, retry, head, is_rewrite=True)
 
 
-def _put_in_place(store: Store, staged: Staging, retry: Retry, head: Head | None, *, is_rewrite: bool) -> None:
+def _put_in_place(store: Store, staged: Staging, retry: Retries, head: Head | None, *, is_rewrite: bool) -> None:
     try:
         retry(lambda: staged.put_in_place(head, is_rewrite=is_rewrite))
     except AnalyticsError:

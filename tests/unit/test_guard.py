@@ -13,6 +13,7 @@ from analytics_service.config import Networks, Rate, Settings, networks
 from analytics_service.http import errors
 from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import ApiKeys, add_key
+from analytics_service.http.clients import client_of
 from analytics_service.http.coding import IDENTITY
 from analytics_service.http.guard import Guard
 from analytics_service.http.measuring import OWN_REQUEST
@@ -243,4 +244,4 @@ def test_the_client_is_the_last_address_that_is_no_trusted_proxy(
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     request = falcon.testing.create_req(headers=headers, remote_addr=peer)
     request.env["REMOTE_ADDR"] = peer
-    assert clients(proxies).of(request) == client
+    assert client_of(request, clients(proxies)) == client
