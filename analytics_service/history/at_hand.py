@@ -11,6 +11,7 @@ from analytics_service.history.blocks import (
     Lookup,
     Observations,
     Run,
+    Slot,
     candles_of,
     joined,
     last_observed,
@@ -20,19 +21,17 @@ from analytics_service.history.blocks import (
 from analytics_service.history.calendar import DAY
 from analytics_service.history.candle_blocks import (
     CandleLookup,
-    CandleRun,
-    CandleSlot,
     look_up_candles,
     look_up_hours,
 )
 from analytics_service.history.candles import Aggregate, combined, needed
 from analytics_service.history.grid import HOUR
 from analytics_service.history.last_instants import LastInstants
-from analytics_service.history.memory import AnySlot, Memory
+from analytics_service.history.memory import Memory
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
 
-Request = Callable[[State, Sequence[AnySlot]], None]
+Request = Callable[[State, Sequence[Slot]], None]
 
 
 class AtHand:
@@ -61,7 +60,7 @@ class AtHand:
         self.request(state, missing)
         return None
 
-    def block(self, state: State, run: Run | CandleRun) -> Block | None:
+    def block(self, state: State, run: Run) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""
         if run.slot.end <= state.first:
             return NO_HOURS
@@ -76,9 +75,7 @@ class AtHand:
         found = self.memory.get(state.key(slot)) if slot else None
         return found if isinstance(found, Observations) and found.end >= until else None
 
-    def _found(
-        self, state: State, lookup: Lookup, until: int
-    ) -> tuple[list[Block], list[AnySlot], Observations | None]:
+    def _found(self, state: State, lookup: Lookup, until: int) -> tuple[list[Block], list[Slot], Observations | None]:
         """What a lookup needs: the blocks of its runs, the slots of those that are not there, and single observations,
         None where these are not."""
         later = NOTHING_LATER if lookup.open_from is None else self.observations(state, lookup.open_from, until)
@@ -112,7 +109,7 @@ class AtHand:
         Days are made from hours where no bucket is wider, so that pages of many zones need no more blocks than these.
         """
         blocks: list[Block] = []
-        missing: list[CandleSlot] = []
+        missing: list[Slot] = []
         for run in lookup.runs:
             block = self.block(state, run)
             if block is None and run.slot.width == DAY and lookup.days == 1:
@@ -125,7 +122,7 @@ class AtHand:
             return None
         return candles_of(blocks, [run.hours for run in lookup.runs], ids, columns)
 
-    def _days_from_hours(self, state: State, slot: CandleSlot) -> Block | None:
+    def _days_from_hours(self, state: State, slot: Slot) -> Block | None:
         """A block of days, kept from now on; None, and a request for them, when blocks of hours are not there."""
         days = len(slot.bounds(state.newest)) - 1
         lookup = look_up_hours(slot, days, len(state.series))

@@ -28,23 +28,32 @@ _SERIES = 128
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Which block: number n of those with `hours` hours each, the first of which begin `phase` seconds after 1970."""
+    """Which block: number n of those with so many `cells`, hours or days, each, the first of which begin `phase`
+    seconds after 1970.
 
-    hours: int
+    It holds values at the ends of hours, or else `columns` of the candles of cells, or `single` observations.
+    """
+
+    cells: int
     number: int
     phase: int = 0
     single: bool = False
-    """Whether the block holds single observations instead of values at the ends of hours."""
+    columns: tuple[str, ...] = ()
+    width: int = HOUR
 
     @property
     def begin(self) -> int:
-        """The unix second at which its first hour begins."""
-        return self.number * self.hours * HOUR + self.phase
+        """The unix second at which its first cell begins."""
+        return self.number * self.cells * self.width + self.phase
 
     @property
     def end(self) -> int:
-        """The unix second at which the next block's first hour begins."""
-        return self.begin + self.hours * HOUR
+        """The unix second at which the next block's first cell begins."""
+        return self.begin + self.cells * self.width
+
+    def bounds(self, newest: int) -> range:
+        """Starts of the cells that have ended when the newest observation was made, and the end of the last one."""
+        return range(self.begin, min(self.end, newest + 1) + 1, self.width)
 
 
 def hours_of(series: int, most: int = _HOURS) -> int:
@@ -257,10 +266,10 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive buckets whose values are in one block: the hours (numbers from 0 in the slot), one a bucket."""
+    """Consecutive hours, or other cells, of one block (numbers from 0 in the slot); of values, one for each bucket."""
 
     slot: Slot
-    hours: list[int]
+    hours: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)

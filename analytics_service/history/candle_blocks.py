@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from analytics_service.history.blocks import hours_of
+from analytics_service.history.blocks import Run, Slot, hours_of
 from analytics_service.history.calendar import DAY
 from analytics_service.history.grid import HOUR
 from analytics_service.history.rows import Buckets
@@ -24,42 +24,6 @@ _DAYS_AT_A_TIME = 16
 
 
 @dataclass(frozen=True, slots=True)
-class CandleSlot:
-    """Which block of candles: number n of those with so many `cells` each, and which columns of theirs.
-
-    Cells are `width` seconds wide, an hour or a day. The first of all begins `phase` seconds after 1970.
-    """
-
-    cells: int
-    number: int
-    columns: tuple[str, ...]
-    phase: int = 0
-    width: int = HOUR
-
-    @property
-    def begin(self) -> int:
-        """The unix second at which its first cell begins."""
-        return self.number * self.cells * self.width + self.phase
-
-    @property
-    def end(self) -> int:
-        """The unix second at which the next block's first cell begins."""
-        return self.begin + self.cells * self.width
-
-    def bounds(self, newest: int) -> range:
-        """Starts of the cells that have ended when the newest observation was made, and the end of the last one."""
-        return range(self.begin, min(self.end, newest + 1) + 1, self.width)
-
-
-@dataclass(frozen=True, slots=True)
-class CandleRun:
-    """Consecutive cells of one block (numbers from 0 in the slot)."""
-
-    slot: CandleSlot
-    hours: range
-
-
-@dataclass(frozen=True, slots=True)
 class CandleLookup:
     """Where memory has the candles of a page: cells of blocks, and of how many of them each bucket consists.
 
@@ -67,7 +31,7 @@ class CandleLookup:
     to the last bucket of the counts, too. No bucket has more than `days` cells that are days.
     """
 
-    runs: list[CandleRun]
+    runs: list[Run]
     counts: list[int]
     open_from: int | None = None
     days: int = 0
@@ -107,13 +71,13 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
     return CandleLookup(_runs(spans, columns, series), counts, buckets.until - rest if rest else None, most_days)
 
 
-def look_up_hours(slot: CandleSlot, days: int, series: int) -> CandleLookup:
+def look_up_hours(slot: Slot, days: int, series: int) -> CandleLookup:
     """Where blocks hold the hours of the first so many days of a slot."""
     span = (slot.begin, HOUR, days * _HOURS_OF_A_DAY)
     return CandleLookup(_runs([span], slot.columns, series), [_HOURS_OF_A_DAY] * days)
 
 
-def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> CandleSlot:
+def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> Slot:
     """The slot of the hour that ends at a unix second."""
     return _runs([(end - HOUR, HOUR, 1)], columns, series)[0].slot
 
@@ -130,11 +94,11 @@ def _extend(spans: list[tuple[int, int, int]], begin: int, width: int, count: in
     spans.append((begin, width, count))
 
 
-def _runs(spans: Sequence[tuple[int, int, int]], columns: tuple[str, ...], series: int) -> list[CandleRun]:
+def _runs(spans: Sequence[tuple[int, int, int]], columns: tuple[str, ...], series: int) -> list[Run]:
     runs = []
     for begin, width, count in spans:
         cells, first = hours_of(series, _CELLS[width]), begin // width
         for number in range(first // cells, (first + count - 1) // cells + 1):
             within = range(max(first - number * cells, 0), min(first + count - number * cells, cells))
-            runs.append(CandleRun(CandleSlot(cells, number, columns, begin % width, width), within))
+            runs.append(Run(Slot(cells, number, begin % width, columns=columns, width=width), within))
     return runs

@@ -10,7 +10,6 @@ from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.history.blocks import Block, Observations, Slot
-from analytics_service.history.candle_blocks import CandleSlot
 
 log = logging.getLogger(__name__)
 
@@ -20,14 +19,11 @@ _SETTLE_SECONDS = 1.0
 Blocks = Block | Observations
 
 
-AnySlot = Slot | CandleSlot
-
-
 class Key(NamedTuple):
     """Identity of a block: the history's table, slot, and the number of the last rewrite that changed its content."""
 
     table: str
-    slot: AnySlot
+    slot: Slot
     rewrite: int
 
 

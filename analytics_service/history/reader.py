@@ -14,12 +14,12 @@ import polars as pl
 from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import AtHand
 from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, make_block, or_else
-from analytics_service.history.candle_blocks import CandleSlot, slot_of_hour
+from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.grid import HOUR
 from analytics_service.history.last_instants import LastInstants
-from analytics_service.history.memory import AnySlot, Key, Loader
+from analytics_service.history.memory import Key, Loader
 from analytics_service.history.rows import (
     Buckets,
     SeriesInfo,
@@ -256,7 +256,7 @@ class HistoryReader:
         until = state.newest + 1
         if key != state.key(slot) or slot.begin >= until:
             return None
-        if isinstance(slot, CandleSlot):
+        if slot.columns:
             return self._load_candles(state, slot)
         if slot.single:
             loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
@@ -269,7 +269,7 @@ class HistoryReader:
         require_unchanged(self._store, state.head)
         return loaded
 
-    def _load_candles(self, state: State, slot: CandleSlot) -> Block | None:
+    def _load_candles(self, state: State, slot: Slot) -> Block | None:
         bounds = slot.bounds(state.newest)
         if len(bounds) < 2:
             return None
@@ -288,7 +288,7 @@ class HistoryReader:
             self._memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
             self._states = states[:1]
 
-    def _request(self, state: State, slots: Sequence[AnySlot], *, urgent: bool) -> None:
+    def _request(self, state: State, slots: Sequence[Slot], *, urgent: bool) -> None:
         self._loader.request([state.key(slot) for slot in slots], self._load, urgent=urgent)
 
 

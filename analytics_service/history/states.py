@@ -7,7 +7,7 @@ from functools import cached_property
 
 from analytics_service.history.blocks import Observations, Slot, hours_of
 from analytics_service.history.grid import HOUR
-from analytics_service.history.memory import AnySlot, Key
+from analytics_service.history.memory import Key
 from analytics_service.history.rows import SeriesInfo
 from analytics_service.store.cells import next_month
 from analytics_service.store.ledger import Head
@@ -58,12 +58,12 @@ class State:
         """Those of some series that the history has."""
         return {asset_id: self.series[asset_id] for asset_id in ids if asset_id in self.series}
 
-    def rewrite_of(self, slot: AnySlot) -> int:
+    def rewrite_of(self, slot: Slot) -> int:
         """The number of the last rewrite that may have changed what a slot's block holds."""
         after = bisect_left(self.rewrites, slot.end, key=lambda rewrite: rewrite[1])
         return self.rewrites[after - 1][0]
 
-    def key(self, slot: AnySlot) -> Key:
+    def key(self, slot: Slot) -> Key:
         """What identifies a slot's block in this state."""
         return Key(self.table, slot, self.rewrite_of(slot))
 

@@ -35,7 +35,7 @@ observed = st.lists(st.tuples(seconds, st.decimals(0, 9, places=3)), min_size=1,
 
 def block_of(slot: Slot, series: dict[str, Seen], hours: int | None = None) -> Block:
     """The block as a store with these observations would fill it."""
-    ends = range(slot.begin + HOUR, slot.begin + (slot.hours if hours is None else hours) * HOUR + 1, HOUR)
+    ends = range(slot.begin + HOUR, slot.begin + (slot.cells if hours is None else hours) * HOUR + 1, HOUR)
     return make_block(list(series), sample(rows_of(list(series.values())), len(series), [0] * len(ends), ends))
 
 
