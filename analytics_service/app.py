@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -44,7 +45,6 @@ from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
-from analytics_service.state.intervals import Intervals
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.web import files
@@ -104,7 +104,7 @@ def create_app(
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
-    every = Intervals(heads, intervals(settings))
+    every = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
     large_pages = LargePages(waiting=max(settings.threads // 4, 1))
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))

@@ -29,7 +29,6 @@ class Job:
     """Takes snapshots of a family of data. `history` says whether snapshots of the past can be added."""
 
     name: str
-    help: str
     collect: Collect
     history: bool
     outdated: Outdated = _nothing_outdated
@@ -46,8 +45,7 @@ class Job:
 
 def _job(name: str) -> Job:
     module = import_module(f"jobs.{name}")
-    help_ = (module.__doc__ or "").partition("\n")[0]
-    return Job(name, help_, module.collect, module.HISTORY, getattr(module, "outdated", _nothing_outdated))
+    return Job(name, module.collect, module.HISTORY, getattr(module, "outdated", _nothing_outdated))
 
 
 JOBS = {

@@ -5,6 +5,7 @@ import shlex
 import threading
 from contextlib import closing
 from datetime import datetime
+from functools import partial
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached
@@ -13,7 +14,6 @@ from analytics_service.errors import AnalyticsError, StoreUnavailable
 from analytics_service.run.address import local_address
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
-from analytics_service.state.intervals import Intervals
 from analytics_service.state.operations import read_store
 from analytics_service.state.report import HttpPart, Report
 from analytics_service.store.connection import Store
@@ -53,7 +53,7 @@ def _ask(found: Report, settings: Settings) -> None:
     """What ClickHouse says. The connection is closed by the thread that uses it, which may be left alone."""
     with closing(Store(settings)) as store:
         heads = Heads(store, every=None)
-        every = Intervals(heads, intervals(settings))
+        every = partial(heads.intervals, intervals(settings))
         is_told = settings.source is not None
         read_store(found, store, Monitor(heads, every, lambda: found.at, is_told=is_told))
 

@@ -38,9 +38,9 @@ class Period(StrEnum):
 
 
 # A week is seven days, and a year is twelve months.
-_UNITS = {Period.MINUTE: MINUTE, Period.HOUR: HOUR, Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 1, Period.YEAR: 12}
+UNITS = {Period.MINUTE: MINUTE, Period.HOUR: HOUR, Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 1, Period.YEAR: 12}
 # Periods that are counted in seconds.
-_EXACT = (Period.MINUTE, Period.HOUR)
+EXACT = (Period.MINUTE, Period.HOUR)
 # The widths that fit_grid chooses from, the finest first.
 _WIDTHS = (
     *((Period.MINUTE, minutes) for minutes in (1, 5, 15, 30)),
@@ -71,7 +71,7 @@ class Grid:
 
     def _seconds(self, units: range) -> list[int]:
         """The unix seconds at which units begin, as `_unit_of` counts them."""
-        return list(units) if self.period in _EXACT else midnights(self.zone, self._days(units))
+        return list(units) if self.period in EXACT else midnights(self.zone, self._days(units))
 
     def _days(self, units: range) -> Sequence[int]:
         """The ordinals of the days with which units of a day or more begin."""
@@ -96,7 +96,7 @@ class Grid:
     @property
     def _width(self) -> int:
         """Width of a bucket in what `_unit_of` counts."""
-        return self.interval * _UNITS[self.period]
+        return self.interval * UNITS[self.period]
 
     @cached_property
     def _origin(self) -> int:
@@ -128,18 +128,18 @@ class AlignedGrid(Grid):
 
     def begins(self, first: int, stop: int) -> list[int]:
         """Those from `first` to before `stop`; of buckets of minutes and hours, only such as the range has."""
-        return self._from_midnights[first:stop] if self.period in _EXACT else super().begins(first, stop)
+        return self._from_midnights[first:stop] if self.period in EXACT else super().begins(first, stop)
 
     @cached_property
     def count(self) -> int:
         """How many buckets begin at or before `end`."""
-        return len(self._from_midnights) - 1 if self.period in _EXACT else super().count
+        return len(self._from_midnights) - 1 if self.period in EXACT else super().count
 
     @cached_property
     def is_plain(self) -> bool:
         """Whether `Grid` has the same buckets for this range."""
         plain = Grid(self.start, self.end, self.period, self.interval, self.zone)
-        if self.period in _EXACT:
+        if self.period in EXACT:
             return plain.begins(0, self.count + 1) == self._from_midnights
         return plain._origin == self._origin
 
@@ -183,7 +183,7 @@ def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
     _require_order(start, end)
     for period, interval in _WIDTHS:
         # No bucket of minutes or hours is longer than its width, so these would be too many.
-        if period in _EXACT and (end - start) // (interval * _UNITS[period]) >= points:
+        if period in EXACT and (end - start) // (interval * UNITS[period]) >= points:
             continue
         grid = AlignedGrid(start, end, period, interval, zone)
         if grid.count <= points:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, second_of
-from analytics_service.history.grid import MAX_SECOND
+from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
 
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
 _TIME = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?"
@@ -22,9 +22,6 @@ _WALL = re.compile(f"{_DATE}T{_TIME}{_OFFSET}")
 _AGO = re.compile(r"now(?:-([0-9]{1,9})(min|h|d|w|m|y))?")
 _FRACTION = re.compile(rf"(?:-?[0-9]*|{_DATE}T{_TIME})[.,][0-9]*{_OFFSET}")
 _MILLISECONDS = 1000
-_SECONDS = {"min": 60, "h": 3600}
-_DAYS = {"d": 1, "w": 7}
-_MONTHS = {"m": 1, "y": 12}
 _LIMITS = f"must be from 0 to {MAX_SECOND}"
 ALLOWED = (
     "must be unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, now, or "
@@ -122,15 +119,16 @@ class Ago(TimeForm):
 
     is_relative: ClassVar[bool] = True
     count: int
-    unit: str
+    unit: Period
 
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
         # Now itself is no wall time, which might occur twice.
         if not self.count:
             return now
-        if self.unit in _SECONDS:
-            return now - self.count * _SECONDS[self.unit]
-        days, months = self.count * _DAYS.get(self.unit, 0), self.count * _MONTHS.get(self.unit, 0)
+        size = self.count * UNITS[self.unit]
+        if self.unit in EXACT:
+            return now - size
+        days, months = (size, 0) if self.unit in (Period.DAY, Period.WEEK) else (0, size)
         return second_before(zone, now, days=days, months=months, fold=_fold(edge))
 
 
@@ -144,7 +142,7 @@ def time_form(text: str) -> TimeForm:
         *numbers, offset = found.groups()
         return Wall(_existing(*numbers).replace(tzinfo=_offset(offset)))
     if found := _AGO.fullmatch(text):
-        return Ago(int(found[1] or 0), found[2] or "min")
+        return Ago(int(found[1] or 0), Period(found[2] or "min"))
     if _FRACTION.fullmatch(text):
         raise ValueError("must be a whole second, without a fraction")
     raise ValueError(ALLOWED)

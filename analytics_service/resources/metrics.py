@@ -1,7 +1,7 @@
 """/metrics: what the workers measured, the state of the store, and how jobs are doing, for Prometheus."""
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 import falcon
@@ -14,15 +14,12 @@ from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
 from analytics_service.market.instants import unix_second
 from analytics_service.state.health import Monitor, Status
-from analytics_service.state.intervals import Intervals
 from analytics_service.state.latest import Latest
 from analytics_service.store.connection import Store
 from analytics_service.store.runs import scheduled_runs
 
 # Seconds that a scrape waits for the store. Prometheus waits ten for the scrape.
 _PATIENCE = 2.0
-# Seconds before now in which gaps are looked for.
-_GAPS_SINCE = 86_400
 
 
 class Metrics(Live):
@@ -107,9 +104,9 @@ class JobGauges(Gauges):
     `intervals` are those of the scheduled families.
     """
 
-    def __init__(self, store: Store, intervals: Intervals, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
         self._intervals = intervals
-        self._runs = Latest(lambda: scheduled_runs(store, intervals(), unix_second(clock()) - _GAPS_SINCE), _PATIENCE)
+        self._runs = Latest(lambda: scheduled_runs(store, intervals(), unix_second(clock())), _PATIENCE)
 
     def collect(self) -> Iterator[Metric]:
         """The gauges now, or as of the store's last answer."""

@@ -36,39 +36,36 @@ _FIRST_LOOK = 6.0
 # Seconds between checks of a schema that was current, and between readings of what schedulers tell.
 _CHECK_EVERY = 15.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
+# Why a family that has had runs is shown no head.
+_WITHOUT: Mapping[type[AnalyticsError], str] = {
+    StoreFailure: "ClickHouse refuses to read the history of {}.",
+    StoreUnavailable: "ClickHouse cannot read the history of {} now.",
+    Superseded: "{} is being rewritten.",
+}
 # Prepares for a head; whether readers are shown it a little later, once what was begun has had its time.
 Prepare = Callable[[Head], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Heads by family, the families without one and why, and where the data is from.
-
-    Families without a head are being rewritten, or ClickHouse refuses to read their history (`unread`), or cannot read
-    it now (`delayed`).
-    """
+    """Heads by family, the families without one with a key of _WITHOUT that says why, and where the data is from."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
-    rewritten: frozenset[str] = frozenset()
-    unread: frozenset[str] = frozenset()
-    delayed: frozenset[str] = frozenset()
+    without: Mapping[str, type[AnalyticsError]] = field(default_factory=dict)
     origins: frozenset[Origin] = frozenset()
 
     def has(self, family: str) -> bool:
         """Whether a run of the family has been completed."""
-        return any(family in those for those in (self.heads, self.rewritten, self.unread, self.delayed))
+        return family in self.heads or family in self.without
 
     def head(self, family: str) -> Head:
         """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten;
         StoreFailure when ClickHouse refuses to read what it names, StoreUnavailable when it cannot do so now."""
         if family in self.heads:
             return self.heads[family]
-        if family in self.unread:
-            raise StoreFailure(f"ClickHouse refuses to read the history of {family}.")
-        if family in self.delayed:
-            raise StoreUnavailable(f"ClickHouse cannot read the history of {family} now.")
-        if family in self.rewritten:
-            raise Superseded(f"{family} is being rewritten.")
+        if family in self.without:
+            error = self.without[family]
+            raise error(_WITHOUT[error].format(family))
         raise NoSnapshot(family)
 
 
@@ -137,10 +134,10 @@ class Heads:
         known = self._known
         return frozenset() if known is None else known.origins
 
-    @property
-    def intervals(self) -> Mapping[str, int]:
-        """Seconds between snapshots of the families that schedulers tell of; nothing before the first look."""
-        return self._intervals
+    def intervals(self, own: Mapping[str, int]) -> Mapping[str, int]:
+        """Seconds between snapshots of each scheduled family: what a scheduler tells goes before the settings of this
+        host (`own`; empty if no jobs run), where none may run (rule 1.3). It asks the store nothing."""
+        return {family: self._intervals.get(family, every) for family, every in own.items()}
 
     def seen(self) -> Seen:
         """What the last look has seen. It asks the store nothing, and waits only before the first look.
@@ -238,10 +235,10 @@ class Heads:
                 heads[family] = before.heads[family]
         if later:
             self._settle()
-        without = ledger.heads.keys() - heads.keys()
-        unread = frozenset(one for one in without if isinstance(self._faults.get(one), StoreFailure))
-        delayed = frozenset(one for one in without if isinstance(self._faults.get(one), StoreUnavailable))
-        known = Known(heads, frozenset(without - unread - delayed), unread, delayed, ledger.origins)
+        # What has no fault is being rewritten.
+        faults = {one: self._faults.get(one, Superseded()) for one in ledger.heads.keys() - heads.keys()}
+        without = {one: next(kind for kind in _WITHOUT if isinstance(fault, kind)) for one, fault in faults.items()}
+        known = Known(heads, without, ledger.origins)
         return before if known == before else known
 
     def _prepared(self, family: str, head: Head) -> bool | None:

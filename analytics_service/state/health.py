@@ -1,12 +1,11 @@
 """The health of the service: what it depends on, and what keeps it from being ready (rule 1.3)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.state.heads import Heads
-from analytics_service.state.intervals import Intervals
 from analytics_service.store.ledger import Head, Origin, any_simulated
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
@@ -73,7 +72,9 @@ class Monitor:
     store has data of a source.
     """
 
-    def __init__(self, heads: Heads, intervals: Intervals, clock: Callable[[], datetime], *, is_told: bool) -> None:
+    def __init__(
+        self, heads: Heads, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime], *, is_told: bool
+    ) -> None:
         self._heads = heads
         self._intervals = intervals
         self._clock = clock

@@ -15,7 +15,6 @@ from analytics_service.store.job_runs import JobRun, read_runs, told_intervals
 from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from analytics_service.store.schema import missing, what_is_missing
 
-_DAY = 86_400
 _MILLISECONDS = 1000
 # Imports and backfills that are reported.
 _MOST_IMPORTS = 20
@@ -88,7 +87,7 @@ def _families(
     told = told_intervals(runs, found.schedulers)
     intervals = {one.family: told.get(one.family, one.interval) for one in snapshots}
     scheduled = {family: every for family, every in intervals.items() if every}
-    newest = {run.family: run for run in scheduled_runs(store, scheduled, unix_second(found.at) - _DAY)}
+    newest = {run.family: run for run in scheduled_runs(store, scheduled, unix_second(found.at))}
     return [
         _family(
             one,

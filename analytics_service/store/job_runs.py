@@ -66,8 +66,7 @@ def scheduler_name() -> str:
 
 def record(store: Store, runs: Sequence[JobRun]) -> None:
     """Write what a scheduler says now."""
-    columns = {name: [getattr(run, name) for run in runs] for name in _SCHEMA}
-    store.insert(JOB_RUNS, pl.DataFrame(columns, schema=_SCHEMA))
+    store.insert(JOB_RUNS, pl.DataFrame(runs, schema=_SCHEMA))
 
 
 def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:

@@ -5,11 +5,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 import polars as pl
 
 from analytics_service.errors import Superseded
+from analytics_service.market.instants import instant
 from analytics_service.store.connection import Store
 
 LEDGER = "snapshot"
@@ -88,7 +89,7 @@ class Head:
     @property
     def instant(self) -> datetime:
         """The newest snapshot's instant, aware."""
-        return datetime.fromtimestamp(self.at, UTC)
+        return instant(self.at)
 
     @property
     def present(self) -> "Head | None":
@@ -172,8 +173,7 @@ new_version = Versions().new
 
 def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
     """The ledger's rows about some runs."""
-    columns = {name: [getattr(run, name) for run in runs] for name in _SCHEMA}
-    return pl.DataFrame(columns, schema=_SCHEMA)
+    return pl.DataFrame(runs, schema=_SCHEMA)
 
 
 def runs_of(rows: pl.DataFrame) -> list[Run]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analytics_service.store.cells import DAY
 from analytics_service.store.connection import Store
 
 _MILLISECONDS = 1000
@@ -23,11 +24,11 @@ class ScheduledRun:
     missing: int
 
 
-def scheduled_runs(store: Store, intervals: Mapping[str, int], since: int) -> Sequence[ScheduledRun]:
-    """The newest run of each family, of those since an instant (unix second). `intervals` are in seconds, by family."""
+def scheduled_runs(store: Store, intervals: Mapping[str, int], now: int) -> Sequence[ScheduledRun]:
+    """The newest run of each family within the day before a unix second. `intervals` are in seconds, by family."""
     if not intervals:
         return []
-    rows = store.frame("scheduled_runs", families=list(intervals), intervals=list(intervals.values()), since=since)
+    rows = store.frame("scheduled_runs", families=list(intervals), intervals=list(intervals.values()), since=now - DAY)
     return [
         ScheduledRun(
             family=row["family"],

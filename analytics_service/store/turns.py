@@ -18,6 +18,29 @@ class Turn:
     taken: bool = False
 
 
+class Places:
+    """So many places at a time. At most `waiting` threads wait for one."""
+
+    def __init__(self, count: int, waiting: int) -> None:
+        self._places = threading.BoundedSemaphore(count)
+        self._queue = threading.BoundedSemaphore(waiting)
+
+    def take(self, seconds: float) -> bool:
+        """Take a place; False when too many threads wait, or none comes free within so many seconds."""
+        if self._places.acquire(blocking=False):
+            return True
+        if not self._queue.acquire(blocking=False):
+            return False
+        try:
+            return self._places.acquire(timeout=seconds)
+        finally:
+            self._queue.release()
+
+    def release(self) -> None:
+        """Give a place back."""
+        self._places.release()
+
+
 class Turns:
     """Half of `threads` may wait for the store at the same time, and a quarter for their turn to do so (rule 8.9).
 
@@ -26,8 +49,7 @@ class Turns:
     """
 
     def __init__(self, threads: int) -> None:
-        self._turns = threading.BoundedSemaphore(max(threads // 2, 1))
-        self._queue = threading.BoundedSemaphore(threads // 4)
+        self._places = Places(max(threads // 2, 1), threads // 4)
         self._here = threading.local()
 
     @contextmanager
@@ -39,7 +61,7 @@ class Turns:
         finally:
             self._here.turn = None
             if mine.taken:
-                self._turns.release()
+                self._places.release()
 
     @property
     def mine(self) -> Turn | None:
@@ -54,14 +76,6 @@ class Turns:
         mine = self.mine
         if mine is None or mine.taken:
             return
-        if not (self._turns.acquire(blocking=False) or self._acquire_later(queue_seconds)):
+        if not self._places.take(queue_seconds):
             raise StoreUnavailable("Enough requests wait for ClickHouse already.")
         mine.taken = True
-
-    def _acquire_later(self, seconds: float) -> bool:
-        if not self._queue.acquire(blocking=False):
-            return False
-        try:
-            return self._turns.acquire(timeout=seconds)
-        finally:
-            self._queue.release()

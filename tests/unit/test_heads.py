@@ -149,7 +149,7 @@ def test_what_schedulers_tell_is_read_every_fifteen_seconds_and_holds_while_it_c
 
     store = Broken("prices")
     heads = Heads(store, every=None, clock=time, pause=time.pause)
-    assert heads.intervals == {}
+    assert heads.intervals({"prices": 1}) == {"prices": 1}
     seen = []
     for every in (60, 120, 240, 480):
         store.job_runs = [JobRun("prices", "host:1", every, NOON)]
@@ -157,12 +157,12 @@ def test_what_schedulers_tell_is_read_every_fifteen_seconds_and_holds_while_it_c
         store.change("prices", version=every)
         heads.look()
         assert heads.known().head("prices").version == every
-        seen.append(heads.intervals)
+        seen.append(heads.intervals({"prices": 1}))
         time.now += 7.5
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
     time.now += 15
     heads.look()
-    assert (heads.intervals, heads.what_lacks()) == ({"prices": 240}, "")
+    assert (heads.intervals({"prices": 1}), heads.what_lacks()) == ({"prices": 240}, "")
 
 
 def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_stopped() -> None:
@@ -303,7 +303,7 @@ def test_a_history_that_could_never_be_read_is_an_error_of_its_own(heads: Heads,
     heads.look()
     assert heads.known() is first
     # Not one that is being rewritten, for which requests would wait.
-    assert (first.unread, first.rewritten) == ({"prices"}, frozenset())
+    assert first.without == {"prices": StoreFailure}
 
 
 class SlowHistory:

@@ -76,8 +76,8 @@ def test_a_quarter_of_the_threads_may_wait_and_always_one(
 
 def refused(turns: LargePages) -> bool:
     """Whether all places to wait are taken. If they are not, this thread must not take one: it has the turn itself."""
-    if turns._places.acquire(blocking=False):
-        turns._places.release()
+    if turns._turns._queue.acquire(blocking=False):
+        turns._turns._queue.release()
         return False
     with pytest.raises(LargePagesBusy, match="smaller pages"), turns.turn():
         raise AssertionError("this is not its turn")
