@@ -12,8 +12,9 @@ from enum import StrEnum
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.instants import instant, multiples, unix_second
 from analytics_service.sources.base import Source
+from analytics_service.sources.choice import origin_of
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Origin, completed, new_version, read_state
+from analytics_service.store.ledger import completed, new_version, read_state
 from analytics_service.store.retries import ONCE, Retries
 from analytics_service.store.rewrite import complete_appends
 from jobs.registry import JOBS, Job
@@ -105,7 +106,7 @@ def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], 
     missing = [at for at in instants if unix_second(at) not in done]
     if missing:
         snapshots = job.collect(Batch(job.family, source, store, missing))
-        commit(store, snapshots, Taking(job.family, kind, Origin(source.spec, source.simulated)), new_version())
+        commit(store, snapshots, Taking(job.family, kind, origin_of(source)), new_version())
     return len(missing)
 
 

@@ -84,35 +84,27 @@ LIQUIDATIONS = History(
 _MARKETS = "/markets/history"
 
 
-# What markets are worth (rule 2.15).
+def _of_markets(table: str, value: str, *, by_asset: Path | None = None, total: Path | None = None) -> History:
+    """A history of what markets are worth (rule 2.15)."""
+    return History("markets", table, value, by_asset, total)
+
+
 MARKETS = (
-    History("markets", "tvl", "usd", total=Path(f"{_MARKETS}/tvl", "History of the total value locked, in USD.")),
-    History(
-        "markets",
-        "net_tvl",
-        "usd",
-        total=Path(f"{_MARKETS}/net-tvl", "History of the total value locked less debt, in USD."),
+    _of_markets("tvl", "usd", total=Path(f"{_MARKETS}/tvl", "History of the total value locked, in USD.")),
+    _of_markets(
+        "net_tvl", "usd", total=Path(f"{_MARKETS}/net-tvl", "History of the total value locked less debt, in USD.")
     ),
-    History(
-        "markets",
+    _of_markets(
         "deposit_value",
         "usd",
         by_asset=Path(f"{_MARKETS}/deposits", "History of deposits for lending, in USD."),
     ),
-    History(
-        "markets",
-        "collateral_value",
-        "usd",
-        by_asset=Path(f"{_MARKETS}/collateral", "History of collateral posted, in USD."),
+    _of_markets(
+        "collateral_value", "usd", by_asset=Path(f"{_MARKETS}/collateral", "History of collateral posted, in USD.")
     ),
-    History(
-        "markets", "debt_value", "usd", by_asset=Path(f"{_MARKETS}/debt", "History of debt with interest, in USD.")
-    ),
-    History(
-        "markets",
-        "utilization",
-        "ratio",
-        by_asset=Path(f"{_MARKETS}/utilization", "History of debt divided by deposits."),
+    _of_markets("debt_value", "usd", by_asset=Path(f"{_MARKETS}/debt", "History of debt with interest, in USD.")),
+    _of_markets(
+        "utilization", "ratio", by_asset=Path(f"{_MARKETS}/utilization", "History of debt divided by deposits.")
     ),
 )
 HISTORIES = (PRICES, LEND_RATES, BORROW_RATES, LOANS, LIQUIDATIONS, *MARKETS)

@@ -77,6 +77,15 @@ _HEADERS: Mapping[str, Object] = {
     },
 }
 _IF_NONE_MATCH = "If-None-Match"
+_RETRY_AFTER: Object = {"headers": {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}}
+_EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
+    HTTPStatus.SERVICE_UNAVAILABLE: _RETRY_AFTER,
+    HTTPStatus.TOO_MANY_REQUESTS: _RETRY_AFTER,
+    HTTPStatus.METHOD_NOT_ALLOWED: {"headers": {"Allow": {"description": "Methods.", "schema": {"type": "string"}}}},
+    HTTPStatus.UNAUTHORIZED: {
+        "headers": {"WWW-Authenticate": {"description": "Bearer.", "schema": {"type": "string"}}}
+    },
+}
 
 
 def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None = None) -> Object:
@@ -209,14 +218,4 @@ def _failures(refusals: Sequence[HTTPStatus]) -> Object:
 def _failure(status: HTTPStatus) -> Object:
     scopes = {kind: case.scope for kind, case in CASES.items() if case.status is status}
     schema = failure_schema(status, scopes)
-    return {"description": status.phrase, **_extra_headers(status), "content": {_MEDIA: {"schema": schema}}}
-
-
-def _extra_headers(status: HTTPStatus) -> Object:
-    if status in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
-        return {"headers": {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}}
-    if status is HTTPStatus.METHOD_NOT_ALLOWED:
-        return {"headers": {"Allow": {"description": "Methods.", "schema": {"type": "string"}}}}
-    if status is HTTPStatus.UNAUTHORIZED:
-        return {"headers": {"WWW-Authenticate": {"description": "Bearer.", "schema": {"type": "string"}}}}
-    return {}
+    return {"description": status.phrase, **_EXTRA_HEADERS.get(status, {}), "content": {_MEDIA: {"schema": schema}}}

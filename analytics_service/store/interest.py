@@ -34,20 +34,6 @@ class _Kept:
     markets: Mapping[str, _Earned] = field(default_factory=dict)
 
 
-class _Marks:
-    """The sums at beginnings of weeks (unix seconds), for one count of rewrites. A rewrite may change all of them."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self._rewrites = 0
-        self._markets: dict[int, Mapping[str, _Earned]] = {}
-
-    def of(self, rewrites: int) -> dict[int, Mapping[str, _Earned]]:
-        if rewrites != self._rewrites:
-            self._rewrites, self._markets = rewrites, {}
-        return self._markets
-
-
 class InterestPaid:
     """Interest paid to lenders as of heads of family markets. Threads take turns, so that one of them reads for all."""
 
@@ -55,7 +41,10 @@ class InterestPaid:
         self._store = store
         self._lock = threading.Lock()
         self._kept: _Kept | None = None
-        self._marks = _Marks()
+        # The sums at beginnings of weeks (unix seconds), for one count of rewrites: a rewrite may change all of them.
+        self._weeks: dict[int, Mapping[str, _Earned]] = {}
+        self._rewrites = 0
+        self._weeks_lock = threading.Lock()
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids."""
@@ -85,12 +74,13 @@ class InterestPaid:
     def _earned_in_past(self, head: Head) -> Mapping[str, _Earned]:
         """The sums for a head of the past: those at the beginning of its week, which are kept, and what came since."""
         week = head.at - head.at % _WEEK
-        with self._marks.lock:
-            markets = self._marks.of(head.rewrites)
-            if week not in markets:
-                earlier = max((one for one in markets if one < week), default=0)
-                markets[week] = self._added(markets.get(earlier, {}), earlier, week)
-            begun = markets[week]
+        with self._weeks_lock:
+            if head.rewrites != self._rewrites:
+                self._rewrites, self._weeks = head.rewrites, {}
+            if week not in self._weeks:
+                earlier = max((one for one in self._weeks if one < week), default=0)
+                self._weeks[week] = self._added(self._weeks.get(earlier, {}), earlier, week)
+            begun = self._weeks[week]
         return self._added(begun, week, head.at)
 
     def _added(self, before: Mapping[str, _Earned], after: int, until: int) -> dict[str, _Earned]:
