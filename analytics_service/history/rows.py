@@ -62,7 +62,7 @@ def read_values(
     series: Mapping[str, SeriesInfo],
     buckets: Buckets,
     *,
-    whole: bool = False,
+    whole: bool,
     thinned: bool = False,
 ) -> pl.DataFrame:
     """Columns value (decimal text or null) and observed_at (unix s) of all series in each bucket, bucket by bucket.
@@ -89,7 +89,7 @@ def read_values(
 
 
 def read_candles(
-    store: Store, history: History, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool = False
+    store: Store, history: History, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The candles of all series in each bucket, bucket by bucket, and the values that hold at the buckets' ends.
 

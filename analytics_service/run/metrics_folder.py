@@ -7,6 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from prometheus_client.multiprocess import mark_process_dead
+
 _PREFIX = "analytics-metrics-"
 _LOCK = "lock"
 # A folder that is younger may not be locked yet, seconds.
@@ -36,8 +38,7 @@ class MetricsFolder:
 
     def forget(self, writer: str) -> None:
         """Remove what a process that has ended said of itself; what it counted stays."""
-        for file in self.path.glob(f"gauge_live*_{writer}.db"):
-            file.unlink(missing_ok=True)
+        mark_process_dead(writer, str(self.path))  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """Remove the folder. Processes that still write to it lose what they count."""
