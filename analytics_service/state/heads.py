@@ -48,7 +48,7 @@ Prepare = Callable[[Head], bool]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Heads by family, the families without one with a key of _WITHOUT that says why, and where the data is from."""
+    """Heads by family, the error that says why for families that have runs but no head, and where the data is from."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     without: Mapping[str, type[AnalyticsError]] = field(default_factory=dict)

@@ -939,6 +939,6 @@ def test_gaps_are_instants_between_scheduled_snapshots_that_have_none(store: Sto
     prices = [run("prices", second, kind, version=1000 * (NOON + second) + 250) for second, kind in minutes.items()]
     others = [run("prices", -3600, "job"), run("prices", 1000, "import"), run("rates", 0, "backfill")]
     store.insert(LEDGER, ledger_frame([*prices, *others]))
-    (found,) = scheduled_runs(store, {"prices": 60, "rates": 60, "loans": 300}, NOON - 60)
+    (found,) = scheduled_runs(store, {"prices": 60, "rates": 60, "loans": 300}, NOON - 60 + 86_400)
     assert found == ScheduledRun("prices", NOON + 495, rows=1, lag=0.25, missing=2)
-    assert scheduled_runs(store, {}, NOON - 60) == []
+    assert scheduled_runs(store, {}, NOON) == []

@@ -17,10 +17,9 @@ def test_jobs_first_run_in_the_order_of_their_settings() -> None:
     assert list(JOBS) == ["prices", "rates", "markets", "loans", "ptoken", "positions", "routes"]
 
 
-def test_a_job_has_its_interval_from_its_setting_and_its_help_from_its_docstring() -> None:
+def test_a_job_has_its_interval_from_its_setting() -> None:
     job = JOBS["rates"]
     assert (job.every(Settings(rates_every=17)), job.family) == (17, "rates")
-    assert job.help == "Lend and borrow rates of each asset."
     assert [job.name for job in JOBS.values() if job.history] == [
         "prices",
         "rates",
