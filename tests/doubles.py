@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from inspect import isfunction
 from typing import NamedTuple
 
 import polars as pl
 
 from analytics_service.config import Settings
 from analytics_service.errors import SchemaError, StoreUnavailable
+from analytics_service.sources.base import Source
 from analytics_service.state.heads import Heads, Known, Seen
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
@@ -83,6 +85,8 @@ def dying(settings: Settings, table: str) -> WatchedStore:
 
 # 2026-03-01 12:00:00 UTC.
 NOON = 1772366400
+# What a source is asked for, each time as of an instant.
+QUESTIONS = [name for name, one in vars(Source).items() if isfunction(one) and name[0] != "_" and name != "close"]
 _LEDGER = {
     "how": pl.String,
     "family": pl.String,

@@ -8,6 +8,7 @@ from contextlib import suppress
 from playwright.sync_api import Page, Route, expect
 
 from analytics_service.store.server import read_running
+from jobs.registry import JOBS
 from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
 from tests.acceptance.conftest import Service
 from tests.acceptance.test_hanging_store import stopped
@@ -55,7 +56,7 @@ def test_all_parts_of_the_service_are_shown(service: Service, browser: Browser) 
     assert page.get_by_role("heading", level=2).all_inner_texts() == SECTIONS
     expect(page.get_by_text("SIMULATED", exact=True)).to_be_visible()
     families = page.get_by_role("table", name="Jobs:").locator("tbody tr td:first-child")
-    assert families.all_inner_texts() == ["prices", "rates", "markets", "loans", "ptoken", "positions", "routes"]
+    assert families.all_inner_texts() == list(JOBS)
     assert page.get_by_role("table", name="Workers:").locator("tbody tr").count() == service.workers
     chips = page.get_by_role("list", name="Newest snapshots").get_by_role("listitem")
     assert [text.split()[0] for text in chips.all_inner_texts()] == families.all_inner_texts()

@@ -21,7 +21,7 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from tests.doubles import FirstHeads
+from tests.doubles import QUESTIONS, FirstHeads
 from tests.integration.handmade import ASSETS, CONFIG, HandMade, RealSource, market
 
 ALL = set(JOBS)
@@ -92,7 +92,7 @@ def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_se
 ) -> None:
     class Nothing(HandMade):
         def __getattribute__(self, name: str) -> object:
-            if name in ("assets", "prices", "markets", "events", "ptoken", "positions", "swaps"):
+            if name in QUESTIONS:
                 raise ConnectionError("the node is down")
             return super().__getattribute__(name)
 

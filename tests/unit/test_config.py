@@ -8,6 +8,7 @@ import pytest
 from analytics_service.config import PREFIX, Rate, Settings, table
 from analytics_service.errors import SettingError
 
+EVERY = [row.name.upper() for row in table() if row.name.endswith("_every")]
 MALFORMED = [
     ("BIND", "8000"),
     ("BIND", ":8000"),
@@ -73,14 +74,8 @@ MALFORMED = [
     ("TRUSTED_PROXIES", "proxy.example"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "10.0.0.1,"),
-    ("PRICES_EVERY", "0"),
+    *((name, "0") for name in EVERY),
     ("PRICES_EVERY", "86401"),
-    ("RATES_EVERY", "0"),
-    ("MARKETS_EVERY", "0"),
-    ("LOANS_EVERY", "0"),
-    ("PTOKEN_EVERY", "0"),
-    ("POSITIONS_EVERY", "0"),
-    ("ROUTES_EVERY", "0"),
     ("RAW_DAYS", "6"),
     ("LOG_LEVEL", "INFO"),
     ("LOG_LEVEL", "verbose"),
@@ -114,12 +109,7 @@ WELL_FORMED = [
     ("TRUSTED_PROXIES", "10.0.0.1, 2001:db8::/32", (ip_network("10.0.0.1/32"), ip_network("2001:db8::/32"))),
     ("CORS_ORIGINS", "https://a.example,https://b.example", "https://a.example,https://b.example"),
     ("PRICES_EVERY", "86400", 86400),
-    ("RATES_EVERY", "15", 15),
-    ("MARKETS_EVERY", "15", 15),
-    ("LOANS_EVERY", "15", 15),
-    ("PTOKEN_EVERY", "15", 15),
-    ("POSITIONS_EVERY", "15", 15),
-    ("ROUTES_EVERY", "15", 15),
+    *((name, "15", 15) for name in EVERY),
     ("RAW_DAYS", "90", 90),
     ("LOG_LEVEL", "warning", "warning"),
     ("LOG_FORMAT", "json", "json"),
