@@ -134,7 +134,7 @@ def create_app(
 
 
 def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
-    """What is at the operators' address, with the page that shows it. Pages of other origins have no access to it."""
+    """The application on the operators' bind, with their page. Pages of other origins have no access to it."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
         middleware=[RequestIds(), Negotiation(), Protection()]
     )

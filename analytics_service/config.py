@@ -19,7 +19,7 @@ from analytics_service.errors import SettingError
 PREFIX = "ANALYTICS_"
 # The group of entry points that sources are registered under.
 SOURCES = "analytics_service.sources"
-# What Kubernetes tells each container of the services beside it, whose names may begin like our settings.
+# Variables that Kubernetes sets for the services of a cluster; their names may begin like those of our settings.
 _SERVICE_LINK = re.compile(
     r"_(SERVICE_(HOST|PORT(_\w+)?)=|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR)=|=\w+://)|=\w+://))"
 )

@@ -57,7 +57,7 @@ class EntityNotFound(AnalyticsError):
 
 
 class ParameterInvalid(AnalyticsError):
-    """A request parameter, named by `parameter`, is well formed but not allowed in combination with others."""
+    """A request parameter, named by `parameter`, is well formed but cannot be used here; the message says why."""
 
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class SourceError(AnalyticsError):
 
 
 class OutOfRange(AnalyticsError):
-    """A value is not one that the store holds; the message says what it must be."""
+    """A value that the store cannot hold; the message says what it must be."""
 
 
 class ObservationsDropped(AnalyticsError):

@@ -22,14 +22,14 @@ from typing import Any, TextIO
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 # The logger of the access log. Whether it is written to is a setting of its own, and not a matter of levels.
 ACCESS = "analytics_service.access"
-# Attributes that `extra` may give a record: what else belongs into its JSON object, and what tells it apart from others
-# with the same message that may be failures of something else.
+# Attributes that `extra` may give a record: further fields of its JSON object, and the subject, which keeps failures
+# with the same message but of different things apart.
 FIELDS = "fields"
 ABOUT = "about"
 
 # Seconds in which a failure is shown once.
 _SPAN = 60.0
-# Failures that are remembered before those are dropped whose minute is over.
+# How many failures are remembered before those whose minute is over are dropped.
 _MANY = 1000
 _RESET = "\x1b[0m"
 _COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
@@ -114,7 +114,7 @@ class Handler(logging.StreamHandler[TextIO]):
         if failure.held is None and self._wakes:
             timer = threading.Timer(failure.since + _SPAN - now, self._end_of_span, (key,))
             timer.daemon = True
-            # Without a thread for it, the end of the span is told with the next failure.
+            # Without a thread that wakes up, the count is shown with the next failure.
             with suppress(RuntimeError):
                 timer.start()
         failure.held = _with_traces_dropped(record)
@@ -171,7 +171,7 @@ def _identity(record: logging.LogRecord) -> Hashable:
 
 
 def _with_traces_dropped(record: logging.LogRecord) -> logging.LogRecord:
-    """The record without what keeps the frames of a request alive. The first one has shown the traceback."""
+    """The record without its traceback, which would keep a request's frames alive. The first record has shown it."""
     held = copy(record)
     held.msg, held.args, held.exc_info, held.exc_text = record.getMessage(), None, None, None
     return held

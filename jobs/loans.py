@@ -1,12 +1,12 @@
 """All events, and the loans and liquidations since the protocol's first ones.
 
 Events are stored up to the family's newest snapshot, so an older snapshot needs none from the source. Each snapshot is
-the sum of the complete one before it and the events in between: exact in any order, and it costs no more as events
-grow. Loans originated are the events of action borrow, liquidations the debt that was repaid in those of action
-liquidate (rule 2.20); flash loans are summed apart.
+the complete one before it plus the events in between. So it is exact in whatever order snapshots are taken, and its
+cost does not grow with the number of events. Loans originated are the events of action borrow, liquidations the debt
+that was repaid in those of action liquidate (rule 2.20); flash loans are summed separately.
 
-A store from before the histories of addresses has no events in them. Its next snapshot asks the source for all events
-again, and adds them. One after a snapshot whose sums are not all there is the sum of all events.
+A store from before the histories of addresses has no events of addresses. Its next snapshot asks the source for all
+events again, and adds them. A snapshot after one that lacks some of its sums adds up all events.
 """
 
 import logging
@@ -41,7 +41,7 @@ from jobs.snapshot import Batch, Snapshot
 log = logging.getLogger(__name__)
 
 HISTORY = True
-# The value of an event: more than all money there is, and so little that sums of such events can be stored.
+# The limit of an event's value: more than all the money in the world, but small enough for sums of events to be stored.
 _MOST_USD = Decimal(10) ** 16
 
 
@@ -49,7 +49,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     """The cumulative values of all loans and liquidations at the instants, and the events that are new."""
     source, store, instants = batch.source, batch.store, batch.instants
     ends = [unix_second(at) for at in instants]
-    # Read in this order, so that a snapshot which another scheduler completes in between does not count twice.
+    # This order matters: a snapshot that another scheduler completes in between must not count twice.
     previous = batch.completed_before() or 0
     sums = read_sums(store, previous)
     if sums is None:

@@ -1,8 +1,8 @@
 """Accounts, stakes and wallets of all addresses: only items that changed since the stored state are written.
 
-Changes are found by comparing with the store, never with memory: a digest for each address identifies the state of it
-that was written last. A digest holds only if its run is complete; earlier versions left others behind. Of addresses
-without such a digest all items are compared.
+Changes are found by comparing with the store, never with memory: a digest for each address identifies the state that
+was written last. A digest counts only if its run is complete; earlier versions left others behind. For an address
+without such a digest, all items are compared.
 """
 
 import polars as pl
@@ -54,10 +54,10 @@ def _refuse_past(batch: Batch, digests: pl.DataFrame, at: int) -> None:
 
 
 def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Addresses whose stored digest differs or does not hold, with the present one: address, digest, stored.
+    """Addresses whose stored digest differs or does not count, in the columns address, digest (the new one) and stored.
 
-    The digest is _GONE for an address without items. `stored` says whether the store has a digest of any kind: before
-    an address has one, it has no stored items either.
+    The digest is _GONE for an address without items. `stored` says whether the store has any digest of the address; if
+    it has none, it has no items of it either.
     """
     each_item = items.select("address", digest=pl.struct(pl.exclude("address")).hash())
     now = each_item.group_by("address").agg(pl.col("digest").bitwise_xor())

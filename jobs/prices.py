@@ -30,10 +30,10 @@ def collect(batch: Batch) -> list[Snapshot]:
 
 
 def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The prices at an instant without those that an oracle only repeats, because it has no newer ones.
+    """The prices at an instant, without old ones that the oracle only repeats.
 
-    Those are in the store already, before its newest observation, or in what the batch has `written` so far: to write
-    them again would be a rewrite of history, and refused where single observations are not kept any more.
+    Repeated prices are in the store already, or in what the batch has `written` so far. Writing them again would be a
+    rewrite of history, and is refused where single observations are not kept any more.
     """
     if min(prices["observed_at"]) >= at:
         return prices
@@ -49,7 +49,7 @@ def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataF
 
 
 def _tell_of_lost(batch: Batch, prices: pl.DataFrame) -> None:
-    """Warn of prices from before the observations that are kept, unless they are known as the assets' last ones."""
+    """Warn of prices too old to be stored, unless the store has them as the assets' last prices."""
     head = batch.head() if prices.height else None
     if head is None:
         return

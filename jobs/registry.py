@@ -15,8 +15,8 @@ from analytics_service.store.connection import Store
 from jobs.snapshot import Collect
 
 _INTERVAL = "_every"
-# Complete snapshots from one unix second to another, both inclusive, of which an earlier version stored less. They are
-# taken again when they are asked for.
+# Finds complete snapshots between two unix seconds, both inclusive, for which an earlier version stored less. A job or
+# a backfill of their instants takes them again.
 Outdated = Callable[[Store, int, int], set[int]]
 
 

@@ -1,6 +1,6 @@
 """Runs a job for an instant, or for all instants of a range that are not complete.
 
-Complete ones are left alone, unless an earlier version stored less of them.
+Complete snapshots are left alone, unless an earlier version stored less of them.
 """
 
 import logging
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
 
     DONE = "done"
     ALREADY_DONE = "already done"
-    SUPERSEDED = "not taken, because there is a later snapshot, and what lies before it cannot be added"
+    SUPERSEDED = "not taken, because there is a later snapshot, and earlier ones cannot be added"
 
 
 def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = ONCE) -> Outcome:

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks for rewrites that were interrupted.
 _RECOVERY_SECONDS = 1.0
-# Seconds between looks for what is old enough to go.
+# Seconds between looks for rows and tables that are old enough to be dropped.
 _TIDYING_SECONDS = 3600.0
 _MILLISECONDS = 1000
 # Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
@@ -92,7 +92,7 @@ def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_
         try:
             recovery.look()
         except Exception:
-            log.exception("Runs that were interrupted could not be looked for")
+            log.exception("Looking for interrupted runs failed unexpectedly")
 
 
 def tidy_until(
@@ -102,10 +102,10 @@ def tidy_until(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     every: float = _TIDYING_SECONDS,
 ) -> None:
-    """Drop what runs that were killed left in staging, old announcements, and raw rows that are older than some days
-    (rule 8.14), now and every so many seconds until `stop` is set.
+    """Drop staging tables of runs that were killed, old announcements, and raw rows that are older than some days (rule
+    8.14), now and every so many seconds until `stop` is set.
 
-    None keeps raw rows. Errors are logged, and the next look is another attempt.
+    None keeps raw rows. Errors are logged, and the next round tries again.
     """
     while True:
         try:
@@ -189,7 +189,7 @@ class Tick:
         self._retries = retries
         self._measure = measure
         self._last: datetime | None = None
-        # Instants after the last one that are counted already.
+        # Instants since the last run that are already counted as left out.
         self._left_out = 0
         self._status = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
 
@@ -220,7 +220,7 @@ class Tick:
         self._measure(self._job.name, outcome, None)
 
     def status(self, next_at: int | None) -> JobRun:
-        """What operators are told of its runs; the next one is at a unix second, or there is none."""
+        """The report about its runs; `next_at` is the unix second of the next one, None if there is none."""
         return replace(self._status, next_at=next_at)
 
     def _measured(self, at: datetime) -> Outcome:
@@ -238,15 +238,15 @@ class Tick:
 
 
 def write_status(store: Store, runs: list[JobRun]) -> None:
-    """Tell operators about runs. It is no harm when they cannot be told: the ledger says what is complete."""
+    """Record runs for operators. Failing to do so does no harm, because the ledger says what is complete."""
     try:
         record(store, runs)
     except AnalyticsError as error:
-        log.debug("What runs next cannot be recorded: %s", error)
+        log.debug("The status of jobs cannot be recorded: %s", error)
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a run failed, as operators are told."""
+    """Why a run failed, in words for operators."""
     return str(error) if isinstance(error, AnalyticsError) else "an unexpected error."
 
 

@@ -1,4 +1,4 @@
-"""What a job is given, what it returns, and the one way in which that gets into the store."""
+"""The input of a job, its result, and the one function that writes results to the store."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,9 +60,9 @@ class Batch:
 class Snapshot:
     """One family's data as of `at`.
 
-    `rows` are those of the snapshot; `dated` are batches by table, in which each row brings an instant of its own,
-    without `version`. `assets` are definitions as of `at`, from jobs that see them. `newest` is the unix second of the
-    newest observation that the source states, where it is known though nothing is new.
+    `rows` are those of the snapshot; `dated` are batches by table whose rows have instants of their own, but no
+    `version`. `assets` are definitions as of `at`, from jobs that read them. `newest` is the unix second of the newest
+    observation that the source states, for snapshots that may bring no new ones.
     """
 
     at: datetime
@@ -88,8 +88,8 @@ class Taking:
 def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, version: int) -> None:
     """Write snapshots of one job, oldest first, all with the same tables, as one run.
 
-    All of it gets visible at once. A commit that dies half-way shows nothing, or is completed by others (rules 8.1 to
-    8.5). SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
+    All of it becomes visible at once. A commit that dies half-way shows nothing, or is completed by others (rules 8.1
+    to 8.5). SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
     """
     runs = [_run(snapshot, taking, version) for snapshot in snapshots]
     tables = {table: versioned(rows, version) for table, rows in _tables(snapshots)}

@@ -96,7 +96,7 @@ def _whole(store: Store, *, is_replaced: bool) -> Iterator[None]:
 
 @contextmanager
 def _tidying(name: str) -> Iterator[None]:
-    """For dropping what is needed no more: an error is logged only, because it must not hide what led here."""
+    """For dropping what is no longer needed. Errors are only logged, so that they do not hide an earlier one."""
     try:
         yield
     except AnalyticsError as error:
@@ -159,8 +159,8 @@ def _reported(chunks: Iterable[bytes], reporter: Reporter) -> Generator[bytes]:
 def _mark(beside: Store, database: str, families: Sequence[str], version: int) -> None:
     """Make the heads differ from all that workers have seen (rule 8.2), whatever they were.
 
-    The rewrites are those of the store, and this one. The count of runs is one that no store reaches, so that nobody
-    takes the backup for what they know and some more runs.
+    Rewrites are those of the store, plus this one. The count of runs is one that no store reaches, so that no worker
+    takes the backup for its known state with some runs added.
     """
     beside.execute(
         f"INSERT INTO {REWRITE} (family, version, announced_at, finished) "

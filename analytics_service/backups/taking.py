@@ -39,7 +39,7 @@ from analytics_service.store.schema import missing, schema_of, what_is_missing
 # What the service says about its own processes: which runs are under way, and what schedulers run next.
 NOT_SAVED = frozenset({REWRITE, APPEND, JOB_RUNS})
 _ATTEMPTS = 5
-# The condition on rows of tables of which all are saved, also those that runs after the heads have added.
+# The condition for tables that are saved as a whole, with rows that runs after the heads have added.
 _ALL = "true"
 
 
@@ -145,8 +145,8 @@ def _closed(head: Head | None) -> str:
 
 
 def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) -> str:
-    """The rows of a family's table apart from those of runs after its head. Where rows have no time in their key, later
-    ones have replaced older ones already, and whoever reads them checks their versions."""
+    """A condition for the rows of a family's table without those of runs after its head. If a table's key has no time,
+    all rows are saved: later ones have already replaced older ones, and readers check their versions."""
     time = next((column for column in TIMES if column in sorted_by), None)
     if not is_filtered or time is None:
         return _ALL

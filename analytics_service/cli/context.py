@@ -20,7 +20,7 @@ from analytics_service.store.migrations import migrate
 
 
 def load_settings(**overrides: object) -> Settings:
-    """The settings from the environment and from options, with logging set up as they say."""
+    """The settings from the environment and from options. Also sets up logging as they say."""
     settings = Settings.from_environment(os.environ, **overrides)
     logs.set_up(settings.log_level, settings.log_format)
     return settings
@@ -55,7 +55,7 @@ def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None
 
 @contextmanager
 def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
-    """A store whose schema is current and stays as it is; None for a data folder that has no data yet."""
+    """A store whose schema is current; it is never migrated here. None for a data folder that has no data yet."""
     folder = DataFolder(settings.data_dir)
     if settings.clickhouse_url is None and not folder.has_data():
         yield None

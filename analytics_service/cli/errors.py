@@ -21,7 +21,7 @@ class Commands(click.Group):
     """Commands whose AnalyticsErrors become a line on standard error and an exit code, never a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. Exit code 2 is for what its user can correct in the call, 1 for everything else."""
+        """Run the command. Exit code 2 means that the user can correct the call; 1 is for everything else."""
         try:
             return super().invoke(ctx)
         except AnalyticsError as error:

@@ -1,4 +1,4 @@
-"""`example`: files to start from, for what runs beside the service."""
+"""`example`: files to start from, for systemd, nginx, Prometheus and Grafana."""
 
 import sys
 from collections.abc import Iterator

@@ -109,8 +109,8 @@ def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
 
 
 def _kept(assets: Sequence[Asset]) -> Iterator[str]:
-    """Which assets keep their descriptions, although the assets file has other ones."""
+    """Lines about the assets that the assets file describes differently from the store, which keeps its own."""
     if assets:
-        yield "An import describes new assets only, so these stay as they are, unlike in the assets file:"
+        yield "The assets file describes these assets differently from the store, which keeps its descriptions:"
     named = [f"  {asset.id}: {asset.symbol}, {asset.decimals_denom} decimals" for asset in assets[:SHOWN]]
     yield from with_rest(named, len(assets))

@@ -35,7 +35,7 @@ def jobs() -> None:
 @data_dir_option
 @source_option
 def jobs_run(**overrides: Any) -> None:
-    """Run all jobs at their instants, until SIGTERM.
+    """Run all jobs on schedule, until SIGTERM.
 
     Two schedulers may run side by side: what one has completed the other leaves alone. Example:
 
@@ -82,7 +82,7 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
     metavar="DURATION",
     default="1h",
     show_default=True,
-    help="Distance between snapshots, such as 15m or 1d; they lie at its multiples since 1970.",
+    help="Time between snapshots, such as 15m or 1d; they are taken at its multiples since 1970.",
 )
 @data_dir_option
 @source_option
@@ -92,8 +92,8 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC, also for --end. DURATION
     is a number and s, m (minutes), h or d. Positions have no past to take.
 
-    Snapshots in the range of which an earlier version stored less are taken again, whatever the distance. May be
-    interrupted and run again: it continues where it was. Example:
+    Snapshots in the range for which an earlier version stored less are taken again, whatever DURATION is. May be
+    interrupted and run again: it continues where it stopped. Example:
 
     \b
         analytics-service jobs backfill prices --start 2026-01-01 --end 2026-03-01 --every 1h
@@ -112,6 +112,6 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
 
 
 def _require_past(option: str, instant: datetime, now: datetime) -> None:
-    """Nothing has been observed yet at a future instant, and a snapshot of it would hide all others until then."""
+    """UsageError for an instant in the future: a snapshot of it would hide all others until then."""
     if instant > now:
         raise click.UsageError(f"{option} {shown(instant)} lies in the future; it is {shown(now)} now.")

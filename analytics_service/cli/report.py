@@ -1,4 +1,4 @@
-"""What `status` finds out: the parts of the service, its data, and what is wrong."""
+"""Collects the report of `status`: the parts of the service, its data, and what is wrong."""
 
 import http.client
 import shlex
@@ -50,7 +50,7 @@ def report(settings: Settings, now: datetime, bind: str | None = None) -> Report
 
 
 def _ask(found: Report, settings: Settings) -> None:
-    """What ClickHouse says. The connection is closed by the thread that uses it, which may be left alone."""
+    """Add what ClickHouse reports. The connection is closed here, because the caller may have stopped waiting."""
     with closing(Store(settings)) as store:
         heads = Heads(store, every=None)
         every = partial(heads.intervals, intervals(settings))
@@ -59,7 +59,7 @@ def _ask(found: Report, settings: Settings) -> None:
 
 
 def _ask_in_time(found: Report, settings: Settings) -> None:
-    """Ask ClickHouse everything, in a thread that is left alone when it takes too long. StoreUnavailable then."""
+    """Query ClickHouse in a thread of its own. StoreUnavailable when that takes too long; the thread is then left."""
     errors: list[Exception] = []
 
     def ask() -> None:
@@ -95,7 +95,7 @@ def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
     holder = folder.holder() if settings.clickhouse_url is None and folder.locked() else None
     if holder is None or not {"up", "serve"} & set(shlex.split(holder.command)[1:2]):
         return settings.bind, False
-    # The lock of an earlier version does not tell.
+    # The lock file of an earlier version does not say where it serves.
     return holder.bind or settings.bind, True
 
 

@@ -1,4 +1,4 @@
-"""`migrate` and `status`: the database's schema, and how the service's data is."""
+"""`migrate` and `status`: the database's schema, and the state of the service."""
 
 import os
 import sys
@@ -57,7 +57,7 @@ def migrate(**overrides: Any) -> None:
 @bind_option
 @data_dir_option
 def status(is_json: bool, **overrides: Any) -> None:
-    """Say how every part of the service is: ClickHouse, HTTP service, scheduler, families of data, tables.
+    """Show the state of every part of the service: ClickHouse, HTTP service, scheduler, families of data, tables.
 
     Exit code 1 when something is wrong; the lines `Problem` say what. Gaps are the scheduled instants of the last 24
     hours that have no snapshot. Example:

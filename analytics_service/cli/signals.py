@@ -24,8 +24,8 @@ def terminate(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def following_signals() -> Iterator[SimpleQueue[int | None]]:
-    """For services: a queue of the signals that are orders. SIGTERM and Ctrl-C are the normal way to stop, so the exit
-    code is 0; the end of the terminal that a service was started in stops it, too, unless under nohup."""
+    """For services: a queue of the signals that are orders. SIGTERM and Ctrl-C are the normal way to stop, so they exit
+    with code 0. Closing the terminal that a service was started in stops it, too, unless nohup was used."""
     orders: SimpleQueue[int | None] = SimpleQueue()
     ends_with_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 

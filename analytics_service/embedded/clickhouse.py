@@ -15,12 +15,13 @@ from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 
-# How long to wait for a folder whose holder is gone before its server, and for a holder that is starting one: after a
-# crash that takes its time.
+# Seconds to wait for a folder whose holder has ended but whose server has not, and for a holder that is starting its
+# server, which takes long after a crash.
 _LOCK_SECONDS = 30.0
 _START_SECONDS = EmbeddedServer.ready_seconds + 10
-# In the environment of the parts of a service that has found its ClickHouse. They start even if it is away by now, and
-# start none of their own: that would take the data folder from the service, or from the next one if this was killed.
+# Set in the environment of a service's parts once the service has found its ClickHouse. They start even if it is away
+# at the moment, and never start one themselves: that would take the data folder from the service, or from the next one
+# if this one was killed.
 FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
 
 
@@ -81,7 +82,8 @@ def serving(
         try:
             yield
         finally:
-            # On a full disk the announcement stays. It names a process that ends, so nobody is misled for long.
+            # On a full disk the announcement stays. It names a process that is about to end, so it misleads nobody for
+            # long.
             with suppress(OSError):
                 folder.announce(None)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 USER = "analytics"
 # The longest parameter of a query, bytes: some 200,000 ids. The default is enough for 2,000.
 _PARAMETER_BYTES = 16 * 2**20
-# For people. What they ask leaves the service the greater part of the machine.
+# The user for people. The limits below leave most of the machine to the service.
 RESEARCHER = "researcher"
-# Their queries at a time, and the seconds that one may take.
+# How many queries of that user run at a time, and the seconds that each may take.
 _QUERIES = 4
 _QUERY_SECONDS = 300
-# What limits a container's memory, in both versions of control groups; not a number where nothing does.
+# Files with a container's memory limit, in both versions of control groups. Without a limit, they hold no number.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 _CONFIG = """\

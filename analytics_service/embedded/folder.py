@@ -112,7 +112,7 @@ class DataFolder:
         content = self._lock.read_text("utf-8")
         if not content:
             return None
-        # A process of another version may say more, or less.
+        # The file may be from another version, with more or fewer fields.
         said = json.loads(content)
         return Holder(**{one.name: said[one.name] for one in fields(Holder) if one.name in said})
 

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def keep_query_log(settings: Settings) -> None:
-    """Have the server keep what an operator needs of its log. The service runs without it, too."""
+    """Have the server keep the entries that operators need. Failing to do so is only logged."""
     with closing(Store(settings)) as store:
         try:
             # The view can only be made when the server has made its own table.

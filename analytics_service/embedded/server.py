@@ -20,7 +20,7 @@ _PORTS = range(20_000, 32_000)
 _PORT_TAKEN = "Address already in use"
 # Beginnings of lines that the server prints at every start.
 _STARTUP_LINES = ("Logging ", "Initializing subsystem", "The kernel has no Landlock")
-# What of the environment its Python needs.
+# The environment variables that its Python needs.
 _ENVIRONMENT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"})
 # Within which a server that is ready answers.
 _READY_ANSWER_SECONDS = 2.0
@@ -51,7 +51,7 @@ class EmbeddedServer(Program):
         with self._output.open("wb") as output:
             child = start_python(
                 ["-m", "analytics_service.embedded.child", str(self._folder.server)],
-                # Whoever may use SQL can read the environment, and it may hold secrets.
+                # The environment can be read with SQL, and may hold secrets.
                 {name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
                 output=output.fileno(),
                 # The folder stays locked until the server is gone, even if this process is killed before.

@@ -1,4 +1,4 @@
-"""What memory has of a history: values and candles of buckets, from blocks. Blocks that are missing are requested."""
+"""Values and candles of buckets, from the blocks in memory. Missing blocks are requested, to be loaded later."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,8 +35,8 @@ Request = Callable[[State, Sequence[Slot]], None]
 
 
 class AtHand:
-    """Values and candles of buckets, if they are in memory. `request` has blocks of a state loaded; `last_instants` are
-    told those of the pages that are found."""
+    """Values and candles of buckets, from memory. `request` has missing blocks of a state loaded. The last instants of
+    the pages that are found are noted in `last_instants`."""
 
     def __init__(self, memory: Memory, request: Request, last_instants: LastInstants) -> None:
         self.memory = memory
@@ -68,7 +68,7 @@ class AtHand:
         return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
 
     def observations(self, state: State, begin: int, until: int) -> Observations | None:
-        """The single observations of [begin, until), with others, if they are in memory."""
+        """Single observations that include those of [begin, until), if they are in memory."""
         if state.tail is not None and state.tail.begin <= begin:
             return state.tail
         slot = state.slot_of_observations(begin)
@@ -76,8 +76,8 @@ class AtHand:
         return found if isinstance(found, Observations) and found.end >= until else None
 
     def _found(self, state: State, lookup: Lookup, until: int) -> tuple[list[Block], list[Slot], Observations | None]:
-        """What a lookup needs: the blocks of its runs, the slots of those that are not there, and single observations,
-        None where these are not."""
+        """What a lookup needs: the blocks of its runs that are in memory, the slots of those that are not, and single
+        observations, None if these are not in memory."""
         later = NOTHING_LATER if lookup.open_from is None else self.observations(state, lookup.open_from, until)
         found = [(run.slot, self.block(state, run)) for run in lookup.runs]
         blocks = [block for _, block in found if block is not None]
@@ -86,8 +86,8 @@ class AtHand:
     def candles(
         self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate
     ) -> tuple[pl.DataFrame, pl.Series] | None:
-        """Candles of some series in each bucket, as far as an aggregate needs them, and the values at their ends; None,
-        and a request for them, when blocks are not there."""
+        """Candles of some series in each bucket, with the columns that an aggregate needs, and the values at buckets'
+        ends. None if blocks are missing, which are then requested."""
         lookup = look_up_candles(buckets, needed(agg), len(state.series))
         last = self.values(state, ids, buckets) if lookup is not None else None
         if lookup is None or last is None:
@@ -104,9 +104,9 @@ class AtHand:
     def _cells(
         self, state: State, ids: Sequence[str], lookup: CandleLookup, columns: Sequence[str]
     ) -> pl.DataFrame | None:
-        """The cells of a lookup; None, and a request for them, when blocks are not there.
+        """The cells of a lookup. None if blocks are missing, which are then requested.
 
-        Days are made from hours where no bucket is wider, so that pages of many zones need no more blocks than these.
+        Days are made from hours where no bucket is wider, so that pages in many zones need only blocks of hours.
         """
         blocks: list[Block] = []
         missing: list[Slot] = []
@@ -123,7 +123,7 @@ class AtHand:
         return candles_of(blocks, [run.hours for run in lookup.runs], ids, columns)
 
     def _days_from_hours(self, state: State, slot: Slot) -> Block | None:
-        """A block of days, kept from now on; None, and a request for them, when blocks of hours are not there."""
+        """A block of days made from hours, and kept from now on. None if blocks of hours are missing and requested."""
         days = len(slot.bounds(state.newest)) - 1
         lookup = look_up_hours(slot, days, len(state.series))
         hours = self._cells(state, state.ids, lookup, slot.columns) if days > 0 else None

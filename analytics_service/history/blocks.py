@@ -18,20 +18,20 @@ from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import either, layout, no_values, nothing
 from analytics_service.store.cells import QUARTER
 
-# Where hours may begin: zones are whole quarters of an hour off.
+# Offsets from UTC at which local hours may begin: those of zones are multiples of a quarter of an hour.
 PHASES = range(0, HOUR, QUARTER)
-# Hours of a block, 85 days: few blocks make a page of days, and one is read in a fraction of a second.
+# Hours of a block, 85 days: a page of days needs few blocks, and one block is read in a fraction of a second.
 _HOURS = 2048
-# Blocks of more series than this have fewer hours, so that they are no larger.
+# Blocks with more series than this have fewer hours, so that blocks do not get larger.
 _SERIES = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Which block: number n of those with so many `cells`, hours or days, each, the first of which begin `phase`
-    seconds after 1970.
+    """Identifies a block by `number`, counted from `phase` seconds after 1970 in blocks of `cells` cells each.
 
-    It holds values at the ends of hours, or else `columns` of the candles of cells, or `single` observations.
+    A block holds values at the ends of hours, or `columns` of the candles of cells, which are `width` seconds wide (an
+    hour or a day), or `single` observations.
     """
 
     cells: int
@@ -57,7 +57,7 @@ class Slot:
 
 
 def hours_of(series: int, most: int = _HOURS) -> int:
-    """Hours, or other cells of which there are so many at most, of a block of so many series."""
+    """How many hours, or other cells, a block of so many series has: `most`, or fewer if there are many series."""
     return max(most * _SERIES // max(series, _SERIES), 1)
 
 
@@ -65,7 +65,8 @@ def hours_of(series: int, most: int = _HOURS) -> int:
 class Block:
     """Values of all `ids` at the ends of consecutive hours, the first being the first hour of the block's slot.
 
-    `values` has the columns value (decimal text, or null) and observed_at (unix s, or null), hour by hour.
+    `values` has the columns value (decimal text, or null) and observed_at (unix s, or null), hour by hour. A block of
+    candles has columns of CANDLE instead; its hours are cells, which may be days.
     """
 
     ids: Sequence[str]
@@ -94,7 +95,7 @@ class Block:
     def at(self, ids: Sequence[str], hours: Sequence[int], column: str) -> pl.Series:
         """A column's values of some series at the ends of some hours (numbers from 0), hour by hour.
 
-        Of series that the block does not have, sums are 0 and others null.
+        Series that the block does not have get 0 in columns that add up, and null in others.
         """
         return Picked([self], [hours], ids).column(column)
 
@@ -103,7 +104,7 @@ class Block:
         return pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
 
     def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
-        """The same with further hours, whose series may be more."""
+        """This block with further hours appended, which may have additional series."""
         mine = self.values
         if self.ids != ids:
             columns = {name: self.at(ids, range(self.hours), name) for name in mine.columns}
@@ -112,7 +113,7 @@ class Block:
 
 
 class Picked:
-    """Some hours (numbers from 0) of some blocks, and of these some series: the same rows of each of their columns."""
+    """A selection of hours (numbers from 0 in each block) and series from some blocks, to read columns of."""
 
     def __init__(self, blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence[str]) -> None:
         self._parts: list[tuple[Block, slice | pl.Series]]
@@ -130,15 +131,17 @@ class Picked:
         ]
 
     def column(self, name: str) -> pl.Series:
-        """The values of a column, hour by hour. Of series that a block does not have, sums are 0 and others null."""
+        """The selected values of a column, hour by hour; see Block.at for series that a block does not have."""
         parts = [block.values[name][rows] for block, rows in self._parts]
         values = parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
         return values.fill_null(0) if name in SUMS and values.null_count() else values
 
 
 def _spans(hours: Sequence[int]) -> Sequence[range] | None:
-    """Hours without a gap in one piece, and the last one again where it is there twice, as where a page ends within an
-    hour; None for others."""
+    """The hours as ranges, if they are consecutive; None if they are not.
+
+    The last hour may be listed twice, as on a page that ends within an hour. It then is a range of its own.
+    """
     if isinstance(hours, range):
         return (hours,)
     span, listed = range(hours[0], hours[-1] + 1), [*hours]
@@ -160,7 +163,7 @@ def _rows(blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence
 
 def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
     """A block of values at the ends of hours as `read_values` returns them, or of candles."""
-    # Adding nothing copies the text, which then lies in the order of values. Pages read it twice as fast.
+    # Adding an empty text copies the column, so that texts lie in memory in their order. Pages read it twice as fast.
     values = values.with_columns(pl.col(pl.String) + "")
     if "observed_at" in values.columns:
         values = values.with_columns(pl.col("observed_at").cast(pl.UInt32))
@@ -233,19 +236,19 @@ class Observations:
         return make_candles(observed_once(rows, len(ids)), before, last, [begin], [end])
 
     def over(self, values: pl.Series, ids: Sequence[str], begin: int, end: int) -> pl.Series:
-        """The values of some series, instant by instant, where the last observation in [begin, end) of each, if it has
-        one, takes the place of its value at the last instant."""
+        """The values of some series, instant by instant, with those at the last instant replaced by each series' last
+        observation in [begin, end), if there is one."""
         first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
         places, observed = self.series[first:stop], self.values[first:stop]
         if ids != self.ids:
             asked = {asset_id: place for place, asset_id in enumerate(ids)}
             places = pl.Series(map(asked.get, self.ids), dtype=pl.UInt32)[places]
             observed, places = observed.filter(places.is_not_null()), places.drop_nulls()
-        # Of several for one place the last one holds.
+        # scatter keeps the last of several values for one place.
         return values.clone().scatter(places + (len(values) - len(ids)), observed) if len(places) else values
 
     def followed_by(self, later: "Observations") -> "Observations":
-        """These, and those of a later span that begins before this one ends; its series may be more."""
+        """These and the observations of a later span, which overlaps with this one and may have additional series."""
         fresh = bisect_left(later.seconds, self.end)
         places = pl.Series([later._places[asset_id] for asset_id in self.ids], dtype=pl.UInt32)
         return Observations(
@@ -258,7 +261,7 @@ class Observations:
         )
 
     def between(self, begin: int, end: int) -> "Observations":
-        """Those of a shorter span."""
+        """The observations of a span within this one."""
         first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
         columns = (self.seconds[first:stop], self.series[first:stop], self.values[first:stop])
         return Observations(self.ids, begin, end, *columns)
@@ -314,13 +317,13 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
 
 
 def closed(newest: int, phase: int) -> int:
-    """The end of the last hour of a phase within which nothing more will be observed after the newest observation."""
+    """The end of the last hour of a phase that the newest observation has closed."""
     return newest + 1 - (newest + 1 - phase) % HOUR
 
 
 # The block of a time before the first observation, of values or candles.
 NO_HOURS = Block([], pl.DataFrame(schema={"value": pl.String, "observed_at": pl.UInt32, **CANDLE}))
-# Where a page ends with an hour, nothing can have been observed after it.
+# For pages that end with an hour: there is nothing to read after it.
 NOTHING_LATER = Observations(
     [], 0, 0, pl.Series([], dtype=pl.UInt32), pl.Series([], dtype=pl.UInt32), pl.Series([], dtype=pl.String)
 )
@@ -365,5 +368,5 @@ def last_observed(lookup: Lookup, blocks: Sequence[Block], latest: Observations,
 
 
 def or_else(values: pl.Series, other: pl.Series) -> pl.Series:
-    """Values, and the other ones where there are none."""
+    """Values, with nulls replaced from another series."""
     return either(values, values.is_not_null(), other)

@@ -1,7 +1,7 @@
-"""Where memory has candles: in blocks of those of hours, and of those of days.
+"""Finds candles in memory, where there are blocks of hourly candles and blocks of daily ones.
 
-Days are of 24 hours and begin at some time of day in UTC. So zones share them, and a local day is one of them unless
-clocks change on it.
+Days have 24 hours and begin at some time of day in UTC, so zones share them. A local day is such a day, unless clocks
+change on it.
 """
 
 from bisect import bisect_left
@@ -18,17 +18,17 @@ from analytics_service.store.cells import QUARTER
 # Cells of a block, by their width: one is read in a fraction of a second.
 _CELLS = {HOUR: 512, DAY: 128}
 _HOURS_OF_A_DAY = DAY // HOUR
-# Each time of day at which buckets begin takes blocks of its own. Fewer days than this at each are put together from
-# hours sooner.
+# Each time of day at which buckets begin takes blocks of its own. With fewer days than this for each, it is faster to
+# combine hours.
 _DAYS_AT_A_TIME = 16
 
 
 @dataclass(frozen=True, slots=True)
 class CandleLookup:
-    """Where memory has the candles of a page: cells of blocks, and of how many of them each bucket consists.
+    """Where memory has the candles of a page: runs of cells, and in `counts` how many of these cells each bucket has.
 
-    Buckets beyond the `counts` have none. Where the page ends within an hour, what is left from `open_from` on belongs
-    to the last bucket of the counts, too. No bucket has more than `days` cells that are days.
+    Buckets beyond the `counts` have none. If the page ends within an hour, the rest of it, from `open_from` on, also
+    belongs to the last bucket in `counts`. No bucket has more than `days` cells that are days.
     """
 
     runs: list[Run]
@@ -57,7 +57,7 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
         alike = [begins[number] for number in numbers]
         days = length // DAY if by_days else 0
         hours, rest = divmod(length - days * DAY, HOUR)
-        # Where the first one begins with a quarter, so do those that are as long and follow it.
+        # If the first of these buckets begins with a quarter of an hour, so do the others, which are as long.
         if alike[0] < 0 or alike[0] % QUARTER or (rest and not (is_cut and alike == begins[-1:])):
             return None
         if (days, hours) in ((0, 1), (1, 0)):

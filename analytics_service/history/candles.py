@@ -1,7 +1,7 @@
-"""Candles: what the observations in each bucket come to, and the aggregates that follow from them (rule 2.14).
+"""Candles: summaries of the observations in each bucket, and the aggregates that follow from them (rule 2.14).
 
-All arithmetic is exact. A value times the seconds that it held has more digits than 128 bits hold, so such an area is
-kept as whole units and, apart from them, 10^-18 of units.
+All arithmetic is exact. A value times the seconds for which it held (an area) can have more digits than fit 128 bits,
+so an area is kept as two numbers: whole units, and multiples of 10^-18.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from analytics_service.history.sample import either, layout
 
 
 class Aggregate(StrEnum):
-    """What a point tells of its bucket."""
+    """How a point summarizes its bucket."""
 
     LAST = "last"
     FIRST = "first"
@@ -53,7 +53,7 @@ def needed(agg: Aggregate) -> tuple[str, ...]:
     return SUMS if agg is Aggregate.MEAN else _FOUR
 
 
-# What a candle is made of: as CANDLE, but the area is from the first to the last observation, at `first_at`.
+# A candle before the values around it are known: its area is only from the first observation (`first_at`) to the last.
 OBSERVED = pl.Schema(
     {**{name: CANDLE[name] for name in ("open", "high", "low", "count", "units", "rest")}, "first_at": pl.Int64()}
 )
@@ -98,7 +98,7 @@ def _held(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
-    """Candles of wider buckets, of `series` each: each bucket consists of so many of the candles, in turn."""
+    """Candles of wider buckets for `series` series; `counts` says how many of the candles each bucket combines."""
     parts: list[pl.DataFrame] = []
     first = 0
     # Most local days are cells of their own; only where clocks change are there several.
@@ -122,7 +122,7 @@ def _combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.D
 
 
 def no_observations(size: int) -> pl.DataFrame:
-    """What so many candles are made of where nothing was observed."""
+    """So many rows in the columns of OBSERVED without observations."""
     return pl.DataFrame([_nothing(name, dtype, size) for name, dtype in OBSERVED.items()])
 
 
@@ -132,7 +132,7 @@ def no_candles(columns: Sequence[str], size: int) -> pl.DataFrame:
 
 
 def scattered(rows: pl.DataFrame, places: pl.Series, size: int) -> pl.DataFrame:
-    """So many candles, or what they are made of, of which these rows are at some places; the others have nothing."""
+    """A table of `size` rows with the given rows at some places; all other rows are empty."""
     return pl.DataFrame(
         [_nothing(name, dtype, size).scatter(places, rows[name].cast(dtype)) for name, dtype in rows.schema.items()]
     )
@@ -144,7 +144,7 @@ def _nothing(name: str, dtype: pl.DataType, size: int) -> pl.Series:
 
 
 def observed_once(rows: pl.DataFrame, series: int) -> pl.DataFrame:
-    """What the observations of one bucket come to for each of so many series, in the columns of OBSERVED.
+    """A summary of the observations of one bucket for each of so many series, in the columns of OBSERVED.
 
     `rows` has the columns series (place), second (unix s) and value (decimal text), in order of time.
     """
@@ -182,7 +182,7 @@ def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: boo
         known = close.is_not_null() & (candles["seconds"] > 0)
         return pl.DataFrame([either(_mean(candles), known, close).alias("v")])
 
-    # Where nothing was observed and nothing is carried, all of them are null.
+    # If no value is carried into a bucket without observations, all its columns are null already.
     are_carried = unseen > close.null_count()
 
     def shown(name: str) -> pl.Series:
@@ -196,7 +196,7 @@ def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: boo
 
 
 def _mean(candles: pl.DataFrame) -> pl.Series:
-    """The area divided by its seconds, rounded half to even to 18 decimals, as text; any text where there are none."""
+    """The area divided by its seconds, rounded half to even to 18 decimals, as text; arbitrary text for 0 seconds."""
     two = pl.lit(2, dtype=_WIDE)
     rows = candles.select("units", "rest", pl.col("seconds").clip(1).cast(_WIDE))
     rows = rows.select(
@@ -207,7 +207,7 @@ def _mean(candles: pl.DataFrame) -> pl.Series:
     rows = rows.select(
         "whole",
         fraction=pl.col("parts") // pl.col("seconds"),
-        # Compared with zero, this says on which side of a half what is left lies.
+        # Twice the remainder minus the divisor: positive above a half, zero at a half, negative below.
         left=pl.col("parts") % pl.col("seconds") * two - pl.col("seconds"),
     )
     up = (pl.col("left") > 0) | ((pl.col("left") == 0) & (pl.col("fraction") % two == 1))

@@ -7,7 +7,7 @@ from analytics_service.store.cells import cell_table
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Where a history is served below /api/v1, and what it is in a line."""
+    """The path of a history below /api/v1, and a one-line description."""
 
     path: str
     summary: str

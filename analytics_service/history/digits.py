@@ -2,12 +2,12 @@
 
 import polars as pl
 
-# The most digits whose number, and the one after it, fit 64 bits.
+# Numbers of so many digits fit 64 bits, and so do they plus one.
 MAX_DIGITS = 18
 
 
 def shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
-    """The same with so many digits in columns of text; all where it is None. Counts stay as they are."""
+    """The values with so many significant digits in columns of text; None means all. Counts stay as they are."""
     if digits is None:
         return values
     return values.with_columns(rounded(column, digits) for column in values if column.dtype == pl.String)
@@ -18,7 +18,7 @@ def rounded(values: pl.Series, digits: int) -> pl.Series:
 
     `digits` is from 1 to 18. Results are as in rule 2.7.
     """
-    # Shorter texts have no more digits than that.
+    # Texts that are not longer than `digits` need no rounding.
     long = (values.str.len_bytes() > digits).fill_null(False)
     if not long.any():
         return values
@@ -40,12 +40,12 @@ def _up() -> pl.Expr:
     """1 where the rest is more than a half of the last digit that is kept, or a half and that digit is odd; else 0."""
     rest = pl.col("rest")
     odd = pl.col("kept").str.tail(1).is_in(["1", "3", "5", "7", "9"])
-    # Texts of digits are in the order of the fractions that they are.
+    # As digits after the point, texts sort like the fractions that they stand for.
     return (pl.when(odd).then(rest >= "5").otherwise(rest.str.strip_chars_end("0") > "5")).cast(pl.Int64)
 
 
 def _plain() -> pl.Expr:
-    """The number in `rounded`, with `left` digits after the point, of which those at the end are no zeros."""
+    """The number in `rounded` with the last `left` digits after the point, without trailing zeros there."""
     number, left = pl.col("rounded"), pl.col("left")
     whole = number.str.pad_end(_length(number) - left.clip(upper_bound=0), "0")
     # One digit before the point at least.

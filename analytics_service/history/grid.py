@@ -48,7 +48,7 @@ _WIDTHS = (
     *((Period.DAY, 1), (Period.DAY, 2), (Period.WEEK, 1)),
     *((Period.MONTH, 1), (Period.MONTH, 3), (Period.YEAR, 1)),
 )
-# What wide buckets are counted from: the first day of 1970, a Monday, and January of the year 0.
+# The origins that wide buckets are counted from: the first day of 1970, a Monday, and January of the year 0.
 _ANCHORS = {Period.DAY: EPOCH_ORDINAL, Period.WEEK: 1, Period.MONTH: 0, Period.YEAR: 0}
 
 
@@ -95,16 +95,17 @@ class Grid:
 
     @property
     def _width(self) -> int:
-        """Width of a bucket in what `_unit_of` counts."""
+        """Width of a bucket, in the units of `_unit_of`."""
         return self.interval * UNITS[self.period]
 
     @cached_property
     def _origin(self) -> int:
-        """Where the grid begins, in what `_unit_of` counts: at `start` floored to the period."""
+        """Where the grid begins, in the units of `_unit_of`: at `start` floored to the period."""
         return self._unit_of(self.start)
 
     def _unit_of(self, second: int) -> int:
-        """What holds a unix second: the start of its minute or hour in unix seconds, or a count of days or months."""
+        """The unit that holds a unix second: its minute or hour by its start in unix seconds, or its day or month by
+        number."""
         if self.period is Period.MINUTE:
             return second - second % MINUTE
         if self.period is Period.HOUR:

@@ -1,4 +1,4 @@
-"""When the last observation before the end of a page was made, of pages that were just read."""
+"""Remembers, for pages that were just read, when the last observation before their end was made."""
 
 import threading
 

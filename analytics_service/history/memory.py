@@ -13,7 +13,7 @@ from analytics_service.history.blocks import Block, Observations, Slot
 
 log = logging.getLogger(__name__)
 
-# A rewritten history is shown when the blocks that pages needed before are there again, or after this time.
+# A rewritten history is shown once the blocks that were in memory are loaded again, or after so many seconds.
 _SETTLE_SECONDS = 1.0
 
 Blocks = Block | Observations
@@ -75,7 +75,7 @@ class Memory:
             return self._blocks.currsize + self._largest <= self.limit
 
     def is_worth(self, count: int) -> bool:
-        """Whether so many blocks may push out others: not when they would push out half of all."""
+        """Whether so many blocks may push out others: not if they would push out half of all."""
         return 2 * count * self._largest <= self.limit
 
 

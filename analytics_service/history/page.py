@@ -20,7 +20,7 @@ from analytics_service.store.ledger import Head
 from analytics_service.store.snapshot_table import TOTAL
 
 MAX_POINTS = 500_000
-# Points that are put together at once. Pages of more are large: each needs a hundred bytes a point.
+# Points that are built at once, at a hundred bytes each. Pages with more are large.
 _LARGE = 50_000
 
 
@@ -128,7 +128,7 @@ def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: boo
 
 
 def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:
-    """The values of some series at a time, so that what a page takes beside its text is bounded."""
+    """The values of some series at a time, which bounds the memory of a page beside its text."""
     until = min(query.end, state.newest) + 1
     buckets = Buckets(query.begins, until, query.carry)
     at_once = max(_LARGE // max(buckets.count, 1), 1)

@@ -1,4 +1,4 @@
-"""Which rows a page needs: the widest cells that no bucket's end lies within, and nothing else."""
+"""Plans which rows a page needs: the widest cells that no bucket ends within, and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from analytics_service.history.grid import HOUR
 from analytics_service.store.cells import DAY, QUARTER, month_start
 
-# Rows from a little before the page, and from the start of a UTC day, nearly always hold the values that its first
-# buckets carry forward.
+# How long before the page reading begins. Rows of that time nearly always hold the values that the first buckets carry
+# forward.
 _QUARTERS_SLACK = DAY
 _DAYS_SLACK = 31 * DAY
 # From this mean width of buckets on, days are read as day cells; local days may have 23 hours.
 _DAILY = 20 * HOUR
-# From this mean width on, the few days on which a bucket ends are named, so that no others are read in quarter hours.
+# From this mean width on, the few days on which a bucket ends are listed, and only these are read in quarter hours.
 _WIDE = 2 * DAY
 # Up to this mean width, reading observations throughout takes no longer than picking out those before buckets end.
 _DENSE = 2 * QUARTER
@@ -50,7 +50,7 @@ class Plan:
 
     @property
     def oldest_raw(self) -> int | None:
-        """The start of the first quarter hour of which single observations are read; None when there is none."""
+        """The start of the first quarter hour whose single observations are read; None if no such quarter hour."""
         tail = [self.raw_from] if self.raw_from < self.until else []
         return min([*self.edge_quarters, *tail], default=None)
 
@@ -69,8 +69,8 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
     """The rows that the buckets between `begins` need, of those before `until`.
 
     Cells are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets of hours and more begin
-    where cells do. Where others end, and where a zone had an odd offset long ago, single observations are read of the
-    quarter hour in which a bucket ends, or throughout if buckets are narrow.
+    where cells do. For other buckets, and for zones that had odd offsets long ago, single observations are read: of the
+    quarter hours in which buckets end, or throughout if buckets are narrow.
     """
     lowest, until, bounds = _range(begins, until)
     aligned = _are_quarters(bounds)
@@ -123,7 +123,7 @@ class CandlePlan:
 
 
 def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:
-    """The rows that the candles of the buckets between `begins` need, of those before `until`, as `plan_page`."""
+    """Like `plan_page`, for candles: the rows before `until` that the buckets between `begins` need."""
     lowest, until, bounds = _range(begins, until)
     aligned = _are_quarters(bounds)
     raw_from = max(floor(until, QUARTER), lowest) if aligned else lowest
@@ -154,7 +154,7 @@ def floor(second: int, width: int) -> int:
 
 
 def _range(begins: Sequence[int], until: int) -> tuple[int, int, list[int]]:
-    """Where the buckets between `begins` start and end, of what lies in [0, until), and their starts in that range."""
+    """Start and end of the buckets between `begins`, clipped to [0, until), and the starts of buckets in that range."""
     lowest = max(begins[0], 0)
     until = max(lowest, min(begins[-1], until))
     return lowest, until, sorted({lowest, *(begin for begin in begins if lowest < begin < until)})

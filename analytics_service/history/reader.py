@@ -57,11 +57,11 @@ class HistoryReader:
         self._states: tuple[State, ...] = ()
 
     def prepare(self, head: Head) -> bool:
-        """Have the state of a head at hand before readers are shown it. Called about once a second.
+        """Read the state of a head before readers are shown it. Called about once a second.
 
-        After a rewrite the blocks that were in memory are loaded again; True if there are any, and the head is to be
-        shown a little later. Where nothing is kept in memory, pages read the state. Superseded when the history is
-        being rewritten.
+        After a rewrite the blocks that were in memory are loaded again. True if there are any: the head is then shown a
+        little later. If nothing is kept in memory, pages read the state. Superseded when the history is being
+        rewritten.
         """
         if not self._memory.limit:
             return False
@@ -125,8 +125,8 @@ class HistoryReader:
         return candles, last["value"]
 
     def _accept(self, state: State, buckets: Buckets, values: pl.DataFrame, *, whole: bool) -> None:
-        """Accept values that were read for a page, unless the history was rewritten since the state (Superseded). Those
-        of all series tell its last instant, too."""
+        """Accept values that were read for a page, unless the history was rewritten since the state (Superseded). If
+        they are of all series, note the page's last instant."""
         require_unchanged(self._store, state.head)
         last = values["observed_at"].tail(len(state.series)).max() if whole else None
         if isinstance(last, int):
@@ -180,7 +180,7 @@ class HistoryReader:
                 state = self._appended(old, head, series)
             require_unchanged(self._store, head)
             if old is not None and state.rewrites == old.rewrites:
-                # Only now: an hour that was read half in place would stay in its block.
+                # Only after the check: an hour that was read while half in place would stay in its block.
                 state = self._extended(old, state, begin)
             self._states = (state, *self._states[:1])
             return state
@@ -207,8 +207,8 @@ class HistoryReader:
         tail = state.tail
         if tail is None:
             return state
-        # Hours of some phase close every quarter of an hour. They began less than an hour before the old newest
-        # observation, so the tail has them until it is trimmed.
+        # An hour of one of the phases closes every quarter of an hour. It began less than an hour before the old newest
+        # observation, so the tail has all of it until it is trimmed.
         self._append_hours(old, state, tail)
         if begin > tail.begin:
             self._append_observations(old, state, tail)

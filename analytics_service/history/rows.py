@@ -21,7 +21,7 @@ from analytics_service.store.retention import kept_from
 
 @dataclass(frozen=True, slots=True)
 class SeriesInfo:
-    """What is known of a series without reading a page: its first observation (unix s), and its last one."""
+    """A series' first observation (unix s) and its last one, known without reading a page."""
 
     first_at: int
     last_observed_at: int
@@ -30,7 +30,7 @@ class SeriesInfo:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """The buckets between `begins` (one more than buckets; unix s), as far as observations before `until` tell.
+    """The buckets between `begins` (unix s, one more than buckets), filled from observations before `until`.
 
     Without `carry`, a bucket without an observation of its own has no value.
     """
@@ -46,7 +46,7 @@ class Buckets:
 
     @property
     def end(self) -> int:
-        """The unix second at which they end, as far as observations tell. There must be one."""
+        """The unix second at which they end, `until` at the latest. There must be a bucket."""
         return min(self.begins[-1], self.until)
 
 
@@ -103,7 +103,7 @@ def read_candles(
     if not observed.height or begins[0] >= until:
         last = nothing(observed.height)
         return make_candles(observed, last["value"], last, starts, ends), last
-    # One bucket more, in front: its value holds when the first one begins.
+    # An extra bucket in front, whose value is the one that holds when the first bucket begins.
     step = QUARTER if begins[0] % QUARTER == 0 else MINUTE
     values = read_values(store, history, series, Buckets([begins[0] - step, *begins], until), whole=whole)
     last = values[count:]
@@ -148,9 +148,9 @@ def _read_rows(
 ) -> pl.DataFrame:
     """Observations of the plan's range in the columns of `read_observations`.
 
-    For each series and bucket the last observation is among them. With `whole`, rows need not be looked for by id; rows
-    of an asset that is new since then have a place behind the last one. `thinned` has the store keep one row a bucket,
-    also where the plan would not.
+    For each series and bucket the last observation is among them. With `whole`, rows are not filtered by id; rows of an
+    asset that is newer than `ids` have a place after the last one. `thinned` has the store keep one row per bucket,
+    even if the plan would not.
     """
     thinned = thinned or plan.thinned
     return store.frame(
@@ -175,7 +175,7 @@ def _read_rows(
 def _read_candle_rows(
     store: Store, history: History, ids: Sequence[str], plan: CandlePlan, *, whole: bool
 ) -> pl.DataFrame:
-    """What the observations of each bucket and series come to, as far as there are any."""
+    """A summary of the observations for each bucket and series that has any."""
     known = 0
     while True:
         tail_from, ends = max(plan.raw_from, min(known, plan.until)), [plan.until]
@@ -210,8 +210,11 @@ def _read_candle_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What is needed of a history whose raw rows are kept from `since` on: for each of the `ends` (ascending), the last
-    observation before it in quarter hours from `oldest` on. Of those from `raw_from` on no cell was read yet."""
+    """The observations that are needed of a history whose raw rows are kept only from `since` on.
+
+    For each of the `ends` (ascending), it is the last one before it in quarter hours from `oldest` on. No cells of
+    quarter hours from `raw_from` on were read yet.
+    """
 
     history: History
     ids: Sequence[str]
@@ -235,7 +238,7 @@ class _Kept:
 
 
 def _completed(store: Store, rows: pl.DataFrame, kept: _Kept, parameter: str) -> pl.DataFrame:
-    """Rows with the observations that cells tell of where raw rows are not kept. It does no harm if rows have them."""
+    """Rows, with observations from cells added where raw rows are not kept. It does no harm to add them twice."""
     if kept.oldest >= kept.since:
         return rows
     _require_known(store, kept, parameter)
@@ -244,7 +247,8 @@ def _completed(store: Store, rows: pl.DataFrame, kept: _Kept, parameter: str) ->
 
 
 def _require_known(store: Store, kept: _Kept, parameter: str, cuts: Sequence[int] = ()) -> None:
-    """ParameterInvalid when a quarter hour whose raw rows are not kept is cut where its cell does not tell enough."""
+    """ParameterInvalid when a bucket's edge falls within a quarter hour whose raw rows are gone, and its cell is not
+    enough, which tells only the first and the last observation."""
     if kept.oldest >= kept.since:
         return
     if store.frame("history_hidden", (), **kept.parameters, cuts=sorted({0, *cuts}))["hidden"][0]:
@@ -271,7 +275,7 @@ def _read_earlier(
 ) -> pl.DataFrame:
     """The last observations of some series (by place) before the start of a UTC day.
 
-    Of a series that ended before, it is known already; only a series with a gap there is looked up.
+    For a series whose newest observation is that old it is known already; only series with later ones are looked up.
     """
     ids = list(series)
     ended = [place for place in places if series[ids[place]].last_observed_at < before]

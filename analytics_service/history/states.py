@@ -1,4 +1,4 @@
-"""The state of a history that a head names: its series, and which blocks hold what."""
+"""The state of a history as of a head: its series, and the keys of its blocks."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from analytics_service.history.rows import SeriesInfo
 from analytics_service.store.cells import next_month
 from analytics_service.store.ledger import Head
 
-# Blocks of single observations have at most about so many, some 5 MB, and so many hours.
+# Limits of a block of single observations: about so many of them, some 5 MB, and so many hours.
 _MOST_OBSERVATIONS = 200_000
 _MOST_HOURS = 2048
 

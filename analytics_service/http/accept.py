@@ -1,4 +1,4 @@
-"""Media types: which of those that a path answers a caller prefers (RFC 9110, 12.5.1)."""
+"""Content negotiation: the media type of a path that a caller prefers (RFC 9110, 12.5.1)."""
 
 from functools import lru_cache
 

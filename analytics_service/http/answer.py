@@ -20,7 +20,7 @@ _TAG = re.compile(r'"[^"]*"')
 
 @dataclass(frozen=True, slots=True)
 class Validators:
-    """What caches are told about an answer, whatever its coding.
+    """The caching properties of an answer, whatever its coding.
 
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
     `as_of` has the instant of each family's, `modified` is the newest of them, and `due` is when the next one is

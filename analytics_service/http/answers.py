@@ -16,7 +16,7 @@ _OVERHEAD = 1000
 # No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would push out
 # thousands of other answers.
 _LARGEST_SHARE = 8
-# How often a thread that waits for another's answer looks whether that one waits for the store, seconds.
+# Seconds between checks, by a thread that waits for another's answer, whether that other thread waits for the store.
 _LOOK_SECONDS = 0.2
 
 
@@ -52,15 +52,15 @@ class _Rendering(NamedTuple):
 
 
 def _size_of(key: CacheKey, validators: Validators) -> int:
-    """Bytes of an entry without a body. Queries, which callers write, may be much the largest part of it."""
+    """Bytes of an entry without a body. Callers may send long queries, so these count."""
     return _OVERHEAD + len(key.path) + len(key.query) + len(validators.next or "")
 
 
 class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing.
 
-    Validators are kept longer than bodies, in an eighth of that size in addition, so that callers that have an answer
-    are told so without rendering it again. `turns` are those of requests that wait for the store. `measure` is called
+    Validators are kept longer than bodies, in an additional eighth of that size: a caller that has the current answer
+    gets a 304 without another rendering. `turns` are those of requests that wait for the store. `measure` is called
     with the bytes in use when they change.
     """
 
@@ -97,7 +97,7 @@ class Answers:
         return self._render(key, state, render, mine.promise) if rendering is None else self._rendered(rendering)
 
     def _rendered(self, rendering: _Rendering) -> Answer:
-        """The answer that another thread renders. Whoever waits for one that waits for the store needs a turn, too."""
+        """The answer that another thread renders. If that thread waits for the store, this one needs a turn, too."""
         while not wait([rendering.promise], _LOOK_SECONDS).done:
             if rendering.turn is not None and rendering.turn.taken:
                 self._turns.take()

@@ -128,7 +128,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _copy_access(source: Path, descriptor: int) -> None:
-    """Who may read a file may read the one that replaces it."""
+    """Give a file that replaces another one the same readers."""
     known = source.stat()
     if (known.st_uid, known.st_gid) != (os.geteuid(), os.getegid()):
         os.fchown(descriptor, known.st_uid, known.st_gid)
@@ -154,7 +154,7 @@ class ApiKeys:
         self._lock = threading.Lock()
 
     def name_of(self, key: str) -> str | None:
-        """The name of a key; None if it is unknown. It takes as long for every key, known or not."""
+        """The name of a key; None if it is unknown. Takes the same time for every key, known or not."""
         given, name = _digest(key), None
         for known, digest in self._now().items():
             if hmac.compare_digest(given, digest):
@@ -162,7 +162,7 @@ class ApiKeys:
         return name
 
     def _now(self) -> Digests:
-        """The keys, after a look at the file if it is time. Other threads wait for that: at first there are no keys."""
+        """The keys, read again if a look at the file is due. Other threads wait, because at first there are no keys."""
         with self._lock:
             now = self._clock()
             if now >= self._look_at:
@@ -174,7 +174,7 @@ class ApiKeys:
             return self._digests
 
     def _seen(self) -> tuple[int, ...]:
-        """What changes when the file does."""
+        """Numbers that differ once the file has changed."""
         try:
             seen = self._path.stat()
         except OSError:

@@ -7,7 +7,7 @@ import falcon
 from analytics_service.config import Networks
 
 Address = IPv4Address | IPv6Address
-# Who has one address of such a network has all of them.
+# A client is normally given a whole network of this size, so all its addresses count as one client.
 _ONE_CLIENT_IPV6 = 64
 
 

@@ -66,7 +66,7 @@ summary { cursor: pointer; color: var(--soft); }
 def page(document: Schema, base: str, examples: Examples) -> str:
     """The page of an OpenAPI document, with requests to a scheme and host.
 
-    Parameters of which `examples` has no value have that of the document.
+    Parameters without a value in `examples` have the document's example.
     """
     info = document["info"]
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
@@ -99,7 +99,7 @@ def _of_tag(document: Schema, tag: str) -> list[tuple[str, Schema]]:
 
 
 def _tables(paths: Mapping[str, Schema], base: str, examples: Examples) -> str:
-    """How a history gets into other tools; nothing if the document has not that history."""
+    """How to load a history into other tools; empty if the document lacks that history."""
     if docs_tables.PATH not in paths:
         return ""
     operation = paths[docs_tables.PATH]["get"]
@@ -171,7 +171,7 @@ def _bounds(schema: Schema) -> str:
 def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) -> str:
     """A request with examples of all required parameters, and with texts if there are any.
 
-    Of two alternatives, the document gives one an example of its own.
+    If exactly one of two parameters is required, the document gives an example for just one of them.
     """
     needed = [one for one in parameters if one["required"] or "example" in one]
     given = {one["name"]: values.get(one["name"], _sample(one["schema"])) for one in needed}

@@ -1,4 +1,4 @@
-"""How a history gets into the tools that people use: lines to copy, with a range that has data."""
+"""How to load a history into common tools: lines to copy, with a range that has data."""
 
 from dataclasses import dataclass
 

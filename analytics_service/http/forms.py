@@ -1,4 +1,4 @@
-"""What texts of parameters may look like: text to a value, or a ValueError that says what is allowed (rule 3.3)."""
+"""Parsers of parameters: text to a value, or a ValueError that says what is allowed (rule 3.3)."""
 
 import re
 from collections.abc import Callable
@@ -52,7 +52,7 @@ _action = one_of(*Action)
 
 
 def period(value: str) -> Period | None:
-    """A bucket's unit; None where it is to be chosen."""
+    """A bucket's unit; None for `auto`."""
     return None if _period(value) == AUTO else Period(value)
 
 
@@ -62,7 +62,7 @@ def page_format(value: str) -> Format:
 
 
 def aggregate(value: str) -> Aggregate:
-    """What a point tells of its bucket."""
+    """How a point summarizes its bucket."""
     return Aggregate(_aggregate(value))
 
 

@@ -24,8 +24,8 @@ def is_guarded(path: str) -> bool:
 
 
 class Guard:
-    """Asks for keys, if there are any, and counts requests, if they are limited. It comes before all else that refuses
-    requests, so that nobody without a key learns anything."""
+    """Checks API keys and the rate limit, if they are set. It comes before everything else that refuses requests, so
+    that callers without a key learn nothing."""
 
     def __init__(self, keys: ApiKeys | None, limit: RateLimit | None, trusted: Networks) -> None:
         self._keys = keys
@@ -38,17 +38,16 @@ class Guard:
             return
         name = self._keys.name_of(_key(req)) if self._keys is not None else None
         if self._limit is not None:
-            # Guesses count for their address.
-            self._count(
-                f"address {client_of(req, self._trusted)}" if name is None else f"key {name}", self._limit, resp
-            )
+            # Requests with a wrong key count against their address.
+            whose = f"address {client_of(req, self._trusted)}" if name is None else f"key {name}"
+            self._count(whose, self._limit, resp)
         if self._keys is not None and name is None:
             raise _unauthorized(req)
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """Answers that need a key are for its owner only, so no shared cache may keep them."""
+        """Mark answers that need a key as private, so that no shared cache keeps them."""
         if self._keys is not None and is_guarded(req.path):
             resp.append_header("Vary", "Authorization")
             if cache_control := resp.get_header("Cache-Control"):
@@ -63,13 +62,13 @@ class Guard:
             requests, seconds = limit.rate
             raise RequestError(
                 "rate_limited",
-                f"At most {requests:,} requests in {seconds:,} s are allowed; the next one is in {quota.seconds:,} s.",
+                f"At most {requests:,} requests in {seconds:,} s are allowed; try again in {quota.seconds:,} s.",
                 {"Retry-After": str(quota.seconds)},
             )
 
 
 def _key(req: falcon.Request) -> str:
-    """The key that a request was sent with; empty, which is no key, if there is none or its scheme is another."""
+    """The bearer token of a request; empty, which is no valid key, without one or with another scheme."""
     found = _BEARER.fullmatch(req.get_header("Authorization") or "")
     return found[1] if found else ""
 

@@ -1,7 +1,7 @@
 """Every metric: its name, help and labels. The only module that measures for Prometheus.
 
-gunicorn's workers are processes. Each writes its values to files of its own in a folder that they share, and whichever
-is scraped adds them up. Without such a folder there is one process, and its values are in its memory.
+gunicorn's workers are processes. Each writes its values to its own files in a shared folder, and the worker that is
+scraped adds them up. Without such a folder there is one process, and its values are in its memory.
 """
 
 import os
@@ -33,7 +33,7 @@ _BEGAN = "analytics_worker_start_time_seconds"
 _REQUESTS = "analytics_worker_requests"
 _MEMORY = "analytics_memory_bytes"
 _BLOCKS, _ANSWERS = "blocks", "answers"
-# Label of requests whose path is no route. They would have as many as clients can think of.
+# Label of requests whose path is no route; labelling by path would let clients create any number of series.
 UNKNOWN = "unknown"
 
 
@@ -150,7 +150,7 @@ class Instruments:
             self._queries.labels(name).observe(time.perf_counter() - begun)
 
     def memory(self, kind: str) -> Callable[[int], None]:
-        """What is to be called with the bytes that something takes, whenever they change."""
+        """A function to call with the bytes in use of this kind of memory, whenever they change."""
         return self._memory.labels(kind).set
 
     def job(self, name: str, outcome: str, seconds: float | None) -> None:

@@ -17,7 +17,7 @@ _FIRST_ERROR = 400
 
 
 class Measuring:
-    """Measures each request from before the other middleware until after it, so it comes before them."""
+    """Measures each request, the time of all other middleware included; so it must come first."""
 
     def __init__(self, instruments: Instruments, *, logs: bool = False) -> None:
         self._instruments = instruments

@@ -11,7 +11,7 @@ from analytics_service.http.errors import RequestError
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.resource import ALLOWED, Resource
 
-# The path in what follows the method: after a scheme and host, if those are given, and before the query.
+# The path within a request target: after the scheme and host, if given, and before the query.
 _PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
 _FORMAT = re.compile(r"(?:^|&)format=")
 

@@ -77,7 +77,7 @@ RANGE = (
     Param(
         "period",
         forms.period,
-        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest of which the range has at most points.",
+        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest that makes at most points buckets.",
         required=True,
         schema={"type": "string", "enum": [*Period, forms.AUTO], "examples": ["d"]},
     ),
@@ -86,7 +86,7 @@ RANGE = (
         "points",
         10,
         MAX_LIMIT,
-        f"with period=auto, the most buckets that the range may have: {DEFAULT_POINTS} by default.",
+        f"with period=auto, the greatest number of buckets for the range: {DEFAULT_POINTS} by default.",
     ),
     _zone("IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read."),
     _word(
@@ -98,7 +98,7 @@ RANGE = (
     Param(
         "agg",
         forms.aggregate,
-        "what a point tells of its bucket: the last, first, least (min) or greatest (max) observation; the mean, "
+        "how a point summarizes its bucket: the last, first, least (min) or greatest (max) observation; the mean, "
         "weighted by the time that each value holds; or open, high, low, close and the number of observations (ohlc).",
         default=Aggregate.LAST,
         schema={"type": "string", "enum": [*Aggregate]},

@@ -30,8 +30,8 @@ _BUCKETS = 8192
 
 
 class Quota(NamedTuple):
-    """What is left to a client after a request: whether that one is allowed, how many more are, and in how many
-    seconds there will be more than that."""
+    """A client's quota after a request: whether that request is allowed, how many more are, and the seconds until there
+    will be more than that."""
 
     allowed: bool
     remaining: int
@@ -39,9 +39,9 @@ class Quota(NamedTuple):
 
 
 class Counts:
-    """The requests of the clients that were here last, in memory of a fixed size that forked processes share.
+    """The request counts of recent clients, in memory of a fixed size that forked processes share.
 
-    Where too many clients come, those who have been away for longest are forgotten.
+    When there are too many clients, those that have been away for longest are forgotten.
     """
 
     def __init__(self, buckets: int = _BUCKETS) -> None:
@@ -58,8 +58,8 @@ class Counts:
     def take(self, client: str, rate: Rate, now: int) -> Quota:
         """Count a request of a client at a monotonic nanosecond, unless it is one too many.
 
-        The window slides: of the requests in the fixed window before, those count that would be left if they had been
-        spread evenly.
+        The window slides: requests in the previous fixed window count in proportion to its overlap with the sliding
+        one, as if they had been spread evenly.
         """
         key = int.from_bytes(blake2b(client.encode(), digest_size=8, key=self._secret).digest(), "little") or 1
         span = rate.seconds * _SECOND
@@ -100,12 +100,12 @@ class Counts:
 
 
 def _share(before: int, left: int, span: int) -> int:
-    """How many requests of the window before still count when so much of the present one is left; rounded up."""
+    """How many requests of the previous window still count, with `left` of the present window to go; rounded up."""
     return -(-before * left // span)
 
 
 def _until(used: int, current: int, before: int, elapsed: int, span: int) -> int:
-    """In how many nanoseconds no more than `used` requests count any more, if no others come."""
+    """Nanoseconds until at most `used` requests still count, if no others come."""
     if before and current <= used:
         return max(span - elapsed - (used - current) * span // before, 0)
     # All of the present window's requests count until it ends, and then an ever smaller share of them.

@@ -32,5 +32,5 @@ class RequestIds:
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """The thread goes on to another request."""
+        """Clear the id: the thread goes on to another request."""
         REQUEST_ID.set("")

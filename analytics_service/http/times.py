@@ -56,7 +56,7 @@ class TimeForm(ABC):
     """A time as it was written."""
 
     is_relative: ClassVar[bool] = False
-    """Whether it means another second when now is another one."""
+    """Whether the second that it means depends on now."""
 
     def second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
         """The unix second that it means; `now` is one, too. ParameterInvalid beyond the limits (rule 2.11)."""
@@ -113,8 +113,8 @@ class Wall(TimeForm):
 class Ago(TimeForm):
     """So many units before now.
 
-    Minutes have 60 seconds and hours 3600. The others are those of the zone's calendar and keep the time of day; months
-    and years that end on a day which the month does not have mean its last day.
+    Minutes have 60 seconds and hours 3600. The other units follow the zone's calendar and keep the time of day. If the
+    resulting month is too short for the day, its last day is meant.
     """
 
     is_relative: ClassVar[bool] = True
@@ -122,7 +122,7 @@ class Ago(TimeForm):
     unit: Period
 
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
-        # Now itself is no wall time, which might occur twice.
+        # `now` is exact. As a wall time it might be ambiguous.
         if not self.count:
             return now
         size = self.count * UNITS[self.unit]

@@ -1,4 +1,4 @@
-"""Assets that files describe themselves, where each row has the symbol, address and decimals of its asset."""
+"""Assets from files that describe them: each row has the symbol, address and decimals of its asset."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _FIELDS = {"symbol": "symbol", "key": "address", "decimals": "decimals"}
 
 
 def read_described_assets(tables: Iterable[Table], known: Iterable[Asset]) -> list[Asset]:
-    """The assets that files describe and that are not known, as the first usable row of each describes it.
+    """The assets in some files that are not known yet, each as its first usable row describes it.
 
     Addresses that differ only in case are one. Rows that describe no usable asset are skipped; validation rejects them.
     ImportRefused when a file is unreadable.

@@ -1,4 +1,4 @@
-"""What files of history may look like."""
+"""The accepted layouts of files of history."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,8 @@ class Key(Enum):
 class Form:
     """The columns of a file by field, among them `key` and `time`.
 
-    `values` are the fields with numbers, which must not be negative, each with its greatest value; None is below 10^20.
+    `values` are the fields with numbers, which must not be negative, each with its greatest value; None means below
+    10^20.
     `flags` names, for some of these fields, a field of True or False: where it is False and the number is 0, the row
     has no value. With `more`, a file may have further columns, which are ignored.
     """

@@ -1,7 +1,7 @@
 """Stages an import's rows where no reader sees them, then publishes all of them at once.
 
-An import that was stopped has left rows of its own version only. The next run has a greater version, and ends in the
-same state as an undisturbed one.
+An import that was stopped leaves rows of its own version only. The next run has a greater version, and ends in the same
+state as if there had been no interruption.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -9,7 +9,7 @@ from analytics_service.errors import ImportRefused
 from analytics_service.files import NewFile
 from analytics_service.imports.tables import Table
 
-# Whoever may read the files that the user makes may read this one too.
+# The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666
 
 

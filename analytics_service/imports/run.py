@@ -1,7 +1,7 @@
 """Imports files of history: validates every row first, then has the good ones written.
 
-Validated rows wait in memory in between, in 21 to 24 bytes each: ten million take a quarter of a gigabyte. So the later
-row wins over all files before anything is sent.
+Validated rows are kept in memory, at 21 to 24 bytes each (ten million take a quarter of a gigabyte), so that the later
+of two rows wins across all files before anything is sent.
 """
 
 import time
@@ -32,7 +32,7 @@ from analytics_service.store.ledger import IMPORTED
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retention import require_kept
 
-# Rows, or assets, that a message names.
+# How many rows, or assets, a message names.
 SHOWN = 5
 _SHOWN_LENGTH = 60
 
@@ -90,7 +90,7 @@ def import_files(
 
 
 def try_import(store: Store | None, request: Request, at: datetime, reporter: Reporter) -> Summary:
-    """What an import of the files would do; None stands for an empty store. Nothing is written, nor are rejected rows.
+    """What an import of the files would do; None stands for an empty store. Nothing is written, not even rejected rows.
 
     Errors are those of `import_files`.
     """
@@ -100,8 +100,8 @@ def try_import(store: Store | None, request: Request, at: datetime, reporter: Re
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What files hold: rows that were read and rejected, the merged good ones, assets that are new, and those that the
-    store keeps as they are although the assets file describes them otherwise."""
+    """The content of files: counts of rows that were read and rejected, the merged good rows, new assets, and assets
+    that keep the store's description although the assets file has a different one."""
 
     read: int
     rejected: int

@@ -4,8 +4,8 @@ A CSV row is one line of the file, so a fault costs one row, and line numbers ar
 be in double quotes; a quoted field cannot contain a comma or a line end, which no symbol, time or number has. Blank
 lines at the end of a file are ignored; elsewhere they are empty rows.
 
-Parquet columns of text, integers and decimals are read exactly. Binary floats are read as their shortest decimal text:
-the number that their writer meant, and the best that such a file contains.
+Parquet columns of text, integers and decimals are read exactly. Binary floats are read as their shortest decimal text,
+which is most likely the number that was meant.
 """
 
 import gzip

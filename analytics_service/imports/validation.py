@@ -1,4 +1,4 @@
-"""Validates the rows of a file: their asset, second and numbers, or the reason why a row cannot be imported."""
+"""Validates the rows of a file: finds each row's asset, second and numbers, or the reason why it cannot be imported."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
 class Names:
     """The names that rows may use for assets, by the kind of name; addresses in lower case. `dtype` has all ids.
 
-    `keys` are what ids in another case are found by (rule 3.4), except where several ids share it.
+    `keys` finds ids that are written in another case (rule 3.4), unless several ids differ only in case.
     """
 
     ids: dict[Key, dict[str, str]]
@@ -219,7 +219,7 @@ def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl
 
 
 def _formula_reason(form: Form) -> dict[str, pl.Expr]:
-    """The reason of rows that would describe their asset but for its symbol."""
+    """The reason for rejecting rows whose asset would be known if its symbol were allowed."""
     if not form.describes_assets:
         return {}
     is_formula = stripped(pl.col("symbol"), "symbol").str.head(1).is_in(FORMULA_MARKS)
@@ -241,7 +241,7 @@ def _value_reasons(field: str, column: str, most: int | None) -> dict[str, pl.Ex
 
 @dataclass(slots=True)
 class _Scale:
-    """Checks that a file's times are in the named unit: when at least half of them are far off, they are not."""
+    """Checks that a file's times are in the named unit: if at least half of them are far off, they are not."""
 
     table: Table
     unit: TimeUnit

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 
-# A spreadsheet takes text for a formula that begins with one of these.
+# A spreadsheet takes text that begins with one of these for a formula.
 FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -60,14 +60,14 @@ def split_id(asset_id: str) -> tuple[AssetGroup, str]:
 
 
 def id_key(asset_id: str) -> str:
-    """What asset ids are compared by: those of the form `token;0x...` compare without case (rule 3.4)."""
+    """The form in which asset ids are compared: ids `token;0x...` are compared without case (rule 3.4)."""
     return asset_id.lower() if asset_id.startswith(("token;0x", "token;0X")) else asset_id
 
 
 def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
     """The ids as they are stored, each once; those that are not stored stay as they are.
 
-    Where an id is stored in two cases, an id that is written like one of them means that one, and any other the last.
+    If an id is stored in two cases, an id that is written like one of them means that one, and any other the last.
     """
     asked = list(asset_ids)
     if not all(asset_id in stored for asset_id in asked):
@@ -106,7 +106,7 @@ def asset_spec(asset_id: str) -> Mapping[str, str]:
 
 
 def is_formula(symbol: str) -> bool:
-    """Whether a spreadsheet that opens a file with this symbol in a field would run it."""
+    """Whether a spreadsheet that opens a file with this symbol would run it as a formula."""
     return symbol.startswith(FORMULA_MARKS)
 
 

@@ -1,4 +1,4 @@
-"""An attribute that is worked out, or read from the store, when it is first used."""
+"""A lazy attribute: calculated, or read from the store, when it is first used."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -10,8 +10,8 @@ class Part(Generic[_T]):
     """Like functools.cached_property, but threads never wait for each other: two may both make it, and either value is
     right.
 
-    Before Python 3.12 cached_property has a lock. All threads of a worker might wait there for one that waits for the
-    store (rule 8.9).
+    Before Python 3.12 cached_property has a lock, at which all threads of a worker might wait for a single one that
+    waits for the store (rule 8.9).
     """
 
     def __init__(self, make: Callable[[Any], _T]) -> None:

@@ -25,8 +25,8 @@ _NO_RATE = MarketRate(ZERO)
 class MarketContext(Protocol):
     """Everything that a portfolio depends on, other than the position itself. Mappings are by asset id.
 
-    In sums, means and health, an unknown asset or one without a price is worth nothing. Only what a part of the
-    portfolio needs is read.
+    In sums, means and health, an unknown asset or one without a price is worth nothing. Each mapping is read only if a
+    part of the portfolio needs it.
     """
 
     @property
@@ -181,7 +181,7 @@ class Unlocks:
 
 @dataclass(frozen=True)
 class Portfolio:
-    """What the position of an address comes to. Each part is worked out when it is first used."""
+    """The position of an address with values, rates and health. Each part is calculated when it is first used."""
 
     position: Position
     context: MarketContext
@@ -320,7 +320,7 @@ def _wallet_balance(balance: Balance, context: MarketContext) -> WalletBalance:
 
 
 def _staking(position: Position, ptoken: Ptoken) -> Staking:
-    """The address's staking, what unlocks first in front. Pools in which it has no stake are left out."""
+    """The address's staking, earliest unlocks first. Pools in which it has no stake are left out."""
     pools = (_staked_pool(pool, position.stakes, ptoken.asset_id) for pool in ptoken.pools)
     return Staking(
         asset_id=ptoken.asset_id,

@@ -22,7 +22,7 @@ class Price:
 
 
 def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
-    """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange for one that cannot be."""
+    """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange for one that cannot be stored."""
     return {one.asset_id: quantize_price(one.usd) for one in sorted(prices, key=attrgetter("observed_at"))}
 
 

@@ -75,5 +75,5 @@ class Arrangement:
 
 
 def no_ptoken(at: datetime) -> Ptoken:
-    """The token of a protocol that has none: there is nothing of it, and nowhere to stake it."""
+    """A stand-in for protocols without a protocol token: no supply, and no staking pools."""
     return Ptoken("native;none", 0, 0, 0, 0, 0, 0, rewards_last_distributed=at, stake_acc=Decimal(0), pools=())

@@ -1,4 +1,4 @@
-"""What staked protocol token counts for in the health of borrow accounts."""
+"""The value that staked protocol token adds to the health of borrow accounts."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

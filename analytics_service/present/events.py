@@ -21,7 +21,7 @@ ACCOUNT_EVENT = Shape(
         Field(
             "asset",
             CURRENT_ASSET_INFO.of,
-            "The asset of the amount. Of one that the service does not know, only the id is known.",
+            "The asset of the amount. If the service does not know the asset, only its id is shown.",
             source="",
         ),
         Field("amount", AMOUNT, "The amount; null if the action moves nothing.", optional=True),

@@ -13,7 +13,7 @@ _CLICKHOUSE = Shape(
     "ClickHouse.",
     (
         Field("alive", BOOLEAN, "Whether it answers."),
-        Field("read_at", TIME.bare, "As of when all that it tells is, if it has ever told.", optional=True),
+        Field("read_at", TIME.bare, "When its data here was read, if it ever was.", optional=True),
         Field("url", STRING, "Where it is, if it is known.", optional=True),
         Field("database", STRING, "Database of the service's tables."),
         Field("version", STRING, "Its version.", source="clickhouse", optional=True),
@@ -57,7 +57,7 @@ _SCHEDULER = Shape(
     (
         Field("name", STRING, "Its host and process id."),
         Field("alive", BOOLEAN, "Whether it runs."),
-        Field("heard_seconds_ago", NUMBER, "When it was heard of last."),
+        Field("heard_seconds_ago", NUMBER, "Seconds since its last report."),
     ),
 )
 _SOURCE = Shape(
@@ -100,7 +100,7 @@ _IMPORT = Shape(
     "A completed run of an import or a backfill.",
     (
         Field("family", STRING, "The family that it wrote."),
-        Field("kind", word("import", "backfill"), "Which of both it was."),
+        Field("kind", word("import", "backfill"), "Which of the two it was."),
         Field("began", TIME.bare, "When it began to write."),
         Field("snapshots", NUMBER, "How many snapshots it brought; an import counts as one."),
         Field("rows", NUMBER, "How many observations it brought."),

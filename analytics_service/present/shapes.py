@@ -129,8 +129,8 @@ class Field:
 
     `source` says where the value comes from: an attribute of the record (dots reach into nested records; None means
     the field's own name), the record itself (an empty string), or a function of the record. Amounts in a `receipt`
-    field are in units of the receipt token. An `optional` field may be null. One that is there `sometimes` may be
-    missing from an object that comes encoded.
+    field are in units of the receipt token. An `optional` field may be null. A `sometimes` field may be missing, in
+    objects that come as encoded JSON.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How much memory a process takes, which Linux tells in /proc, and how much of what is free it keeps."""
+"""Measures the memory of a process, and bounds the freed memory that it keeps."""
 
 import ctypes
 import os
@@ -22,12 +22,12 @@ def resident_bytes(pid: int) -> int | None:
 
 
 def bound_idle_memory() -> None:
-    """Have glibc give freed memory back to the system, but keep 4 MiB at hand for the next pages; for this process and
-    those that it forks, if no other thread has allocated yet.
+    """Have glibc give freed memory back to the system, except for 4 MiB that it keeps for the next pages. Applies to
+    this process and those that it forks, if no other thread has allocated yet.
 
-    By default each thread has a heap, which keeps as much as the largest page it ever freed. With nothing at hand,
-    getting memory for a page takes twice as long as encoding it. Threads share one heap: they hold Python's lock while
-    they allocate, and Polars has an allocator of its own. Other C libraries have no such options.
+    By default each thread has a heap, which keeps as much as the largest page it ever freed. If none were kept, getting
+    memory for a page would take twice as long as encoding it. Threads can share one heap, because they hold Python's
+    lock while they allocate, and Polars has an allocator of its own. Other C libraries have no such options.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -1,4 +1,5 @@
-"""What a supervisor keeps running: how a program is launched, found ready and alive, asked to stop, and explained."""
+"""The interface of a supervised program: how to launch it, check that it is ready and alive, stop it and explain its
+end."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,11 +19,11 @@ class Program(ABC):
     ready_seconds = 60.0
     # Times in a row, a second apart, that a running child may fail to answer until it is killed; None: it is not asked.
     silent_seconds: int | None = None
-    # Seconds that a child runs before the program is known to work. Once it is, no failure is too many.
+    # Seconds that a child must run before the program is known to work. From then on it is restarted without limit.
     trial_seconds = 0.0
     # Ends a message about a failure.
     where_logged = "See what it logged above."
-    # Exit codes that no restart can help against.
+    # Exit codes after which a restart would not help.
     hopeless: frozenset[int] = frozenset()
     # Raised, with the reason, when the program cannot be kept running.
     error: type[AnalyticsError] = ProcessError
@@ -32,7 +33,7 @@ class Program(ABC):
         """Start a child process. OSError when the system refuses."""
 
     def is_ready(self) -> bool:
-        """Whether the running child does its work by now."""
+        """Whether the running child has finished starting."""
         return True
 
     def what_lacks(self) -> str:

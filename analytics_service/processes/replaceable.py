@@ -34,7 +34,7 @@ class Replaceable:
             self._current.signal(number)
 
     def replace(self) -> None:
-        """Start the program once more; when it is ready and able, stop the one before. Else the one before goes on."""
+        """Start a second instance; once it is ready and able, stop the first. If that fails, the first one goes on."""
         successor = self._make()
         self._others.append(successor)
         try:

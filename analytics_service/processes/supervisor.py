@@ -15,11 +15,11 @@ log = logging.getLogger(__name__)
 
 _READY_POLL_SECONDS = 0.02
 _ANSWER_POLL_SECONDS = 1.0
-# How often a first start is tried with something adapted.
+# Attempts at the first start; before each further one the program must be able to adapt something.
 _FIRST_STARTS = 3
 # Short-lived starts of a program that has never worked, until it is given up.
 _TRIALS = 5
-# Exit codes from here on are signals, as shells tell them.
+# Exit codes from here on stand for signals, as in shells.
 _SIGNALS = 128
 
 
@@ -69,7 +69,8 @@ class Supervisor:
     def check(self) -> None:
         """Notice the child's end or its silence, and restart it when that is due.
 
-        The program's error when its exit code says that no restart helps, or when it has never worked and five did not.
+        The program's error when its exit code says that no restart helps, or when it has never worked and five restarts
+        did not help.
         """
         if self._restart_at is not None:
             if self._clock() >= self._restart_at:
@@ -153,7 +154,8 @@ class Supervisor:
             self._ready_at = self._clock()
 
     def _is_silent(self) -> bool:
-        """Whether the child did not answer too often. Times are counted, because this process may have been paused."""
+        """Whether the child has missed too many pings in a row. Pings are counted, not time, because this process may
+        have been paused."""
         most = self._program.silent_seconds
         if most is None or self._ready_at is None or self._clock() < self._ask_at:
             return False
@@ -172,7 +174,7 @@ class Supervisor:
         return f"The {self._program.name} could not be started: {str(error).rstrip('.')}."
 
     def _schedule_restart(self, failure: _Failure) -> None:
-        # A child that never became ready has not lived, however long its start took.
+        # A child that never became ready counts as short-lived, however long its start took.
         lifetime = 0.0 if self._ready_at is None else self._clock() - self._ready_at
         self._works |= self._ready_at is not None and lifetime >= self._program.trial_seconds
         self._release()

@@ -12,7 +12,7 @@ _POLL_SECONDS = 0.05
 
 
 class Supervised(Protocol):
-    """What runs, and is looked after, for the duration of a block: a Supervisor, or what does as one does."""
+    """A Supervisor, or anything else that can be started, checked regularly and stopped."""
 
     def start(self) -> None: ...
     def check(self) -> None: ...
@@ -67,7 +67,7 @@ class _Watch:
             while not self._stopping.wait(_POLL_SECONDS):
                 for supervisor in self._supervisors:
                     supervisor.check()
-        # Whatever it is: nobody watches from now on, and the main thread must learn that.
+        # Any exception: it ends the watch, so the main thread must learn of it.
         except Exception as error:
             log.error("%s", error)
             self._failure = error

@@ -15,5 +15,5 @@ class AnalyticsState(Current):
     shape = MARKET_STATE
 
     def record(self, view: View, given: Mapping[str, Any]) -> MarketState:
-        """Sums of loans and interest, and numbers of users."""
+        """Cumulative loans and interest, and the numbers of users."""
         return MarketState(view.activity, view.loans, view.interest_paid)

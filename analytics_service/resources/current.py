@@ -37,9 +37,9 @@ class StatePath(SnapshotPath):
         return {**given, "moment": self._moment(given), "words": req.query_string}
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """The request's own words with the second that `at` means, if that depends on now."""
+        """The request's query with the second that `at` means, if that depends on now."""
         is_moving = given["at"] is not None and given["at"].is_relative
-        # No query that a client sends has this sign.
+        # No client can send this character in a query.
         return (f"{given['words']}#{given['moment'].at}" if is_moving else None), is_moving
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -96,8 +96,8 @@ class Current(StatePath):
 
 
 def scope_of(view: View, flags: Flags) -> Scope:
-    """What a rendering with these variants sees of the assets, and of their prices if it shows values; kept as long as
-    the view is."""
+    """The rendering context for these variants: assets, and their prices if values are shown. Kept as long as the view
+    is."""
     scopes = _SCOPES.setdefault(view, {})
     if flags not in scopes:
         scopes[flags] = Scope(flags, view.assets, view.prices if flags.value else {})

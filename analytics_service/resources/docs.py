@@ -19,7 +19,7 @@ from analytics_service.state.heads import Heads, Known
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import any_simulated
 
-# What a host may be called in the examples; anything else might not be what a shell takes it for.
+# Host names that are safe in the examples; a shell might interpret anything else.
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
 # Pages that are kept, one for each host and coding.
 _HOSTS = 16
@@ -51,7 +51,7 @@ class Docs(Resource):
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the page, which is rendered once for each state and host.
 
-        It describes the API also while the store cannot be read. What it then lacks, it has once that can be read.
+        It describes the API even while the store cannot be read. Examples from the store are added once it can be.
         """
         self.given(req, path)
         base = req.prefix if _HOST.fullmatch(req.netloc) else "http://HOST"
@@ -68,7 +68,7 @@ class Docs(Resource):
         send(req, resp, answer, DESCRIPTIVE)
 
     def _known(self) -> Known | None:
-        """What the page shows data of; None while the store is away."""
+        """The heads whose data the page's examples show; None while the store is away."""
         try:
             return self._heads.known()
         except AnalyticsError:

@@ -51,7 +51,7 @@ def _of_contract(view: View) -> Values:
 
 
 def _of_position(part: str, view: View) -> Values:
-    """An address, and what its position has of that which the path looks up."""
+    """An address, and something in its position that the path can look up."""
     position = view.example_position
     if position is None:
         return {}

@@ -57,7 +57,7 @@ class HistoryPath(SnapshotPath):
         return {**given, "page": query, "path": req.path, "texts": req.params}
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """The seconds and the width that are meant, where the request leaves them to now, or to `auto`."""
+        """The query with exact seconds and bucket width, if the request leaves them to now or to `auto`."""
         is_moving = given["start"].is_relative or given["end"].is_relative
         return _resolved(given, given["page"].offset) if is_moving or given["page"].is_aligned else None, is_moving
 
@@ -105,9 +105,9 @@ class HistoryPath(SnapshotPath):
         return {} if at is None else {head.family: at}
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
-        """Now, if the page lies wholly before the newest observation, and in a past that no job is late for.
+        """Now, if the whole page is before the newest observation, and too old for a job to be late for it.
 
-        Observations may have been imported that lie ahead of now.
+        Both are checked, because imported observations may lie ahead of now.
         """
         query: Query = given["page"]
         now = self._shared.schedule.now()
@@ -177,7 +177,7 @@ def _query(given: Mapping[str, Any], zone: ZoneInfo, now: int) -> Query:
 
 
 def _resolved(given: Mapping[str, Any], offset: int) -> str:
-    """The query of a page that leaves nothing to now, and nothing to `auto` unless only that has the same buckets."""
+    """The query of a page with `now` resolved, and `auto` too unless no other period has the same buckets."""
     query: Query = given["page"]
     width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:

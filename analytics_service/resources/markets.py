@@ -33,7 +33,7 @@ class MarketList(Current):
         self.summary = summary
 
     def record(self, view: View, given: Mapping[str, Any]) -> AllMarkets:
-        """All markets; the shape shows those of the kinds that it is about."""
+        """All markets; the shape picks the kinds that it shows."""
         return AllMarkets(list(view.markets.values()), _sums(view, given))
 
 

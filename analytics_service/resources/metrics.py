@@ -1,4 +1,4 @@
-"""/metrics: what the workers measured, the state of the store, and how jobs are doing, for Prometheus."""
+"""/metrics: the workers' measurements, the state of the store, and the runs of jobs, for Prometheus."""
 
 import platform
 from collections.abc import Callable, Iterator, Mapping
@@ -99,7 +99,7 @@ class StoreGauges(Gauges):
 
 
 class JobGauges(Gauges):
-    """What the ledger tells of the scheduled jobs' runs within a day, wherever the scheduler runs.
+    """Scheduled runs of the last day according to the ledger, whatever host the scheduler runs on.
 
     `intervals` are those of the scheduled families.
     """

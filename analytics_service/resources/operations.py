@@ -18,12 +18,13 @@ from analytics_service.store.server import address_of
 # Seconds that a request waits for the store, and within which it is asked once, however many requests there are.
 _PATIENCE = 2.0
 _HOLDS = 4.0
-# On a busy machine, what the store told so many seconds ago is no sign of a fault; the page asks every ten seconds.
+# On a busy machine, data from the store that is younger than this, in seconds, is no sign of a fault; the page asks
+# every ten seconds.
 _YOUNG = 30.0
 
 
 class Operations(Operational):
-    """How every part of the service is. While ClickHouse does not answer, what it told before, and that it does not."""
+    """The state of every part of the service. While ClickHouse does not answer, it says so, with the last data."""
 
     shape = OPERATIONS
 
@@ -71,18 +72,18 @@ class Operations(Operational):
         return found
 
     def _in_words(self, error: AnalyticsError) -> str:
-        """What is wrong, without what is for logs only and without paths of this machine."""
+        """What is wrong, without details meant for logs and without paths of this machine."""
         if type(error) is StoreFailure:
             return "ClickHouse refuses a query of the service; its log says which."
         return str(error).replace(str(self._settings.data_dir.absolute()), "the data folder")
 
 
 def _slowness(report: Report) -> str | None:
-    """What is wrong when the store is slow, unless what it told is young enough to be shown as it is."""
+    """The fault to report when the store is slow; None while its last data is recent enough."""
     if report.read_at is None:
         return f"ClickHouse has not answered within {_PATIENCE:g} s."
     old = (report.at - report.read_at).total_seconds()
-    return None if old < _YOUNG else f"ClickHouse does not answer. What is shown is from {old:.0f} s ago."
+    return None if old < _YOUNG else f"ClickHouse does not answer. Its data here is {old:.0f} s old."
 
 
 def _aged(family: FamilyReport, now: datetime) -> FamilyReport:

@@ -18,7 +18,7 @@ from analytics_service.http.resource import Resource
 from analytics_service.state.view import State, View, Views
 
 _T = TypeVar("_T")
-# What `now` means changes with every second.
+# Answers to `now` change with every second.
 _MOVING = "public, max-age=1"
 # Closed time changes only through imports of corrected history. Clients see these within a day.
 _CLOSED = "public, max-age=86400"
@@ -49,8 +49,8 @@ class Schedule:
         return int(self._clock().timestamp())
 
     def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
-        """An age that ends when the next snapshot is due; a second when none is or it is late, or where the request
-        means another answer then."""
+        """A day for a closed answer, else until the next snapshot is due. One second if none is due, if it is late, or
+        if the same request will then mean something else."""
         if is_moving:
             return _MOVING
         now = self._clock().timestamp()
@@ -85,10 +85,10 @@ class SnapshotPath(Resource):
         self._shared = shared
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """The answer that is kept, unless there is a newer state.
+        """Send the cached answer, unless there is a newer state.
 
-        Where the request does not say by itself what it asks for, as with `now`, no answer is kept for its own words,
-        but for the question that they come to.
+        If the meaning of a query changes with time, as with `now`, the answer is cached under the resolved query
+        instead of the one that was sent.
         """
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")), req.context.media)
         answer, is_moving = self._kept(key), False
@@ -114,9 +114,9 @@ class SnapshotPath(Resource):
         """The body for a view. EntityNotFound when the parameters name nothing."""
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """The query that the request comes to, if its own is not to be kept; and whether it will come to another one.
+        """The resolved query to cache the answer under (None: the request's own), and whether that changes with time.
 
-        Requests that come to the same query have the same answer.
+        Requests with the same resolved query have the same answer.
         """
         return None, False
 
@@ -133,7 +133,7 @@ class SnapshotPath(Resource):
         return None
 
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """In which the answer is rendered and encoded. By default it need not wait."""
+        """A context in which the answer is rendered and encoded. By default it does not wait."""
         return nullcontext()
 
     def made_from(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:

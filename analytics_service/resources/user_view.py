@@ -1,4 +1,4 @@
-"""What a view shows of one address."""
+"""The parts of a view that concern one address."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ _OfAsset = TypeVar("_OfAsset", bound=_HasAsset)
 
 @dataclass(frozen=True, slots=True)
 class UserView:
-    """What a view shows of the address that a request names, and the request's parameters."""
+    """The data of the address that a request names, with the request's parameters."""
 
     view: View
     given: Mapping[str, Any]
 
     @property
     def portfolio(self) -> Portfolio:
-        """What its position comes to. Only its own rows are read; the rest is shared by all addresses."""
+        """Its position with values, rates and health. Only its own rows are read; the rest is shared by addresses."""
         return Portfolio(self.view.position(self.given["address"]), self.view)
 
     @property

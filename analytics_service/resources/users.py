@@ -33,8 +33,8 @@ from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.user_view import UserView
 from analytics_service.state.view import View
 
-# What claims are made from, and what staking and unlocks are. Net rates are weighted by USD values, and
-# health takes everything.
+# The families that claims, staking and unlocks are made from. Net rates also need prices, because they are weighted by
+# USD values; health needs all of these.
 _HOLDINGS = ("markets", "positions")
 _RATED = ("prices", *_HOLDINGS)
 _STAKING = ("ptoken", "positions")

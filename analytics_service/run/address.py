@@ -37,7 +37,7 @@ def local_url(bind: str) -> str:
 def require_free(settings: Settings, patience: float = 30.0) -> None:
     """SettingError when nothing can listen on one of the addresses that the settings name.
 
-    For `patience` seconds it waits for processes of a service that was killed, which serve their last clients.
+    It waits up to `patience` seconds for the processes of a killed service to finish serving their last clients.
     """
     for bind in settings.binds:
         _wait_for(bind, settings, time.monotonic() + patience)
@@ -59,7 +59,7 @@ def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
         except OSError as error:
             _, port = split_address(bind)
             lingers = any(is_orphan(pid) for pid in listening(port))
-            # The last of them may have ended before it was looked for.
+            # The last of them may have ended between the two checks.
             if time.monotonic() > deadline or not (lingers or _is_free(bind)):
                 raise _taken(bind, settings, error) from error
         if not told:
@@ -88,5 +88,5 @@ def _taken(bind: str, settings: Settings, error: OSError) -> SettingError:
     option = "--bind " if bind == settings.bind else "ANALYTICS_METRICS_BIND="
     return SettingError(
         f"Nothing can listen on {bind} ({error.strerror}). "
-        f"Stop what does, or name another address, such as {option}127.0.0.1:{port % 65525 + 10}."
+        f"Stop what uses it, or name another address, such as {option}127.0.0.1:{port % 65525 + 10}."
     )

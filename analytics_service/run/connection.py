@@ -1,4 +1,4 @@
-"""A client's connection that never blocks: what it sent so far, and what it has not read yet."""
+"""A client's connection that never blocks: buffers of received and of unsent bytes."""
 
 import socket
 import time
@@ -11,7 +11,7 @@ from gunicorn.http.errors import LimitRequestHeaders
 _END_OF_HEAD = b"\r\n\r\n"
 # Bytes of a request line with its headers.
 _LARGEST_HEAD = 2**16
-# A client that reads must take so many bytes within each span of patience.
+# A client must take at least so many bytes of its answer within each span of patience.
 _PROGRESS = 2**14
 _READ_SIZE = 2**16
 
@@ -19,8 +19,8 @@ _READ_SIZE = 2**16
 class Connection:
     """A connection, used by one thread at a time.
 
-    `deadline` is the monotonic second at which it is closed if it does not get on. `sock`, `client` and `server` are
-    what gunicorn calls them; it reads and writes the connection as if it were a socket.
+    `deadline` is the monotonic second at which it is closed unless it makes progress. `sock`, `client` and `server` are
+    gunicorn's names; gunicorn reads and writes the connection as if it were a socket.
     """
 
     def __init__(self, client_socket: socket.socket, client: object, server: object, cfg: Any) -> None:
@@ -55,13 +55,13 @@ class Connection:
         return self.server
 
     def recv(self, size: int) -> bytes:
-        """What has been received and not been read. gunicorn's parser asks for more when a head is malformed: that is
-        the end to it."""
+        """The bytes that were received and not read yet. Empty, which means the end, if gunicorn's parser asks for more
+        because a head is malformed."""
         received, self._received = self._received, b""
         return received
 
     def sendall(self, data: bytes) -> None:
-        """Keep what is to be sent; `flush` sends it."""
+        """Queue data, which `flush` sends."""
         self._waiting.append(memoryview(data))
         self.unsent += len(data)
 
@@ -70,8 +70,8 @@ class Connection:
         at once (RFC 9110, 10.1.1)."""
 
     def receive(self, patience: float) -> bool:
-        """Take what the client has sent; the rest of a request's head must follow in time. False when the client has
-        closed the connection."""
+        """Read what the client has sent. Its first bytes set the deadline for the rest of a request's head. False when
+        the client has closed the connection."""
         try:
             received = self.socket.recv(_READ_SIZE)
         except BlockingIOError:
@@ -92,7 +92,7 @@ class Connection:
         return False
 
     def flush(self, patience: float) -> None:
-        """Send what the client takes now. Each 16 KiB renew the deadline."""
+        """Send as much as the client takes now. Every 16 KiB that it takes renew the deadline."""
         while self._waiting:
             try:
                 sent = self.socket.sendmsg(self._waiting)
@@ -108,8 +108,8 @@ class Connection:
                 self._waiting[0] = self._waiting[0][sent:]
 
     def drain(self, patience: float) -> None:
-        """Say that nothing more will be sent, and ignore what comes. A connection that is closed while the client sends
-        is reset, and the client may lose the answer."""
+        """Close the sending side, and ignore further input. Closing the connection while the client still sends would
+        reset it, and the client might lose the answer."""
         self.is_draining = True
         self.deadline = time.monotonic() + patience
         self.socket.shutdown(socket.SHUT_WR)

@@ -11,7 +11,7 @@ from typing import Any
 
 from analytics_service.processes.memory import bound_idle_memory
 
-# Before what is imported next starts threads: the number of heaps is settled when the first of them allocates.
+# Must come before the next imports, which start threads: the number of heaps is fixed when the first thread allocates.
 bound_idle_memory()
 
 from analytics_service import logs
@@ -33,7 +33,7 @@ except AnalyticsError as error:
     sys.exit(f"Error: {error}")
 os.environ[FOUND] = "true"
 if _settings.rate_limit:
-    # Made before the workers are forked, so that they count requests together.
+    # Created before workers are forked, so that all of them share the counts.
     shared_counts()
 _metrics = WorkerMetrics()
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
@@ -41,12 +41,12 @@ _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 proc_name = "analytics-service"
 bind = to_listen_on(_settings.binds)
 workers = _settings.workers
-# Ours waits for events as only Linux has them.
+# Our worker needs epoll and eventfd, which only Linux has.
 worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"
 threads = _settings.threads
-# All gunicorns of a user would share one socket.
+# All gunicorns of one user would share a single control socket.
 control_socket_disable = True
-# Polars and HTTP clients that were used before the fork would hang in the workers.
+# Polars and HTTP clients that are used before a fork hang in the workers.
 preload_app = False
 
 timeout = _settings.worker_timeout

@@ -1,10 +1,10 @@
-"""gunicorn's logger, without the work for an access log that nobody reads."""
+"""gunicorn's logger, without the cost of an access log that is off."""
 
 from gunicorn import glogging
 
 
 class Logger(glogging.Logger):  # type: ignore[misc]
-    """gunicorn takes a configured logging for a wish to log requests, and collects 50 details of each."""
+    """Configured logging makes gunicorn assume that requests are to be logged, and collect 50 details of each."""
 
     @property
     def access_log_enabled(self) -> bool:

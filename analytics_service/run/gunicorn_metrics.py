@@ -1,7 +1,7 @@
 """Metrics of gunicorn's workers: a folder for each arbiter, and files for each of its workers.
 
-A worker's files have the number of its place among the workers. The next worker in that place goes on with them, so
-there are never more files than workers at a time, and counters do not fall when a worker is replaced.
+A worker's files are named after its place (a number) among the workers. A new worker in that place continues the files,
+so there are never more of them than workers at a time need, and counters do not fall when a worker is replaced.
 """
 
 import os
@@ -19,7 +19,7 @@ class WorkerMetrics:
         self._folder: MetricsFolder | None = None
 
     def on_starting(self, server: Any) -> None:
-        """Give the arbiter a folder of its own, also the one that another arbiter started."""
+        """Give each arbiter a folder of its own, even one that another arbiter has started."""
         self._folder = MetricsFolder()
         self._folder.give_to(server.cfg.uid, server.cfg.gid)
         os.environ[FOLDER] = str(self._folder.path)

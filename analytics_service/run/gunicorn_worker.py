@@ -27,13 +27,13 @@ _PATIENCE = 10.0
 _LINGER = 2.0
 # Seconds that clients have to read their answers when the worker stops.
 _STOP_PATIENCE = 4.0
-# Connections of a worker. The one that would be closed first makes room for another.
+# Most connections of a worker. Beyond that, the one with the nearest deadline is closed to make room.
 _MOST_CONNECTIONS = 8192
-# Bytes of answers that clients have not read. Beyond that, those who made least progress are cut off.
+# Most bytes of answers that clients have not read. Beyond that, clients that made least progress are cut off.
 _MOST_UNSENT = 256 * 2**20
-# Files of the worker that are not connections of clients.
+# Allowance for open files other than clients' connections.
 _OTHER_FILES = 512
-# What gunicorn's parser raises, and the kind of error to answer.
+# Exceptions of gunicorn's parser, and the kind of error to answer.
 _MALFORMED = (
     (LimitRequestLine, "uri_too_long"),
     (LimitRequestHeaders, "headers_too_large"),
@@ -55,8 +55,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._accepting = 0
-        # By file descriptor, each with its address, which a closed socket no longer tells. They are the sockets
-        # themselves: accepting from one that is closed is an OSError, which gunicorn's wrappers do not raise.
+        # By file descriptor, each with its address, because a closed socket no longer knows it. These are plain sockets
+        # instead of gunicorn's wrappers, because accepting from a closed one then raises an OSError.
         self._listeners = {one.fileno(): (one.sock, one.getsockname()) for one in self.sockets}
         self._most = _allowed_connections()
         self._epoll = select.epoll()
@@ -90,7 +90,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             self._epoll.unregister(listener)
             listener.close()
         begun = time.monotonic()
-        # A connection that a thread is just accepting is not among the others yet.
+        # A connection that a thread is accepting right now is not in `_connections` yet.
         while (self._connections or self._accepting) and time.monotonic() < begun + self.cfg.graceful_timeout:
             with self._lock:
                 for connection in self._connections.values():
@@ -168,12 +168,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._make_room()
         with self._lock:
             self._connections[connection.fileno()] = connection
-        # Even without any event, a connection that breaks off would wake all threads again and again.
+        # EPOLLONESHOT even without events: else a connection that breaks off would wake all threads again and again.
         self._epoll.register(connection, select.EPOLLONESHOT)
         self._go_on(connection)
 
     def _make_room(self) -> None:
-        """Close the idle connection that would be closed first, if there are too many."""
+        """If there are too many connections, close the one with the nearest deadline that no thread is serving."""
         with self._lock:
             if len(self._connections) < self._most:
                 return
@@ -247,7 +247,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         client.sendall(malformed(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
 
     def _bound_unsent(self) -> None:
-        """Cut off the clients who make least progress, if answers that wait for being read take too much memory."""
+        """Cut off the clients that make least progress, if unread answers take too much memory."""
         with self._lock:
             waiting = sorted((one for one in self._connections.values() if one.unsent), key=_deadline)
             excess = sum(one.unsent for one in waiting) - _MOST_UNSENT
@@ -271,8 +271,8 @@ def _last_moment(connection: Connection, stop: float) -> float:
     """When a connection is closed at the latest if the worker was told to stop at that monotonic second."""
     if connection.unsent or connection.is_draining:
         return stop + _STOP_PATIENCE
-    # A client that has connected, or had an answer, just now may be sending a request. Browsers open some connections
-    # ahead.
+    # A client that has just connected, or just had an answer, may be sending a request. Connections without a request
+    # count from when they were opened, because browsers open some in advance.
     return (stop if connection.requests else connection.opened) + _LINGER
 
 
@@ -281,7 +281,7 @@ def _deadline(connection: Connection) -> float:
 
 
 def _has_body(request: Any) -> bool:
-    """Whether a body follows. Nothing here takes one, so it is not read, and the connection ends."""
+    """Whether a body follows. No path takes one, so it is not read, and the connection is closed after the answer."""
     return any(
         name == "TRANSFER-ENCODING" or (name == "CONTENT-LENGTH" and value != "0") for name, value in request.headers
     )

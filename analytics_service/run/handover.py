@@ -1,4 +1,4 @@
-"""What passes between a supervisor and the gunicorn that it starts: listening sockets, and word that it is ready."""
+"""Passes listening sockets from a supervisor to the gunicorn that it starts, and reports of ready workers back."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ _GUNICORN_SOCKETS = "GUNICORN_FD"
 
 
 def variables(listening: Iterable[int], ready: int) -> dict[str, str]:
-    """What the environment of a gunicorn tells it: file descriptors that it inherits."""
+    """Environment variables that tell a gunicorn which file descriptors it inherits."""
     return {_SOCKETS: " ".join(map(str, listening)), _READY: str(ready)}
 
 
 def to_listen_on(binds: Sequence[str]) -> list[str]:
-    """What gunicorn is to listen on: sockets that were handed over, or else each `host:port`."""
+    """gunicorn's `bind`: the sockets that were handed over, or else each `host:port`."""
     handed_over = os.environ.get(_SOCKETS, "").split()
     if not handed_over or _GUNICORN_SOCKETS in os.environ:
         return list(binds)
@@ -27,8 +27,8 @@ def to_listen_on(binds: Sequence[str]) -> list[str]:
 
 
 def report_ready(workers: int, lacking: str = "") -> None:
-    """Tell the supervisor, if there is one, that this worker is ready, how many there will be, and why it cannot answer
-    from the store, if it cannot."""
+    """Tell the supervisor, if there is one, that this worker is ready, and how many workers there will be. `lacking`
+    says why it cannot answer from the store, if it cannot."""
     if ready := os.environ.get(_READY):
         # The supervisor listens only until all of the first workers are ready.
         with contextlib.suppress(OSError):

@@ -39,8 +39,8 @@ def next_order(orders: Orders) -> int | None:
 class HttpService(Replaceable):
     """gunicorn on sockets of this process, so that all its instances accept from the same queues of connections.
 
-    What one of them has not accepted when it ends is accepted by the next, so no client notices. `variables` are added
-    to their environment.
+    Connections that one instance has not accepted when it ends are accepted by the next, so no client notices.
+    `variables` are added to the instances' environment.
     """
 
     def __init__(self, settings: Settings, variables: Mapping[str, str] | None = None) -> None:

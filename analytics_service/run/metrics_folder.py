@@ -11,7 +11,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 _PREFIX = "analytics-metrics-"
 _LOCK = "lock"
-# A folder that is younger may not be locked yet, seconds.
+# Seconds. A younger folder may not be locked yet, so it is not taken for abandoned.
 _YOUNG = 60.0
 _SHARED = Path("/dev/shm")  # noqa: S108 - what is put there has random names
 # Memory, where there is such a folder that may be written; None elsewhere.
@@ -25,7 +25,7 @@ class MetricsFolder:
     """
 
     def __init__(self, parent: Path | None = None) -> None:
-        # Metrics are not worth a disk's time.
+        # Kept in memory where possible, because metrics need not survive and would cost disk writes.
         parent = parent or MEMORY or Path(tempfile.gettempdir())
         _remove_abandoned(parent)
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))

@@ -87,9 +87,9 @@ def _scheduler(settings: Settings, metrics: str) -> Supervisor:
 
 
 def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:
-    """Take a first snapshot of everything, and what pages of history show where the source has it at no cost.
+    """Take a first snapshot of every family, and fill in history if it is cheap for the source.
 
-    A family that the source cannot give now is left to the scheduler, so that all else is served. SourceError where
+    A family that the source cannot provide now is left to the scheduler, so that the others are served. SourceError if
     there is nothing to serve.
     """
     now = datetime.now(UTC)

@@ -21,7 +21,7 @@ _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "
 
 
 def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> None:
-    """Call warm() and return when it is done, or after ten seconds; it then goes on beside callers' requests."""
+    """Call warm() and return when it is done, or after ten seconds; it then continues beside callers' requests."""
     warming = threading.Thread(target=warm, args=(app, now, wait_for_loads), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)

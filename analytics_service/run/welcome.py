@@ -52,7 +52,7 @@ def _jobs(choice: Choice) -> str:
 
 
 def _retention(settings: Settings, choice: Choice) -> list[str]:
-    """That raw rows stay in spite of the setting, where nothing drops them."""
+    """A note that ANALYTICS_RAW_DAYS has no effect, if there is no scheduler to drop raw rows."""
     if settings.raw_days is None or choice.source is not None:
         return []
     return ["      ANALYTICS_RAW_DAYS has no effect here: the scheduler drops raw rows, and there is none."]

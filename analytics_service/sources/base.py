@@ -31,7 +31,7 @@ class Source(Protocol):
     simulated: bool = False
     """Whether the protocol is made up. Its data is never mixed with other data."""
     may_hang: bool = True
-    """Whether it asks others, and so may never answer. One that only computes is asked without a thread in between."""
+    """Whether it calls other services, and so may never answer. If not, it is called without a thread in between."""
 
     @property
     def spec(self) -> str:
@@ -45,15 +45,15 @@ class Source(Protocol):
 
     @property
     def since(self) -> datetime | None:
-        """Since when `up` fills in the prices of each UTC midnight when it starts; None means no longer than history.
+        """From when on `up` fills in the price of each UTC midnight when it starts; None means no further than history.
 
-        So that the events of a protocol do not begin before its prices.
+        This is so that the events of a protocol do not begin before its prices.
         """
         return None
 
     @property
     def samples(self) -> Mapping[Sample, str]:
-        """Addresses of a made-up protocol that `up` suggests to look at."""
+        """Sample addresses of a made-up protocol, which `up` prints."""
         return {}
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class Source(Protocol):
         return ()
 
     def ptoken(self, at: datetime) -> Ptoken:
-        """The protocol token with its staking pools. By default it is one of which there is nothing."""
+        """The protocol token with its staking pools. By default, one without supply and pools."""
         return no_ptoken(at)
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:

@@ -1,4 +1,4 @@
-"""A source whose answers are waited for only so long: one that hangs costs a snapshot, and not all that follow."""
+"""Bounds the time that a source may take for an answer: a call that hangs costs one snapshot, not all that follow."""
 
 import logging
 import threading
@@ -21,7 +21,7 @@ from analytics_service.sources.base import Sample, Source
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-# So many calls may hang before nothing more is asked: each holds a thread, which nothing can end.
+# Once so many calls hang, the source is not called any more: each call holds a thread, which nothing can end.
 _MOST_HANGING = 8
 # Positions that are asked for at once: a source may give them one by one.
 _POSITIONS_AT_ONCE = 1_000
@@ -30,7 +30,7 @@ _CLOSE_SECONDS = 5.0
 
 
 class Calls:
-    """Calls into a source, in threads of their own. One that takes longer than some seconds is left behind there."""
+    """Calls into a source, in separate threads. A call that takes longer than some seconds is left in its thread."""
 
     def __init__(self, source: str, seconds: float) -> None:
         self._source = source
@@ -93,7 +93,7 @@ class _Caller:
 
 
 class BoundedSource(Source):
-    """Another source, of which each answer has to come in time; see Calls."""
+    """Wraps a source so that each of its answers must come in time; see Calls."""
 
     def __init__(self, source: Source, calls: Calls) -> None:
         self.simulated = source.simulated

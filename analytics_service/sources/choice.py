@@ -24,7 +24,7 @@ class Choice:
 
     source: Source | None
     spec: str
-    """What names the source to other processes; `none` without one."""
+    """The spec that names the source to other processes; `none` without one."""
     reason: str = ""
 
 
@@ -59,8 +59,8 @@ def choose_source(store: Store, told: str | None, seconds: float, empty: str | N
 
 
 def require_import_admitted(store: Store, told: str | None) -> None:
-    """SourceRefused when imported history may not join the store. A mixed one is held by what the operator has named:
-    a source, or `none` for imported history."""
+    """SourceRefused when imported history may not join the store. The operator decides which side of a mixed store goes
+    on, by naming a source, or `none` for imported history."""
     if told is not None:
         choose(store, IMPORTED if told == NONE else Origin(told))
     require_admitted(store, IMPORTED)

@@ -31,7 +31,7 @@ def open_source(spec: str, seconds: float) -> Source | None:
         raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None
     except AnalyticsError:
         raise
-    # Whatever a source of another package raises.
+    # Any exception, because the source may come from another package.
     except Exception as error:
         raise SettingError(f"The source {name} cannot be opened: {type(error).__name__}: {error}.") from error
 

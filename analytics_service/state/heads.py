@@ -33,16 +33,16 @@ _HASTE = 0.1
 _LONGEST_OUTAGE = 300.0
 # How long a request waits for the first look, seconds.
 _FIRST_LOOK = 6.0
-# Seconds between checks of a schema that was current, and between readings of what schedulers tell.
+# Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
 _CHECK_EVERY = 15.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
-# Why a family that has had runs is shown no head.
+# Why a family that has runs has no head.
 _WITHOUT: Mapping[type[AnalyticsError], str] = {
     StoreFailure: "ClickHouse refuses to read the history of {}.",
     StoreUnavailable: "ClickHouse cannot read the history of {} now.",
     Superseded: "{} is being rewritten.",
 }
-# Prepares for a head; whether readers are shown it a little later, once what was begun has had its time.
+# Prepares for a head. True if readers should be shown it a little later, to let loads that it started finish.
 Prepare = Callable[[Head], bool]
 
 
@@ -71,7 +71,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the last look has seen: the ledger, and whether the schema is that of this version."""
+    """The result of a look: the ledger, and whether the schema is that of this version."""
 
     ledger: Ledger
     schema_current: bool
@@ -106,7 +106,7 @@ class Heads:
         self._looked_at = float("-inf")
         self._looks = 0
         self._error: AnalyticsError | None = None
-        # Why what is new of a family could not be read.
+        # Why the newest data of a family could not be read.
         self._faults: dict[str, StoreFailure | StoreUnavailable] = {}
         self._seen: Seen | AnalyticsError | None = None
         self._checked_at = float("-inf")
@@ -117,8 +117,8 @@ class Heads:
         self._prepare.setdefault(family, []).append(prepare)
 
     def settle_with(self, settle: Callable[[], object]) -> None:
-        """Call `settle` before heads are shown of which any is to be shown later: once for all of them, since meanwhile
-        requests wait, and other families are not looked at."""
+        """Call `settle` before heads are shown if any of them is to be shown later. Once for all of them, because
+        requests wait meanwhile, and other families are not looked at."""
         self._settle = settle
 
     def known(self) -> Known:
@@ -135,12 +135,15 @@ class Heads:
         return frozenset() if known is None else known.origins
 
     def intervals(self, own: Mapping[str, int]) -> Mapping[str, int]:
-        """Seconds between snapshots of each scheduled family: what a scheduler tells goes before the settings of this
-        host (`own`; empty if no jobs run), where none may run (rule 1.3). It asks the store nothing."""
+        """Seconds between snapshots of each scheduled family, as schedulers recorded them (rule 1.3).
+
+        Families of which none was recorded have those of this host's settings, `own`, which is empty if no jobs run.
+        Does not query the store.
+        """
         return {family: self._intervals.get(family, every) for family, every in own.items()}
 
     def seen(self) -> Seen:
-        """What the last look has seen. It asks the store nothing, and waits only before the first look.
+        """The result of the last look. Does not query the store, and waits only before the first look.
 
         Raises the error of that look, and StoreUnavailable when the store is known not to answer now.
         """
@@ -154,7 +157,7 @@ class Heads:
         raise seen or StoreUnavailable("The ledger has not been read yet.")
 
     def what_lacks(self) -> str:
-        """Why requests cannot be answered from the store now, as its operator is told; empty when they can."""
+        """Why requests cannot be answered from the store now, in words for its operator; empty when they can."""
         try:
             return "" if self.seen().schema_current else _OUTDATED
         except AnalyticsError as error:
@@ -185,7 +188,7 @@ class Heads:
         with self._changed:
             self._tell(error)
             if error is None:
-                # What a slow store says is as old as the question.
+                # The answer of a slow store is as old as the question.
                 self._known, self._looked_at = known, begun
             self._error = error
             self._looks += 1
@@ -202,8 +205,8 @@ class Heads:
         return ledger
 
     def _schema_is_current(self, now: float) -> bool:
-        """Whether it is. It seldom changes, so one that was current is not checked every time, nor is what schedulers
-        tell read."""
+        """Whether the schema is current. It seldom changes, so a current one is not checked at every look. With it,
+        the schedulers' intervals are read."""
         if isinstance(self._seen, Seen) and self._seen.schema_current and now < self._checked_at + _CHECK_EVERY:
             return True
         self._checked_at = now
@@ -216,11 +219,11 @@ class Heads:
         return True
 
     def _read_intervals(self) -> None:
-        """Read what schedulers tell. If that fails, what they told before holds, and heads are shown all the same."""
+        """Read the schedulers' intervals. If that fails, the previous ones stay valid, and heads are shown as usual."""
         try:
             self._intervals = told_intervals(*read_runs(self._store))
         except AnalyticsError as error:
-            log.debug("What schedulers tell cannot be read: %s", error)
+            log.debug("The schedulers' intervals cannot be read: %s", error)
 
     def _shown(self, ledger: Ledger, before: Known) -> Known:
         """What readers are shown of a look at the ledger."""
@@ -260,9 +263,9 @@ class Heads:
         return later
 
     def _all_prepared(self, family: str, head: Head) -> bool:
-        """Whether anything that prepares for the family's heads wants this one shown later.
+        """Whether any callback that prepares for the family's heads wants this one shown later.
 
-        What fails is asked first the next time, so that the others do not move on from the head that is shown.
+        A callback that fails is called first the next time, so that the others stay at the head that is shown.
         """
         callbacks = self._prepare.get(family, [])
         later = False
@@ -280,7 +283,7 @@ class Heads:
         not affected."""
         if str(self._faults.get(family)) != str(error):
             level = logging.ERROR if isinstance(error, StoreFailure) else logging.WARNING
-            log.log(level, "Nothing new of %s is shown: %s", family, error)
+            log.log(level, "No new data of %s is shown: %s", family, error)
         self._faults[family] = error
 
     def _first(self) -> Known:
@@ -311,7 +314,7 @@ class Heads:
             try:
                 self.look()
             except Exception:
-                log.exception("The ledger was not looked at")
+                log.exception("A look at the ledger failed unexpectedly")
             if self._hurry.wait(every):
                 self._hurry.clear()
                 self._pause(_HASTE)

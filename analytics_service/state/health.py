@@ -56,7 +56,7 @@ class Status:
 
     @property
     def sources(self) -> list[str]:
-        """Where the data is from. What follows the name of a source is not for everyone: it may be an address."""
+        """Where the data is from. Only the name of a source is public; the rest of its spec may be an address."""
         return sorted({str(origin).partition(":")[0] for origin in self.origins})
 
     @property
@@ -66,10 +66,10 @@ class Status:
 
 
 class Monitor:
-    """The status by what the heads' last look has seen, so that no request waits for the store.
+    """The status according to the heads' last look, so that no request waits for the store.
 
-    `intervals` are those of the scheduled families. If the operator has not told whether jobs run, they do where the
-    store has data of a source.
+    `intervals` are those of the scheduled families. If the operator has not said whether jobs run (`is_told` is false),
+    they are taken to run if the store has data of a source.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Monitor:
         try:
             seen = self._heads.seen()
         except (StoreUnavailable, AccessRefused):
-            # Answers in memory are still shown, and whether they are made up is to be known.
+            # Answers in memory are still shown, so readers must still learn whether the data is simulated.
             origins = _sorted(self._heads.origins)
             return Status(self._clock(), reachable=False, schema_current=False, origins=origins)
         except AnalyticsError:

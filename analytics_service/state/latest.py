@@ -1,4 +1,4 @@
-"""The newest answer to a question that may take long: asked in a thread, so that nobody waits for long."""
+"""The newest answer to a slow question, which is asked in a thread so that callers wait for a bounded time only."""
 
 import logging
 import threading
@@ -27,8 +27,8 @@ class Newest(NamedTuple, Generic[_T]):
 class Latest(Generic[_T]):
     """Asks when told to, in one thread at a time. No question is asked within `holds` seconds of the one before.
 
-    A question is waited for until `patience` seconds after it was asked, whoever waits: so threads that wait for a
-    store that hangs are free most of the time, however many there are.
+    Callers wait until `patience` seconds after the question was asked, however late they come. So while the store
+    hangs, request threads are free most of the time.
     """
 
     def __init__(

@@ -63,7 +63,7 @@ class Moments:
             observed = self._last_observed(head)
             head = replace(head, at=observed, last_observed_at=observed)
         if described and head.at == NONE:
-            # Nothing says how assets were described then, so they are as they are described now.
+            # It is not known how assets were described then, so they have their present descriptions.
             head = replace(head, version=newest.version, reaching=newest.version, open_with=newest)
         return head
 

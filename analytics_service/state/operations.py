@@ -1,4 +1,4 @@
-"""Finds out what the store tells operators: by the command `status`, and by the page of operators."""
+"""Reads the store's part of the report for operators, which `status` and the page of operators show."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ _MOST_IMPORTS = 20
 
 
 def read_store(found: Report, store: Store, monitor: Monitor) -> None:
-    """Add to a report what the store tells, part by part: so what it told before it hung is there.
+    """Add the store's data to a report, part by part, so that everything read before the store hangs is there.
 
     Raises what reading a store does.
     """
@@ -121,7 +121,7 @@ def _family(
 
 
 def _last_run(said: Sequence[JobRun], newest: ScheduledRun | None) -> LastRun | None:
-    """The newest run that a scheduler told of; of several for one instant, the one that took the snapshot."""
+    """The newest run that a scheduler recorded; of several for one instant, the one that took the snapshot."""
     ran = [run for run in said if run.ran_at is not None]
     last = max(ran, key=lambda run: (run.ran_at or 0, run.outcome == "done"), default=None)
     if last is None or last.ran_at is None:

@@ -1,4 +1,4 @@
-"""What operators are told of the service: its parts, its data, and what is wrong. Instants are aware."""
+"""The report for operators: the parts of the service, its data, and what is wrong. Instants are aware."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ class HttpPart:
 class LastRun:
     """The last run of a job, on whatever host.
 
-    `at` is the instant of the snapshot that it was for, `outcome` a word for what came of it, `took_ms` the
-    milliseconds that it took, and `rows` those of the snapshot, if there is one.
+    `at` is the instant of its snapshot, `outcome` a word for its result, `took_ms` its duration in milliseconds, and
+    `rows` the number of the snapshot's rows, if there is one.
     """
 
     at: datetime
@@ -102,7 +102,7 @@ class WorkerReport:
 class Report:
     """Everything at an instant. `faults` are in plain words; without any, all is well.
 
-    `alive` says whether ClickHouse answers. What it tells, if anything, is as of `read_at`. `workers` are None where
+    `alive` says whether ClickHouse answers. Its data, if there is any, is as of `read_at`. `workers` are None where
     they cannot be seen.
     """
 

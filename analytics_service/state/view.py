@@ -41,7 +41,7 @@ from analytics_service.store.swaps import read_contract, read_example_contract
 
 State = tuple[Head, ...]
 _T = TypeVar("_T")
-# How long a request waits for a rewrite to finish, and before that for its turn to do so, seconds.
+# How long a request waits for a rewrite to finish, and before that for its turn to wait, seconds.
 _PATIENCE = 6.0
 # Views of the past that are kept: one for each set of snapshots that is asked for together.
 _MOST_VIEWS = 16
@@ -63,7 +63,7 @@ class View:
         return self.known.head(family)
 
     def state(self, families: Iterable[str]) -> State:
-        """What changes when any data of the families does."""
+        """A value that changes whenever any data of the families does."""
         return tuple(self.head(family) for family in families)
 
     @property
@@ -205,7 +205,7 @@ class PastView(View):
         return head
 
     def state(self, families: Iterable[str]) -> State:
-        """What changes when any data of the families does; those without a snapshot are in it."""
+        """A value that changes whenever any data of the families does, those without a snapshot included."""
         return tuple(self.known.head(family) for family in families)
 
     @Part
@@ -226,7 +226,7 @@ class PastView(View):
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
-        """No other family where the markets have prices of their own."""
+        """None if the markets have prices of their own."""
         return () if self.market_prices else super().sums_valued_by
 
     @Part

@@ -1,4 +1,4 @@
-"""Which data may join a store: simulated data is never mixed with any other (rule 8.7).
+"""Decides which data may join a store: simulated data is never mixed with any other (rule 8.7).
 
 All data that is not simulated is one side; each simulated source is a side of its own. The first run that is published
 claims the store for its side. The claim is a table whose comment names the side: ClickHouse creates a table only once,
@@ -30,7 +30,7 @@ class Holdings:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether sides are mixed already, and nobody has said which of them holds."""
+        """Whether the store has data of several sides, and the operator has not chosen one of them yet."""
         return len(self.sides) > 1
 
     @property

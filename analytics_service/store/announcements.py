@@ -1,4 +1,4 @@
-"""Announcements of runs that are put in place: what others know of them, and the heartbeats of their writers."""
+"""Announcements, which tell other processes of runs that are being put in place, and heartbeats of their writers."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""Which migrations this version has, and which of them a database."""
+"""Compares the migrations of this version with those that were applied to a database."""
 
 import hashlib
 from collections.abc import Sequence

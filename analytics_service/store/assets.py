@@ -44,7 +44,7 @@ def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict
 
 
 def changed_assets(store: Store, assets: Sequence[Asset], version: int) -> pl.DataFrame:
-    """The definitions that are new or changed, as a batch for the table ASSETS. OutOfRange for one that cannot be."""
+    """The new or changed definitions as a batch for the table ASSETS. OutOfRange for one that it cannot hold."""
     known = read_assets(store) if assets else {}
     changed = [asset for asset in assets if known.get(asset.id) != asset]
     return versioned(encoded_records(changed, _COLUMNS), version)

@@ -1,8 +1,8 @@
-"""Cells: what the observations of 15 minutes, of a UTC day and of a UTC month come to (rule 8.11).
+"""Cells: summaries of the observations in 15 minutes, in a UTC day and in a UTC month (rule 8.11).
 
 They are computed from raw rows, by the run that closes them and by each rewrite that touches them. A rewrite computes
-them into staging before it is announced, so that readers do not wait for that. Cells that have not ended may be there,
-too; nobody reads them, and they are computed again when they close.
+them into staging before it is announced, so that readers do not wait for that. There may also be cells of periods that
+have not ended; nobody reads those, and they are computed again when they close.
 """
 
 from collections import Counter
@@ -84,8 +84,8 @@ def write_all_cells(store: Store, reporter: Reporter) -> None:
 def closing_span(change: Change) -> Span | None:
     """The raw rows, from the beginning of the widest cell that a run closes; None when it closes none.
 
-    A cell is closed once nothing later than its last second is to be observed in it: when that second is the newest
-    observation, or before it.
+    A cell is closed once no further observation can fall into it: when the newest observation is at its last second, or
+    later.
     """
     begin, end = change.newest_before + 1, change.newest + 1
     if month_start(begin) != month_start(end):
@@ -165,8 +165,8 @@ def _fill_all(store: Store, table: str, value: str, span: Span) -> None:
 
 
 def _spans(store: Store, tables: Set[str], months: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """The ranges in which months and a closing span lie, each with a bounded number of months, and of rows of some
-    tables unless a month has more."""
+    """Ranges that cover some months and a closing span. Each has a bounded number of months, and of rows of some tables
+    unless a single month has more."""
     begins = {month: month for month in months}
     if closing is not None:
         month = month_start(closing.since)

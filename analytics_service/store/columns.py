@@ -22,7 +22,7 @@ from analytics_service.market.values import quantized_below
 AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
 TIME_LIMIT = 2**32
-# What says whose a value is that cannot be stored.
+# Columns whose values name the row in a message about a value that cannot be stored.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
 # Raised for values that a column cannot hold, wrong types included.
 _UNFIT = (OutOfRange, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError, pl.exceptions.PolarsError)
@@ -46,7 +46,7 @@ class Column:
 
     @property
     def or_null(self) -> "Column":
-        """The same with null for what is missing."""
+        """The same column, nullable."""
         return replace(self, nullable=True)
 
 

@@ -36,10 +36,10 @@ _REFUSED_USER = frozenset({192, 193, 194, 516})
 _NO_SCHEMA = frozenset({47, 60, 81})
 # NOT_ENOUGH_SPACE, and what other failures say when the disk is full.
 _DISK_FULL, _NO_SPACE = 243, "No space left on device"
-# The last bytes of an Arrow stream. Polars takes one that lacks them for a shorter one, and an empty body may arrive
-# from a server that dies as it answers.
+# The last bytes of an Arrow stream. Polars accepts a truncated stream as a shorter one, and a server that dies while it
+# answers may send an empty body.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-# What the server says of a statement that it refuses, within the driver's message; and how much of that is told.
+# The server's reason for refusing a statement, within the driver's message, and how much of it is shown.
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
 # Seconds within which a server must accept the first connection and answer on it.
@@ -105,8 +105,8 @@ class Store:
                 settings={
                     "max_execution_time": self._settings.query_timeout,
                     "output_format_arrow_compression_method": "none",
-                    # The driver would have the server hold answers back until they are complete. A truncated answer
-                    # raises anyway.
+                    # By default the driver asks the server to buffer complete answers. That is not needed, because a
+                    # truncated answer raises anyway.
                     "wait_end_of_query": 0,
                     "log_comment": query,
                 },
@@ -132,7 +132,7 @@ class Store:
                     "async_insert": 0,
                     # A batch of long history touches many months.
                     "max_partitions_per_insert_block": 0,
-                    # Null where a column has none is a fault. ClickHouse would write 0 or an empty text instead.
+                    # Null in a column that is not nullable is a fault. By default ClickHouse writes 0 or an empty text.
                     "input_format_null_as_default": 0,
                     "log_comment": f"insert {table}",
                 },
@@ -256,12 +256,12 @@ def _ours(error: Exception, what: str, url: str) -> AnalyticsError:
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
         return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({what}).")
     if error.code is None:
-        return StoreUnavailable(f"What answers at {url} is no ClickHouse ({what}).")
+        return StoreUnavailable(f"The server at {url} is not ClickHouse ({what}).")
     return StoreFailure(f"ClickHouse refused: {what}: {_reason(error)}")
 
 
 def _reason(error: DatabaseError) -> str:
-    """What the server says of a statement that it refuses, on one line and without its version and address."""
+    """The server's reason for refusing a statement, on one line and without its version and address."""
     found = _REASON.search(str(error))
     return " ".join((found[1] if found else str(error)).split())[:_REASON_CHARACTERS]
 

@@ -1,8 +1,8 @@
 """Interest paid to lenders so far, as a sum over all complete snapshots of markets (rule 8.8).
 
-It is summed when it is read, because a snapshot of the past changes what follows it: so it does not matter in which
-order runs complete. Memory keeps the sum of the newest head, and later snapshots are added to it. For heads of the
-past, it keeps the sums at the beginning of weeks.
+It is summed when it is read, because a snapshot that is added to the past changes all later sums. So the order in which
+runs complete does not matter. Memory keeps the sum for the newest head, and later snapshots are added to it. For heads
+of the past, it keeps the sums at the beginning of weeks.
 """
 
 import threading
@@ -13,7 +13,7 @@ from analytics_service.market.interest import Lent, interest_held, interest_sinc
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, oldest_change
 
-# Seconds. Of a week's snapshots each minute, a sum reads some hundred thousand rows.
+# Seconds. With a snapshot each minute, summing a week reads some hundred thousand rows.
 _WEEK = 7 * 86_400
 
 

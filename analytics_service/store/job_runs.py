@@ -1,4 +1,4 @@
-"""What schedulers tell operators about their runs: failures, and when each job runs next."""
+"""The schedulers' reports for operators: the last run, the last failure and the next run of each job."""
 
 import os
 import socket
@@ -21,19 +21,19 @@ _SCHEMA = {
     "outcome": pl.String,
     "took_ms": pl.UInt32,
 }
-# Seconds that a scheduler may be late before it counts as gone.
+# Seconds that a scheduler's report may be late before it counts as gone.
 _LATE = 60
 # Ends a message about a scheduler that has to be stopped.
-FORGOTTEN = "One that was killed is forgotten after some minutes."
+FORGOTTEN = "One that was killed counts as running for some minutes."
 
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """What a scheduler says about a family. Instants are unix seconds.
+    """A scheduler's report about a family. Instants are unix seconds.
 
     `every` are the seconds between snapshots. `next_at` is None once the scheduler has stopped. `failed_at` is the
-    instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the snapshot
-    that the last run was for, `outcome` a word for what came of it, and `took_ms` the milliseconds that it took.
+    instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the last
+    run's snapshot, `outcome` a word for its result, and `took_ms` its duration in milliseconds.
     """
 
     family: str
@@ -56,7 +56,7 @@ class Scheduler:
     alive: bool
 
     def __str__(self) -> str:
-        return f"The scheduler {self.name} writes to the store; it was heard of {self.heard_seconds_ago} s ago."
+        return f"The scheduler {self.name} writes to the store; it last reported {self.heard_seconds_ago} s ago."
 
 
 def scheduler_name() -> str:
@@ -65,12 +65,12 @@ def scheduler_name() -> str:
 
 
 def record(store: Store, runs: Sequence[JobRun]) -> None:
-    """Write what a scheduler says now."""
+    """Write reports of a scheduler."""
     store.insert(JOB_RUNS, pl.DataFrame(runs, schema=_SCHEMA))
 
 
 def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
-    """What all schedulers of the last week said last, newest first, and the schedulers themselves."""
+    """The last reports of all schedulers of the last week, newest first, and the schedulers themselves."""
     rows = list(store.frame("job_runs").iter_rows(named=True))
     runs = [JobRun(**{name: row[name] for name in _SCHEMA}) for row in rows]
     by_scheduler: dict[str, list[dict[str, int | None]]] = {}
@@ -80,8 +80,8 @@ def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
 
 
 def told_intervals(runs: Sequence[JobRun], schedulers: Sequence[Scheduler]) -> Mapping[str, int]:
-    """Seconds between snapshots of each family, of what `read_runs` returns: as the scheduler tells that runs, or ran
-    last."""
+    """Seconds between snapshots of each family, from what `read_runs` returns. Of several schedulers, the one that is
+    running counts, or else the one that ran last."""
     alive = {scheduler.name for scheduler in schedulers if scheduler.alive}
     running = [run for run in runs if run.scheduler in alive]
     # Runs are given newest first, and of several for a family the last one here holds.
@@ -89,12 +89,13 @@ def told_intervals(runs: Sequence[JobRun], schedulers: Sequence[Scheduler]) -> M
 
 
 def running_scheduler(store: Store) -> Scheduler | None:
-    """A scheduler that writes to the store, as far as is known: one that was killed counts for some minutes."""
+    """A scheduler that writes to the store, if one is known. One that was killed still counts for some minutes."""
     return next((one for one in read_runs(store)[1] if one.alive), None)
 
 
 def _scheduler(name: str, said: list[dict[str, int | None]]) -> Scheduler:
-    """Its most frequent job is heard of at least at every second instant; a stopped one has no next run."""
+    """A scheduler is alive if it has a next run, and its last report is at most two intervals of its most frequent job
+    old, and a little more."""
     age = min(row["age"] or 0 for row in said)
     often = min(row["every"] or 0 for row in said)
     is_stopped = all(row["next_at"] is None for row in said)

@@ -22,7 +22,7 @@ from analytics_service.store.sql import MOST_ADDRESSES
 
 log = logging.getLogger(__name__)
 
-# Lookups before all positions are loaded; so many cost a quarter as much as loading 100,000 addresses.
+# Lookups before all positions are loaded. So many queries cost a quarter as much as loading 100,000 addresses.
 _WORTH = 50
 # About 100 MB.
 _MOST_ITEMS = 2_000_000
@@ -93,7 +93,8 @@ class KeptPositions:
         kept = self._kept
         if kept is not None and kept.head == head:
             return kept.position(address)
-        # Few ask for one moment of the past. A request that began before memory was renewed may have an older head.
+        # Positions of the past are rarely asked for twice. A request that began before memory was renewed may have an
+        # older head.
         if not isinstance(head, PastHead) and (kept is None or head.follows(kept.head)):
             self._lookups += 1
             pays = kept is not None or self._lookups >= self._worth

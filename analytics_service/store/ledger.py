@@ -14,7 +14,7 @@ from analytics_service.market.instants import instant
 from analytics_service.store.connection import Store
 
 LEDGER = "snapshot"
-# Stands for the instant of a snapshot that there is not.
+# Stands for the instant of a missing snapshot.
 NONE = -1
 _SCHEMA = {
     "family": pl.String,
@@ -93,12 +93,12 @@ class Head:
 
     @property
     def present(self) -> "Head | None":
-        """The family's newest head, if what this one shows may change with it."""
+        """The family's newest head, if a newer snapshot may change what this one shows."""
         return self
 
     def follows(self, other: "Head") -> bool:
-        """Whether this is a later state of the family than another one. A restored backup is, too, though its version
-        is an older one: it counts as a rewrite."""
+        """Whether this is a later state of the family than another one. So is a restored backup, although its version
+        is older: it counts as a rewrite."""
         return (self.rewrites, self.version, self.runs) > (other.rewrites, other.version, other.runs)
 
     def holds(self, newest: "Head | None") -> bool:
@@ -125,7 +125,10 @@ class PastHead(Head):
         return self.open_with
 
     def holds(self, newest: Head | None) -> bool:
-        """Only a rewrite changes what has been followed by a later snapshot."""
+        """As long as jobs may be late, whether the family's head is still the same; then, whether it was not rewritten.
+
+        Only a rewrite changes a state that a later snapshot has followed.
+        """
         if self.open_with is not None:
             return newest == self.open_with
         return rewrites_of(newest) == self.rewrites
@@ -193,7 +196,7 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
 
 
 def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, described: bool) -> PastHead:
-    """What a family was at a moment (unix second) before the end of what its head shows.
+    """The state of a family as of a moment (unix second) that is earlier than its head.
 
     `late` says whether jobs may still be late for the moment, `imported` whether some runs of the store may be imports,
     and `described` whether assets are described with the family. `last_observed_at` is the instant of the newest
@@ -240,8 +243,8 @@ def read_heads(store: Store) -> Mapping[str, Head]:
 
 
 def read_state(store: Store, family: str) -> Head | None:
-    """The newest completed state of a family, without its count of rewrites: all that a run needs to know before it is
-    announced, at half the cost of the whole ledger."""
+    """The newest completed state of a family, without its count of rewrites. A run needs no more before it is
+    announced, and this costs half as much as reading the whole ledger."""
     rows = store.frame("family_state", family=family)
     return Head(family, *rows.row(0)) if rows.height else None
 

@@ -46,7 +46,7 @@ _BY_ASSET: Columns = {"asset_id": TEXT, "usd": RATIO}
 _LOANS = SnapshotTable("loans_originated", _BY_ASSET, ("asset_id",))
 _LIQUIDATIONS = SnapshotTable("liquidations", _BY_ASSET, ("asset_id",))
 _FLASH = SnapshotTable("flash_loan_volume", {"usd": RATIO})
-# The actions whose events are summed up by asset, and where; of flash loans there is the total only.
+# The actions whose events are summed up by asset, and the tables of these sums. Flash loans have only a total.
 SUMMED_BY_ASSET = {Action.BORROW: _LOANS, Action.LIQUIDATE: _LIQUIDATIONS}
 SUMMED = {**SUMMED_BY_ASSET, Action.BORROW_FLASH_LOAN: _FLASH}
 
@@ -112,7 +112,7 @@ def snapshots_without_liquidations(store: Store, start: int, end: int) -> set[in
     Those whose single observations are not kept are left out, since nothing can be added to them (rule 8.14).
     """
     found = store.frame("snapshots_without_liquidations", start=start, end=end)["at"].to_list()
-    # Asked after that, so that rows which are dropped meanwhile are not taken for missing.
+    # Read after the snapshots, so that rows that are dropped in between are not taken for missing.
     kept = max(kept_from(store, table.name) for table in SUMMED_BY_ASSET.values())
     return {at for at in found if at >= kept}
 

@@ -75,7 +75,7 @@ def _require_no_scheduler(store: Store) -> None:
     try:
         scheduler = running_scheduler(store)
     except SchemaError:
-        # Schedulers of that version do not say that they run; or the store is new.
+        # There is no table yet: the store is new, or of a version whose schedulers do not report.
         return
     if scheduler:
         raise SchemaError(f"{scheduler} Stop it before the schema changes, and try again. {FORGOTTEN}")

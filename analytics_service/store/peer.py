@@ -9,7 +9,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.store.server import RUNNING, require_running
 from analytics_service.store.sockets import other_end
 
-# Within which a server accepts a connection that has no other limit.
+# Seconds within which a server must accept a connection that has no time-out of its own.
 _SECONDS = 5.0
 
 

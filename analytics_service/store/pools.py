@@ -43,7 +43,7 @@ class Connections:
 
 
 def pool_manager(settings: Settings, most: int, connections: Connections | None = None) -> PoolManager:
-    """Pools that keep at most so many connections open for the next statements. New ones are told to `connections`."""
+    """Pools that keep at most so many connections open for later statements. New ones are added to `connections`."""
     manager: PoolManager = get_pool_manager(
         ca_cert=settings.clickhouse_ca_cert, verify=settings.clickhouse_verify, maxsize=most, retries=False
     )

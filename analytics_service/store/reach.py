@@ -1,4 +1,4 @@
-"""Whether a ClickHouse answers at all; if not, why, in plain words."""
+"""Checks whether ClickHouse answers at all, and explains in plain words why it does not."""
 
 import logging
 import os
@@ -23,7 +23,8 @@ from analytics_service.errors import StoreUnavailable
 
 log = logging.getLogger(__name__)
 
-# Together they are less than two seconds, in which a server that hangs is noticed (rule 8.9): connections are kept.
+# Together less than the two seconds within which a server that hangs must be noticed (rule 8.9), since connections are
+# kept open.
 _BEAT_SECONDS = 0.4
 _ANSWER_SECONDS = 1.5
 # What ClickHouse says to HTTP on its native port.
@@ -138,6 +139,6 @@ class Pulse:
             try:
                 self.beat()
             except Exception:
-                log.exception("It is not known whether ClickHouse answers")
+                log.exception("Asking whether ClickHouse answers failed unexpectedly")
             stop.wait(_BEAT_SECONDS)
         self._silence = None

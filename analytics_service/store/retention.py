@@ -1,7 +1,7 @@
-"""Gives up raw rows of histories that are older than a number of days, once their cells exist (rule 8.14).
+"""Drops raw rows of histories that are older than a number of days, once their cells exist (rule 8.14).
 
-That is noted first. Everybody who reads or writes older rows looks at the note, so an hour later nobody relies on the
-rows any more, and they go. Every step may be repeated.
+First the intention is noted. All readers and writers of old rows check that note, so an hour later nothing relies on
+the rows any more, and they are dropped. Every step may be repeated.
 """
 
 import logging
@@ -35,7 +35,7 @@ def kept_from(store: Store, table: str) -> int:
 
 
 def require_kept(store: Store, table: str, oldest: int) -> None:
-    """ObservationsDropped when a run would write a row observed at a unix second whose neighbours may be gone."""
+    """ObservationsDropped if the oldest row of a run (unix second) precedes the time from which on rows are kept."""
     since = kept_from(store, table)
     if oldest < since:
         raise ObservationsDropped(
@@ -87,7 +87,7 @@ def _note(store: Store, table: str, ledger: Ledger, days: int, now: int) -> None
 
 
 def _summed_up(store: Store, table: str, until: int) -> Iterator[int]:
-    """The months of a table before a unix second, the oldest first, up to one that its cells do not sum up.
+    """The months of a table before a unix second, oldest first, until one whose rows and cells disagree.
 
     Cells that are missing are computed.
     """
@@ -96,7 +96,7 @@ def _summed_up(store: Store, table: str, until: int) -> Iterator[int]:
         if not cells_agree(store, table, span):
             fill_month(store, table, span)
             if not cells_agree(store, table, span):
-                log.error("%s: the cells of %s have other sums; its rows are kept.", table, f"{instant(month):%Y-%m}")
+                log.error("%s: cells and rows of %s disagree; the rows are kept.", table, f"{instant(month):%Y-%m}")
                 return
         yield month
 

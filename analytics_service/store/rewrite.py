@@ -67,7 +67,7 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
         yield staged
     finally:
         try:
-            # It may be finished, and another process that completes it not be done.
+            # Although this process has finished it, another one may still be completing it.
             if not announcements(store, staged).open:
                 staged.drop()
         except AnalyticsError as error:
@@ -94,8 +94,8 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
 
 
 def complete_appends(store: Store, family: str) -> None:
-    """Complete the runs that were to be appended to a family: a snapshot that builds on the ones before it needs that.
-    And those of other families whose writers have gone silent, as far as possible now.
+    """Complete the unfinished appends of a family, for a snapshot that builds on the ones before it. Also complete, if
+    possible, runs of other families whose writers have gone silent.
 
     StoreUnavailable when a run of the family cannot be completed.
     """
@@ -115,7 +115,7 @@ class Recovery:
         try:
             ledger = read_ledger(self._store)
         except AnalyticsError:
-            # ClickHouse is away, or its schema is yet to come. Whoever works with the store reports that.
+            # ClickHouse is away, or has no schema yet. Other users of the store report that.
             return Ledger({})
         self.roll_forward(ledger.silent)
         return ledger
@@ -148,7 +148,7 @@ def recover(store: Store) -> Ledger:
 
 
 def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
-    """Wait until no run is unfinished, but not long: what is staged can only be put in place under its own schema."""
+    """Wait a few seconds until no run is unfinished: staged rows can only be put in place under their own schema."""
     recovery = Recovery(store)
     for _ in range(_LOOKS_BEFORE_CHANGE):
         ledger = recovery.look()
@@ -162,7 +162,7 @@ def _resume(store: Store, staged: Staging) -> None:
     if known.append:
         _append(store, staged, ONCE)
         known = announcements(store, staged)
-    # Who took it for a rewrite may have died before its writer finished it as one that appends.
+    # A process that took it for a rewrite may have died before the writer finished it as an append.
     if known.open:
         _rewrite(store, staged, ONCE)
     staged.drop()
@@ -171,8 +171,8 @@ def _resume(store: Store, staged: Staging) -> None:
 def _append(store: Store, staged: Staging, retry: Retries) -> None:
     """Put a run in place after all other runs that append to its family.
 
-    Two runs that are announced at the same time both see the other one, or one of them does, and then it is the later.
-    With a third one neither knows who is first, so it is a rewrite, for which order does not matter.
+    Of two runs that are announced at the same time, either both see the other one, or only the later one does. With
+    a third run the order is unknown, so this one becomes a rewrite, for which order does not matter.
     """
     with announced(store, staged, APPEND, retry):
         ledger = retry(lambda: read_ledger(store))
@@ -187,7 +187,7 @@ def _append(store: Store, staged: Staging, retry: Retries) -> None:
 
 
 def _place(store: Store, staged: Staging, retry: Retries, ledger: Ledger, *, alone: bool) -> None:
-    """Put a run in place that was announced as one that appends. If it does not any more, it is a rewrite."""
+    """Put a run in place that was announced as an append. If it no longer is one, put it in place as a rewrite."""
     runs = retry(staged.runs)
     if not runs:
         # Another process has completed it, and dropped its tables.

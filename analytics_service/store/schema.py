@@ -1,4 +1,4 @@
-"""What the migrations make, as their scripts say, and what of it a database lacks."""
+"""The tables and views that the migrations' scripts create, and which of them a database lacks."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ def create(store: Store, *, is_own: bool) -> None:
 
 
 def complete(store: Store, other: Store) -> None:
-    """Make what the database lacks, without rows, as another database has it, which has all there is."""
+    """Create the tables and views that the database lacks, empty and as in another database, which has all of them."""
     made = {row["name"]: row["statement"] for row in other.frame("create_statements").iter_rows(named=True)}
     for name in missing(store):
         store.execute(made[name].replace(f"{other.database}.", f"{store.database}."))

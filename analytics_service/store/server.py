@@ -1,4 +1,4 @@
-"""The embedded ClickHouse of a data folder as others find it: where it answers, which process it is, its password."""
+"""How other processes find the embedded ClickHouse of a data folder: its address, its process and its password."""
 
 import json
 import re

@@ -13,7 +13,7 @@ from analytics_service.store.connection import Store
 TOTAL = ""
 
 
-# Each is the only one of its name, and a key of `SnapshotRows`.
+# Compared by identity, because each is declared once and is a key of `SnapshotRows`.
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotTable:
     """A table with the columns below, `observed_at` (instant of the snapshot) and `version`.

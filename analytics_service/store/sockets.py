@@ -1,4 +1,4 @@
-"""Which process has the other end of a TCP connection or listens on a port of this machine. Linux tells in /proc."""
+"""Finds, in Linux's /proc, which process has the other end of a TCP connection or listens on a port of this machine."""
 
 import os
 import select

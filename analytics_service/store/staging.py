@@ -33,7 +33,7 @@ class Staging:
         # The tables that this process has made, and the runs that it has staged; none where another process did.
         self._made: dict[str, None] = {}
         self._runs: Sequence[Run] = ()
-        # The head beside which the cells in staging are right; None where this process has not computed them.
+        # The head for which the cells in staging are right; None if this process has not computed any.
         self._computed_beside: Head | None = None
 
     def claim(self) -> bool:
@@ -67,7 +67,7 @@ class Staging:
         self._runs = runs
 
     def runs(self) -> Sequence[Run]:
-        """What the rows of the ledger are about; nothing where another process has made and dropped them."""
+        """The runs in the ledger's staging table; none if another process has made and dropped it."""
         if not self._runs:
             try:
                 self._runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
@@ -80,8 +80,8 @@ class Staging:
         return LEDGER + self.suffix in self._staged()["name"]
 
     def compute_cells(self) -> None:
-        """Compute the cells that a rewrite changes into staging, before it is announced; none while another run of the
-        family is unfinished."""
+        """Compute into staging, before a rewrite is announced, the cells that it changes. Does nothing while another
+        run of the family is unfinished."""
         ledger = read_ledger(self._store)
         head = ledger.heads.get(self.family)
         if head is None or self.family in ledger.open or self.family in ledger.appends:
@@ -92,13 +92,13 @@ class Staging:
         self._computed_beside = head
 
     def put_in_place(self, head: Head | None, *, is_rewrite: bool) -> None:
-        """Attach all rows, compute the cells that change, and then write the ledger's rows: its view must see them as
-        an insert. Assets of other families than that of prices are shown after that (rule 8.2). `head` is the family's
-        before the run.
+        """Attach all rows, compute the cells that change, and then insert the ledger's rows: attached ones would not
+        reach its view. Assets that other families than prices bring are shown after that (rule 8.2). `head` is the
+        family's before the run.
 
-        Cells that `compute_cells` has computed are right if no other run of the family has been announced since. One
-        that is announced after the rows were attached computes its cells from them, too.
-        The ledger's staging table is the first to be dropped. Without it nothing is left to do.
+        Cells that `compute_cells` has computed are right if no other run of the family has been announced since. A run
+        that is announced after the rows were attached computes its cells from them, too. The ledger's staging table is
+        the first to be dropped: if it is gone, nothing is left to do.
         """
         runs, tables = self.runs(), self.tables
         if not runs or LEDGER not in tables:
@@ -139,16 +139,16 @@ class Staging:
         return Change(before, max(newest, before), self.suffix if is_rewrite else "", self.version)
 
     def _add_assets(self) -> None:
-        """Add definitions under a version that is newer than any version of prices that a reader has seen, so that they
-        change no answer that was given. Definitions that were written since the run began stay as they are."""
+        """Add definitions under a version above those of all prices that readers have seen, so that answers already
+        given do not change. Definitions that were written since the run began stay as they are."""
         self._store.execute(
             f"INSERT INTO {ASSETS} SELECT * REPLACE ({new_version()} AS version) FROM {ASSETS}{self.suffix} "
             f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
 
     def _show_assets(self) -> None:
-        """Have readers see definitions that were added, which may be of assets without prices: nothing of the family
-        that assets are shown with changes, but its newest run gets a version that is newer than theirs."""
+        """Make added definitions visible, even of assets without prices: the newest run of prices, the family that
+        assets are shown with, gets a version above theirs. Nothing else of that family changes."""
         staged = ASSETS + self.suffix
         self._store.run("show_assets", family=SHOWN_WITH, version=new_version(), staged=staged)
 

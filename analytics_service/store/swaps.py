@@ -14,7 +14,7 @@ _ROUTES = SnapshotTable(
     {"contract": TEXT, "source": TEXT, "targets": Column(pl.List(pl.String), list)},
     ("contract", "source"),
 )
-# The source in the only row of a contract that has no routes.
+# Stands for the source in the single row of a contract without routes.
 _NO_SOURCE = ""
 
 

@@ -1,4 +1,4 @@
-"""Which requests may wait for the store: when it is slow or hangs, threads are left for what is in memory."""
+"""Limits how many requests wait for the store: while it is slow or hangs, other threads serve answers from memory."""
 
 import threading
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from analytics_service.errors import StoreUnavailable
 
-# How long a request waits for its turn to wait for the store, seconds.
+# Seconds that a request waits for its turn; only with a turn may it wait for the store.
 _QUEUE_SECONDS = 1.0
 
 
@@ -77,5 +77,5 @@ class Turns:
         if mine is None or mine.taken:
             return
         if not self._places.take(queue_seconds):
-            raise StoreUnavailable("Enough requests wait for ClickHouse already.")
+            raise StoreUnavailable("Too many requests wait for ClickHouse already.")
         mine.taken = True

@@ -1,4 +1,5 @@
--- Which cells cover a range of days and quarter hours? Days that a bucket begins or ends within are read in quarter hours.
+-- Which cells cover a range of days and quarter hours? Days within which a bucket begins or ends are read in quarter
+-- hours.
 SELECT asset_id, first_at, last_at, count, open, high, low, close, area
 FROM {cells:Identifier} FINAL
 WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})

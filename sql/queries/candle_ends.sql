@@ -1,5 +1,5 @@
--- What do cells tell of a range whose raw rows are gone? Quarter hours that lie within a bucket as they are, and of
--- others the first and the last observation.
+-- What is known from cells about a range whose raw rows are gone? Quarter hours within one bucket are taken as they
+-- are; of others only the first and the last observation are known.
 SELECT
     c.asset_id AS asset_id,
     if(piece = 'last', c.last_at, c.first_at) AS first_at,

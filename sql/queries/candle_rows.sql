@@ -1,6 +1,6 @@
--- What do the parts of a page come to in each bucket? `series` is the position of the asset in ids, from 0; for any other
--- asset it is the number of ids. `area` is the sum of each value times the seconds that it held, from the first to the
--- last observation in the bucket, as whole units and as 10^-18 of them.
+-- What is the summary of a page's parts in each bucket? `series` is the position of the asset in ids, from 0; for any
+-- other asset it is the number of ids. `area` is the sum of each value times the seconds that it held, from the first
+-- to the last observation in the bucket, as whole units and as 10^-18 of them.
 SELECT
     transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})) AS series,
     bucket,

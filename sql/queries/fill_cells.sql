@@ -1,5 +1,5 @@
--- Computes cells from raw rows. Writing a cell again does no harm: the same rows give the same rank, and more or newer
--- ones a greater rank.
+-- Computes cells from raw rows. Writing a cell again does no harm: the same rows give the same rank, and additional or
+-- newer rows give a greater one.
 INSERT INTO {cells:Identifier} (width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, rank)
 SELECT
     cell_width,

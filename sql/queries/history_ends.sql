@@ -1,5 +1,5 @@
--- What do cells tell of single observations in quarter hours whose raw rows are gone? The first and the last one: of all
--- quarter hours from an instant on, and of earlier ones that a bucket ends within.
+-- Which single observations are known from cells of quarter hours whose raw rows are gone? The first and the last one:
+-- of all quarter hours from an instant on, and of earlier ones that a bucket ends within.
 SELECT asset_id, kept.1 AS observed_at, kept.2 AS value, rank
 FROM {cells:Identifier} FINAL
 ARRAY JOIN [(first_at, open), (last_at, close)] AS kept

@@ -1,5 +1,5 @@
--- In how many quarter hours whose raw rows are gone may an observation be needed that is neither their first nor their
--- last? In those that are cut in two, or end, between these two, and have more observations.
+-- In how many quarter hours whose raw rows are gone may an observation be needed that is neither the first nor the
+-- last? In those with more than two observations, if a cut or an end lies between the first and the last one.
 SELECT count() AS hidden
 FROM {cells:Identifier} FINAL
 WHERE width = 'quarter'

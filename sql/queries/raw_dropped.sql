@@ -1,5 +1,5 @@
--- Up to which instant are raw rows of a table given up, and up to which one by some time before? No row: none
--- ever were.
+-- Up to which instant have raw rows of a table been noted for dropping: by all notes, and by notes that are old enough?
+-- No row: there is no note.
 SELECT
     toUnixTimestamp(max(until)) AS noted,
     toUnixTimestamp(maxIf(until, noted_at <= toDateTime({noted_by:UInt32}, 'UTC'))) AS settled

@@ -1,5 +1,5 @@
--- Which complete snapshots of loans, from one instant to another, both inclusive, have no liquidations? Each that this
--- version takes has a total.
+-- Which complete snapshots of loans, from one instant to another, both inclusive, have no liquidations? Each
+-- snapshot that this version takes has a total.
 SELECT DISTINCT at
 FROM snapshot
 WHERE family = 'loans'

@@ -1,5 +1,5 @@
 -- Which complete snapshots of markets, from one instant to another, both inclusive, are from before prices were written
--- with them? One at prices of other assets only has a total all the same.
+-- with them? A snapshot with prices of other assets only still has a total.
 SELECT DISTINCT at
 FROM snapshot
 WHERE family = 'markets'

@@ -133,7 +133,7 @@ def test_a_service_that_does_not_answer_is_told_and_what_it_told_stays(service: 
         later(page, "requestfailed")
     expect(page.get_by_role("alert")).to_contain_text("The service does not answer.")
     # Three minutes by the clock of the page, which goes on by itself, too.
-    old = page.get_by_text("Shown is what it told").locator("b").inner_text()
+    old = page.get_by_text("The data below is from").locator("b").inner_text()
     assert 3 <= int(old.removesuffix(" min ago")) < 10
     assert page.get_by_role("table", name="Jobs:").inner_text() == families
     page.unroute("**/operations")

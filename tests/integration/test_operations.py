@@ -230,7 +230,7 @@ def test_a_store_that_hangs_is_a_fault_and_what_it_told_before_stays(
     assert document(client)["faults"] == before["faults"]
     now = NOON + 90
     found = document(client)
-    assert found["faults"] == ["ClickHouse does not answer. What is shown is from 60 s ago."]
+    assert found["faults"] == ["ClickHouse does not answer. Its data here is 60 s old."]
     assert (found["healthy"], found["clickhouse"]["alive"]) == (False, False)
     assert (found["at"], found["clickhouse"]["read_at"]) == ("2025-03-01T12:01:30Z", "2025-03-01T12:00:30Z")
     assert found["tables"] == before["tables"]

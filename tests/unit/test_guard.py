@@ -183,7 +183,7 @@ def test_a_client_that_asks_too_often_gets_a_429_until_its_window_has_moved_on()
     assert refused.json["error"] == {
         "kind": "rate_limited",
         "scope": "client",
-        "message": "At most 3 requests in 60 s are allowed; the next one is in 80 s.",
+        "message": "At most 3 requests in 60 s are allowed; try again in 80 s.",
     }
     assert refused.headers["retry-after"] == "80"
     assert refused.headers["ratelimit"] == '"default";r=0;t=80'

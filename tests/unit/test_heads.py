@@ -285,7 +285,7 @@ def test_a_history_that_cannot_be_read_keeps_what_was_shown_and_affects_no_other
         assert heads.known().head("prices").version == 1
         assert heads.known().head("rates").version == version
     told = [record.getMessage() for record in caplog.records]
-    assert told == ["Nothing new of prices is shown: its cells are broken"]
+    assert told == ["No new data of prices is shown: its cells are broken"]
     store.change("prices", version=4)
     heads.look()
     assert heads.known().head("prices").version == 4
@@ -336,7 +336,7 @@ def test_a_history_that_takes_too_long_keeps_its_head_while_the_others_go_on(
     heads.look()
     assert heads.known().head("prices").version == 4
     assert [(record.levelname, record.getMessage()) for record in caplog.records if record.levelname != "INFO"] == [
-        ("WARNING", "Nothing new of prices is shown: ClickHouse at http://db cannot answer now (query history_rows).")
+        ("WARNING", "No new data of prices is shown: ClickHouse at http://db cannot answer now (query history_rows).")
     ]
 
 

@@ -676,7 +676,7 @@ def test_the_scheduler_completes_it_beside_its_jobs_also_after_an_unexpected_err
         stop.set()
         thread.join()
     assert (store.heads["prices"], store.open) == (AFTER, set())
-    assert "Runs that were interrupted could not be looked for" in caplog.messages
+    assert "Looking for interrupted runs failed unexpectedly" in caplog.messages
 
 
 def test_a_failure_is_logged_once_for_each_rewrite_and_cause(

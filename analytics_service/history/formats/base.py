@@ -1,4 +1,4 @@
-"""What every format of history pages is given, and what it declares."""
+"""The interface of formats of history pages: what they encode, and what they declare."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,10 +20,11 @@ Parts = Iterable[tuple[Sequence[str], pl.DataFrame]]
 class Points:
     """The points of a page.
 
-    `begins` are those of its buckets, unix seconds. `parts` are some series each: their ids, and their values bucket by
-    bucket, those of all series in the first bucket first. `columns` are those of every part, VALUE or OHLC: decimal
-    text or null, where `o`, `h`, `l` and `c` are null together, and for `n` a count. `single` is true of the one series
-    over all assets. Formats that name assets find their `symbols` by id; those that tell the time do so in the `zone`.
+    `begins` are the starts of its buckets, unix seconds. Each of `parts` has some series: their ids, and their values
+    bucket by bucket, with all series of the first bucket first. `columns` are the same in every part, VALUE or OHLC:
+    decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`. `single` is true for the
+    one series over all assets. `symbols` are by asset id, for formats that name assets. Formats that show times of day
+    show them in the `zone`.
     """
 
     begins: Sequence[int]
@@ -36,10 +37,10 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: the name that requests use, its media type, and what encodes points, part by part.
+    """A format: the name that requests use, its media type, and the function that encodes points, part by part.
 
-    A format without a `suffix` of files gives the JSON of a member of the answer's data; every other a whole body.
-    `names_assets` if it shows symbols. One that `is_packed` is compressed by itself.
+    A format without a file `suffix` encodes a JSON member of the answer's data; any other encodes a whole body.
+    `names_assets` says that it shows symbols, `is_packed` that its files are already compressed.
     """
 
     name: str

@@ -26,7 +26,7 @@ COLUMNS = Format("columns", "application/json", encode)
 
 
 def _opening(points: Points, asset_id: str) -> str:
-    """What a series begins with, up to its first array."""
+    """The JSON that opens a series, up to its first array."""
     if points.single:
         return "{"
     named = {"asset": asset_id, "symbol": points.symbols.get(asset_id)}
@@ -62,7 +62,7 @@ def _quote(name: str) -> str:
 
 @lru_cache(maxsize=4)
 def _order(series: int, count: int, columns: int) -> pl.Series:
-    """What precedes a value, and the value, in turns: series by series, and column by column within each.
+    """The order of pieces: the text before a value, then the value, series by series, and within each by column.
 
     Pieces are the columns, bucket by bucket; the beginnings of all series, those of their further columns, the comma
     within each column, and the end.

@@ -37,7 +37,7 @@ CSV = Format("csv", "text/csv", encode, suffix="csv")
 def _encoded(values: Iterable[pl.Series], leads: Sequence[str], assets: Sequence[str], header: str) -> bytes:
     """The rows of some series, after a header."""
     columns = [one.cast(pl.String) for one in values]
-    # The end of a row is that of the one before, except of the last.
+    # Each row begins with the line end of the one before; only the last needs its own.
     pieces = [*columns, pl.Series([*(_END + lead for lead in leads), *assets, ",", header + leads[0], _END])]
     return joined(pieces, _order(len(assets), len(leads), len(columns)))
 

@@ -47,8 +47,8 @@ def _keys(points: Points, ids: Sequence[str]) -> tuple[tuple[str | None, ...], t
 
 
 def _numbers(points: Points, values: pl.DataFrame, series: int) -> list[pl.Series]:
-    """The columns of some series, series by series. Text of a decimal becomes the same number. ParameterInvalid where
-    the `digits` of a value round it up to 10^20, which is one more than these numbers have."""
+    """The columns of some series, series by series, with decimal texts as exact numbers. ParameterInvalid if rounding
+    to `digits` takes a value up to 10^20, which has one digit too many for the type."""
     try:
         numbers = [values[name].cast(_type(name)) for name in points.columns]
     except pl.exceptions.InvalidOperationError:
@@ -65,7 +65,7 @@ def _type(column: str) -> pl.DataType:
 
 @lru_cache(maxsize=8)
 def _repeated(name: str, some: tuple[str | None, ...], words: tuple[str | None, ...], count: int) -> pl.Series:
-    """A column with some of the words, each so many times; all words are stored once."""
+    """A dictionary column over all `words`, with each of `some` repeated `count` times."""
     return pl.Series(name, some, dtype=_dictionary(words))[layout(len(some), count)[0]]
 
 

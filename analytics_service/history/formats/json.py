@@ -23,7 +23,8 @@ from analytics_service.market.assets import asset_spec
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The text of a point: what is between its columns and what ends it; without a value, `nothing` follows its time.
+    """The text around a point's values: `between` its columns, and at its `end`. `nothing` stands for all its columns
+    if it has no value.
 
     The quote that ends a column is part of what follows it.
     """
@@ -78,9 +79,9 @@ def _joined(columns: Sequence[pl.Series], points: Points, opened: Sequence[str],
 
 
 def _leads(points: Points, opened: Sequence[str], end: str, closed: str) -> list[str]:
-    """What precedes the first column of all buckets, and then that of the first bucket of each series.
+    """The text before a point's first value: for each bucket, and then for the first bucket of each series.
 
-    It ends the point before, and begins the column's own value up to its opening quote.
+    It ends the previous point and begins this one, up to the opening quote of its first value.
     """
     first = f'"{points.columns[0]}":"'
     firsts = [
@@ -96,7 +97,7 @@ def _opening(asset_id: str) -> str:
 
 @lru_cache(maxsize=8)
 def _order(series: int, count: int, columns: int) -> pl.Series:
-    """Lead and value of all points in turns, and for further columns what is between them and their values; the end.
+    """The order of pieces: for each point its lead and value, then separator and value of each further column; the end.
 
     Pieces are the columns, bucket by bucket; the leads of all buckets and of all series; what is between two columns;
     and the end.

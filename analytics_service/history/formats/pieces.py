@@ -1,4 +1,4 @@
-"""Text from pieces: Polars picks them in their order and joins them, Python does not walk them."""
+"""Builds text from pieces. Polars puts them in order and joins them, which is faster than a Python loop."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -8,14 +8,14 @@ import polars as pl
 from analytics_service.history.formats.base import COUNT
 from analytics_service.history.sample import layout
 
-# Makes text from columns, in which null is marked, and from what begins each series.
+# Makes text from columns, in which nulls are marked, and from the opening text of each series.
 Join = Callable[[Sequence[pl.Series], Sequence[str]], bytes]
 # Stands for null in a text. No value contains it.
 _NULL = "\x00"
 _MARKED = _NULL.encode()
-# So many nulls are replaced one by one, and then all others at once.
+# Up to so many nulls are replaced one by one; with more, the rest is replaced in one pass.
 _FEW = 500
-# Texts of the counts that most buckets have: picking one takes a tenth of the time of making it.
+# Texts of common counts: looking one up takes a tenth of the time of formatting it.
 _COUNTS = pl.Series(map(str, range(10_000)))
 # Made once: building an expression takes as long as joining the text of a small page. Bytes of binary are copied once;
 # text would become a str first.
@@ -23,9 +23,9 @@ _JOINED = pl.col("piece").str.join("").cast(pl.Binary)
 
 
 def joined(pieces: Sequence[pl.Series], order: pl.Series) -> bytes:
-    """The text of pieces in an order, which has their numbers through all of the series. Null is no text."""
+    """The text of some pieces. `order` has their positions in the concatenation of all `pieces`; nulls add no text."""
     ordered = pl.concat(pieces, rechunk=True)[order].to_frame("piece")
-    # Threads would have to be woken up first.
+    # select_seq, because waking up other threads would take longer.
     found: bytes = ordered.select_seq(_JOINED).item()
     return found
 
@@ -44,10 +44,10 @@ def value_order(series: int, count: int) -> pl.Series:
 
 
 def with_empty(columns: Sequence[pl.Series], opened: Sequence[str], empty: str, join: Join) -> bytes:
-    """The JSON of some series; of those that have any value, `join` makes it from their columns and what begins them.
+    """The JSON of some series. `join` makes that of series with values, from their columns and opening texts.
 
-    `opened` begins a series, and `empty` is the rest of one that has no value at all: its text goes before that of the
-    next one. Where a series has values, but none in the last bucket, none is set apart.
+    `opened` are the texts that open each series, and `empty` completes a series without any value, so that it can go
+    before the next one as one text. If a series has values, but none in the last bucket, `join` makes all of them.
     """
     first = columns[0]
     kept = tuple(place for place, value in enumerate(first[-len(opened) :]) if value is not None)
@@ -71,12 +71,12 @@ def _of_some(kept: tuple[int, ...], series: int, count: int) -> pl.Series:
 
 
 def always(piece: int, count: int) -> pl.Series:
-    """The order of one and the same piece."""
+    """An order that repeats one piece."""
     return pl.repeat(piece, count, dtype=pl.UInt32, eager=True)
 
 
 def texts(columns: Sequence[pl.Series]) -> list[pl.Series]:
-    """Columns of points as text; counts have no null, and others are marked."""
+    """Columns of points as text with nulls marked; counts have none."""
     return [_counts(one) if one.name == COUNT else _marked(one) for one in columns]
 
 
@@ -91,8 +91,8 @@ def _marked(values: pl.Series) -> pl.Series:
 
 
 def _with_nulls(text: bytes) -> bytes:
-    """The JSON in which `null` takes the place of strings that are marked; the same bytes where none is."""
-    # A single byte is found at once; looking for it with its quotes takes as long as joining the text.
+    """The JSON with `null` in place of marked strings."""
+    # Searching for a single byte is fast; searching for it with its quotes takes as long as joining the text.
     parts: list[bytes] = []
     begin = 0
     while len(parts) < _FEW and (at := text.find(_MARKED, begin)) >= 0:

@@ -1,4 +1,4 @@
-"""What users of the simulated protocol do in a trade: all by which a position differs from the one before."""
+"""The acts of a simulated user in a trade, derived from how the position differs from the one before."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -160,7 +160,7 @@ def _staking(trade: _Trade) -> Iterator[Act]:
 
 
 def _sending(trade: _Trade) -> Iterator[Act]:
-    """Some of what the wallet has less of."""
+    """Transfers to other users, for some of the balances that became smaller."""
     if trade.before is None:
         return
     draws = Draws(f"{trade.seed}|send|{trade.number}|{trade.made}")

@@ -28,8 +28,8 @@ def census(seed: str, second: int) -> Census:
 
 
 class _Count:
-    """The census of the second that was asked for last. From there to another hour few users trade, and only what they
-    hold is counted anew."""
+    """The census of the second that was asked for last. Few users trade from one hour to another, so only the holdings
+    of those who did are counted again."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed

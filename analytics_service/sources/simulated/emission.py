@@ -6,7 +6,7 @@ from decimal import ROUND_DOWN, Context, Decimal
 from analytics_service.market.rates import SECONDS_PER_YEAR
 from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH
 
-# Denom units, of which 10^6 are one token.
+# In denom units; 10^6 of them are one token.
 TOTAL_SUPPLY = 1_000_000_000 * 10**6
 EMISSION_RATE = 40_000_000 * 10**6
 TOKENS_PER_WEIGHT = 1_000_000

@@ -21,8 +21,8 @@ def wander(key: str, second: int, swings: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Octave:
-    """Noise with an independent value every `period` seconds. `step` draws one by its number, and returns it with how
-    much greater the next one is."""
+    """Noise with an independent value every `period` seconds. `step` returns a value by its number, and the difference
+    from it to the next one."""
 
     period: int
     phase: int

@@ -5,7 +5,7 @@ import { spark } from "./spark.js";
 
 const MARGIN = { l: 64, r: 12, t: 8, b: 36 };
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
-// Milliseconds for everything else to be drawn before the library is started.
+// Milliseconds to wait before the library is started, so that everything else is drawn first.
 const PAUSE = 150;
 const shown = new Set();
 
@@ -43,17 +43,16 @@ export function candles(name, x, series) {
   return [{ x, open, high, low, close, name, type: "candlestick", hoverinfo: "skip", ...sides }];
 }
 
-/** Draws traces into a box. `spec` has `traces`; of charts over time also `x`, and `read(place)`, what the crosshair
- * tells of a bucket; and optionally `place`, the bucket that is told of first, `zoomable` (false where a range would not
- * be the page's), `openFrom` and `openTo`, the bucket that has not ended, `log`, and what `xaxis` and `yaxis` have of
- * their own. */
+/** Draws traces into a box. `spec` has `traces`. Charts over time also have `x`, and `read(place)`, the crosshair's
+ * text for a bucket. Optional are `place` (the bucket shown first), `zoomable` (false if the chart's range is not that
+ * of the page), `openFrom` and `openTo` (the bucket that has not ended), `log`, and settings of `xaxis` and `yaxis`. */
 export async function draw(box, readout, spec) {
   if (!globalThis.Plotly) box.replaceChildren(preview(spec));
   const Plotly = await library();
   if (!box.isConnected) return;
   box.replaceChildren();
   await Plotly.newPlot(box, spec.traces, layout(spec), CONFIG);
-  // The view may be left by now. What is not purged stays in memory.
+  // The view may have been left by now. A chart that is not purged stays in memory.
   if (!box.isConnected) return Plotly.purge(box);
   const hair = h("div", { class: "hair", hidden: true });
   const chart = { box, hair, readout, spec, place: null, anchor: null };
@@ -127,7 +126,7 @@ function follow(chart) {
   });
 }
 
-/** Enter begins a range at the crosshair, and once more ends it: zooming without a pointer. */
+/** Zooming without a pointer: Enter begins a range at the crosshair, and a second Enter ends it. */
 function choose(chart, place) {
   if (!isZoomable(chart.spec)) return;
   const { x } = chart.spec;

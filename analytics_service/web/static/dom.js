@@ -13,7 +13,7 @@ export function h(tag, properties = {}, ...children) {
   return element;
 }
 
-/** A message in the place of what is missing; `bad` where something failed. */
+/** A message in place of missing content; `bad` if something failed. */
 export function notice(text, bad = false) {
   return h("p", { class: bad ? "notice bad" : "notice", role: bad ? "alert" : "status" }, text);
 }
@@ -60,7 +60,7 @@ export function saveAs(name, blob) {
   URL.revokeObjectURL(made);
 }
 
-/** Makes a node like a fresh one, changing only what differs: the focus and what is scrolled stay as they are. */
+/** Makes a node like a fresh one, changing only what differs, so that focus and scroll positions are kept. */
 export function patch(node, fresh) {
   if (node.nodeName !== fresh.nodeName) {
     node.replaceWith(fresh);

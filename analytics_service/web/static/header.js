@@ -1,4 +1,4 @@
-// The header: what the data is, and what applies to every chart.
+// The header: the origin and age of the data, and the settings of all charts.
 import { ApiError } from "./api.js";
 import { h } from "./dom.js";
 import { age } from "./format.js";
@@ -8,8 +8,8 @@ import { status } from "./status.js";
 const VIEWS = { overview: "Overview", markets: "Markets", address: "Address" };
 const REFRESH = 15_000;
 
-/** Fills the header, and answers a function that brings it up to date with the address. `looked` is called after each
- * look at the service, with the instants of the newest snapshots. */
+/** Fills the header, and returns a function that updates it to the page's URL. `looked` is called after each check of
+ * the service, with the instants of the newest snapshots. */
 export function header(element, reload, looked) {
   const chips = h("ul", { class: "chips", "aria-label": "Newest snapshots" });
   const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },

@@ -53,7 +53,7 @@ function tell(error) {
 }
 
 /** The form for an API key, where the service asks for one. */
-function askForKey(why = "This service answers only those who have an API key.") {
+function askForKey(why = "This service requires an API key.") {
   const key = h("input", { name: "key", type: "password", required: true, autocomplete: "off" });
   const form = h("form", { onsubmit: (event) => (event.preventDefault(), useKey(key.value.trim()), show()) },
     h("label", {}, "API key", key), h("button", {}, "Use it"));

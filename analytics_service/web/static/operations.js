@@ -31,10 +31,10 @@ function draw() {
   patchChildren("main", [h("h1", {}, "Operations"), trouble(seconds), h("div", {}, shown ? sections(shown) : null)]);
 }
 
-/** What is wrong with the service's answers; and how old what is shown is, which is not read out each time. */
+/** What is wrong with the service's answers, and how old the data below is; screen readers do not repeat the age. */
 function trouble(seconds) {
   if (!failure) return h("div");
-  const old = ["Shown is what it told ", h("b", {}, `${age(seconds)} ago`), ", at ", time(shown?.at), "."];
+  const old = ["The data below is from ", h("b", {}, `${age(seconds)} ago`), ", at ", time(shown?.at), "."];
   const tells = notice(`${failure} The page tries again every ten seconds.`, true);
   return h("div", { class: "trouble" }, tells, shown ? h("p", {}, old) : null);
 }

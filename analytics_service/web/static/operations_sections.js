@@ -39,13 +39,13 @@ export function sections(document) {
     section("Workers", workers(document)),
     section("Imports and backfills", told(document, imports)),
     section("Disk by table", told(document, disk)),
-    h("p", { class: "soft" }, `Times are those of ${ZONE}. The page follows the service by itself, every ten seconds.`),
+    h("p", { class: "soft" }, `Times are those of ${ZONE}. The page refreshes itself every ten seconds.`),
   ];
 }
 
-/** What ClickHouse tells, if it has told anything yet. */
+/** A section with ClickHouse's data, or a note that there is none yet. */
 function told(document, show) {
-  return document.clickhouse.read_at ? show(document) : h("p", {}, "Not known yet: ClickHouse has not told.");
+  return document.clickhouse.read_at ? show(document) : h("p", {}, "Not known yet: ClickHouse has not answered.");
 }
 
 function section(title, contents) {
@@ -59,7 +59,7 @@ function problems({ faults, clickhouse }) {
   return [
     h("p", { role: "status", class: faults.length ? "bad" : "good" }, faults.length ? count : "None: all is well."),
     faults.length ? h("ul", { class: "problems" }, faults.map((fault) => h("li", {}, fault))) : null,
-    since ? h("p", {}, "ClickHouse cannot be read now. What is shown of it is from ", since, ".") : null,
+    since ? h("p", {}, "ClickHouse cannot be read now. Its data here is from ", since, ".") : null,
   ];
 }
 
@@ -131,7 +131,7 @@ function workers({ workers: processes }) {
     { title: "Answers", number: true, cell: (one) => size(one.answers_bytes) },
     { title: "All memory", number: true, cell: (one) => size(one.resident_bytes) },
   ];
-  if (!processes?.length) return h("p", {}, "They cannot be seen.");
+  if (!processes?.length) return h("p", {}, "Not known.");
   return table("Workers: requests answered, and memory", columns, processes);
 }
 

@@ -1,13 +1,13 @@
-// A view of now is drawn again when there are newer snapshots, while nobody uses it.
+// Redraws a view of the present when there are newer snapshots, unless the viewer is using it.
 import { clear } from "./charts.js";
 import { h } from "./dom.js";
 
-// Milliseconds without input after which a viewer only watches.
+// Milliseconds without input after which the viewer counts as only watching.
 const IDLE = 30_000;
 const INPUT = ["pointermove", "pointerdown", "keydown", "wheel", "scroll"];
 
-/** Renews the view in `main`, which `fill` draws into an element: in its place once all of it is there, so that nothing
- * flickers. `begin` is to be called with the route of each view, and `looked` with the newest snapshots. */
+/** Renews the view in `main`. `fill` draws it into an element, which replaces the old view once it is complete, so that
+ * nothing flickers. Call `begin` with the route of each view, and `looked` with the newest snapshots. */
 export function renewing(main, fill) {
   let [usedAt, isMoving, known, isBusy] = [0, false, null, false];
   for (const kind of INPUT) addEventListener(kind, () => (usedAt = performance.now()), { capture: true, passive: true });
@@ -34,7 +34,7 @@ export function renewing(main, fill) {
   return { begin, looked };
 }
 
-/** Whether the view was drawn again. What cannot be had now leaves it as it is. */
+/** Whether the view was drawn again. If its data cannot be loaded now, it stays as it is. */
 async function renewed(main, fill) {
   const before = [...main.children];
   // Charts need the size that they will have.

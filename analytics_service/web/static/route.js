@@ -1,4 +1,4 @@
-// What the page shows is all in its address: the view, the range, the zone, the theme.
+// The page's URL holds all that it shows: the view, the range, the zone, the theme.
 import { wall } from "./format.js";
 
 // Days of each range that ends now.
@@ -9,7 +9,7 @@ const DEFAULTS = { view: "overview", range: "7d" };
 const SHARED = ["range", "start", "end", "tz", "theme"];
 const listeners = [];
 
-/** What the address says, with defaults for what it leaves out. `custom` tells whether `start` and `end` count. */
+/** The route in the page's URL, with defaults for missing parts. `custom` tells whether `start` and `end` count. */
 export function current() {
   const given = Object.fromEntries(new URLSearchParams(location.search));
   const route = { ...DEFAULTS, tz: ownZone(), ...given };
@@ -20,7 +20,7 @@ export function current() {
   return route;
 }
 
-/** The address of the page after some changes: null takes a parameter away, another view those of this one. */
+/** The page's URL after some changes: null removes a parameter; a change of view removes those of the present view. */
 export function link(changes) {
   const before = new URLSearchParams(location.search);
   const kept = changes.view ? SHARED : [...before.keys()];
@@ -30,13 +30,14 @@ export function link(changes) {
   return `?${new URLSearchParams(said)}`;
 }
 
-/** Goes there. */
+/** Goes to the URL with some changes. */
 export function go(changes) {
   history.pushState(null, "", link(changes));
   for (const listener of listeners) listener(changes);
 }
 
-/** Notes something in the address that is shown already, and that going back should not undo letter by letter. */
+/** Records a change that is already shown in the URL, but not in the browser's history, where going back would undo it
+ * letter by letter. */
 export function note(changes) {
   history.replaceState(null, "", link(changes));
 }

@@ -25,7 +25,7 @@ export function beginning(path, route, signal = null) {
   return get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal).then(({ data }) => data);
 }
 
-/** What several parts of a view need is loaded once, and again only where it has failed. */
+/** Makes a loader for several parts of a view: it loads only once, and again only after a failure. */
 export function shared(load) {
   let asked = null;
   return () => (asked ??= load().catch((error) => {

@@ -3,7 +3,7 @@ import { colorOf } from "./charts.js";
 import { usd } from "./format.js";
 import { hasValues, numbers, total } from "./series.js";
 
-// Vertical axes; of percent with as many digits as tell the ticks apart.
+// Vertical axes; percent has as many digits as are needed to tell ticks apart.
 export const DOLLARS = { tickprefix: "$" };
 export const PERCENT = { tickformat: "~%" };
 // More assets than this are drawn as one.

@@ -1,4 +1,4 @@
-// How the service is, asked for at most every few seconds by all parts of the page together.
+// The service's health, requested at most every few seconds for all parts of the page together.
 import { get } from "./api.js";
 
 const FRESH = 10_000;

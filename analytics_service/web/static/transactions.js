@@ -25,7 +25,7 @@ export function transactions(path, at, { tz }, signal) {
     // A second click would ask for the same ones.
     older.disabled = true;
     fault.replaceChildren();
-    // Who has opened older ones reads them.
+    // A viewer who has opened older ones is reading them.
     if (rows.length) panel.dataset.used = "";
     try {
       const { data } = await get(`${path}/tx-history`, query, signal);
