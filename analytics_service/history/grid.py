@@ -110,8 +110,10 @@ class Grid:
             return second - second % MINUTE
         if self.period is Period.HOUR:
             local, moved = wall_clock(self.zone, second)
-            # The hour keeps its fold: of an hour that occurs twice, the one that holds the second.
-            return to_second(self.zone, local.replace(minute=0, second=0)) + moved * DAY
+            hour = local.replace(minute=0, second=0)
+            # An hour may begin twice, also where the time of day at the second occurs only once.
+            begins = [to_second(self.zone, hour.replace(fold=fold)) + moved * DAY for fold in (1, 0)]
+            return begins[0] if begins[0] <= second else begins[1]
         if self.period is Period.MONTH:
             return month_of(self.zone, second)
         if self.period is Period.YEAR:

@@ -108,6 +108,11 @@ def test_midnight_of_days_whose_midnight_is_odd(day: date, zone: str, expected: 
         ("Asia/Kathmandu", second(2026, 1, 1, 0, 20), second(2026, 1, 1, 0, 15)),
         # 02:00 to 02:30 were skipped: the hour of 02:45 began with 02:30, at 15:30 UTC.
         ("Australia/Lord_Howe", second(2026, 10, 3, 15, 45), second(2026, 10, 3, 15, 30)),
+        # From 03:45 back to 02:45, at 14:00 UTC: 03:45 occurs once, but its hour began twice, at 13:15 and at 14:15.
+        ("Pacific/Chatham", second(2026, 4, 4, 15), second(2026, 4, 4, 14, 15)),
+        ("Pacific/Chatham", second(2026, 4, 4, 13, 45), second(2026, 4, 4, 13, 15)),
+        # From 00:01 back to 23:01: midnight is at 02:30 and at 03:30 UTC.
+        ("America/St_Johns", second(2007, 11, 4, 3, 31), second(2007, 11, 4, 3, 30)),
     ],
 )
 def test_the_hour_of_a_moment_near_a_change_of_clocks(zone: str, start: int, expected: int) -> None:
