@@ -10,6 +10,9 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 _MIB = 2**20
+# What Polars' allocator, jemalloc, reads when it is loaded. By default it has four heaps for each processor, and pages
+# that were freed count as in use for a second longer.
+_POLARS = ("_RJEM_MALLOC_CONF", "narenas:1,muzzy_decay_ms:0")
 
 
 def resident_bytes(pid: int) -> int | None:
@@ -22,15 +25,17 @@ def resident_bytes(pid: int) -> int | None:
 
 
 def bound_idle_memory() -> None:
-    """Have glibc give freed memory back to the system, except for 4 MiB that it keeps for the next pages. Applies to
-    this process and those that it forks, if no other thread has allocated yet.
+    """Have glibc and Polars give freed memory back to the system, and keep only a little of it for the next pages.
+    Applies to this process and those that it forks, if no other thread has allocated yet and Polars is not loaded.
 
-    By default each thread has a heap, which keeps as much as the largest page it ever freed. If none were kept, getting
-    memory for a page would take twice as long as encoding it. Threads can share one heap, because they hold Python's
-    lock while they allocate, and Polars has an allocator of its own. Other C libraries have no such options.
+    By default threads have heaps of their own, each of which keeps as much as the largest page it ever freed. If none
+    were kept, getting memory for a page would take twice as long as encoding it. Threads can share one heap, because
+    most hold Python's lock while they allocate. Other C libraries have no such options.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_MMAP_THRESHOLD, _MIB)
         mallopt(_M_TRIM_THRESHOLD, 4 * _MIB)
+    # An operator's own choice goes before this one.
+    os.environ.setdefault(*_POLARS)
