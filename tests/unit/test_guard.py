@@ -32,7 +32,7 @@ class Assets(Resource):
         send(req, resp, Answer(Validators("abc"), IDENTITY, b"{}"), "public, max-age=7")
 
 
-def clients(proxies: str | None) -> Networks:
+def trusted(proxies: str | None) -> Networks:
     return networks(proxies) if proxies else Networks()
 
 
@@ -43,7 +43,7 @@ class Service:
         self.second = 0
         api_keys = ApiKeys(keys) if keys else None
         limit = RateLimit(rate, Counts(), lambda: self.second * 10**9) if rate else None
-        guard = Guard(api_keys, limit, clients(proxies))
+        guard = Guard(api_keys, limit, trusted(proxies))
         app = falcon.App(middleware=[CrossOrigin("*"), guard, Negotiation(), Protection()])
         errors.install(app)
         for path in (PATH, "/api/v1/openapi.json", "/healthz"):
@@ -244,4 +244,4 @@ def test_the_client_is_the_last_address_that_is_no_trusted_proxy(
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     request = falcon.testing.create_req(headers=headers, remote_addr=peer)
     request.env["REMOTE_ADDR"] = peer
-    assert client_of(request, clients(proxies)) == client
+    assert client_of(request, trusted(proxies)) == client
