@@ -345,8 +345,9 @@ def joined(
     if lookup.open_from is not None:
         begin = lookup.open_from if buckets.carry else max(lookup.open_from, buckets.begins[count - 1])
         values = latest.over(values, ids, begin, buckets.until)
-    rest = no_values((buckets.count - count) * len(ids))
-    return pl.concat([values, rest], rechunk=True) if len(rest) else values
+    if count == buckets.count:
+        return values
+    return pl.concat([values, no_values((buckets.count - count) * len(ids))], rechunk=True)
 
 
 def candles_of(
