@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from analytics_service.market.instants import shown
+from analytics_service.market.instants import DAY, HOUR, MINUTE, shown
 from analytics_service.present.operations import OPERATIONS
 from analytics_service.present.shapes import Scope
 from analytics_service.state.report import FamilyReport, Report
@@ -94,9 +94,9 @@ def size(count: int) -> str:
 
 
 def _age(seconds: int) -> str:
-    days, rest = divmod(seconds, 86_400)
-    hours, rest = divmod(rest, 3_600)
-    minutes, rest = divmod(rest, 60)
+    days, rest = divmod(seconds, DAY)
+    hours, rest = divmod(rest, HOUR)
+    minutes, rest = divmod(rest, MINUTE)
     return f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 

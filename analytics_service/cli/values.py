@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import click
 
-from analytics_service.market.instants import EPOCH
+from analytics_service.market.instants import DAY, EPOCH, HOUR, MINUTE
 
 _Value = TypeVar("_Value")
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?([Zz]|[+-]\d\d:\d\d))?")
 
 

@@ -18,18 +18,17 @@ from analytics_service.history.blocks import (
     look_up,
     make_block,
 )
-from analytics_service.history.calendar import DAY
 from analytics_service.history.candle_blocks import (
     CandleLookup,
     look_up_candles,
     look_up_hours,
 )
 from analytics_service.history.candles import Aggregate, combined, needed
-from analytics_service.history.grid import HOUR
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Memory
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
+from analytics_service.market.instants import DAY, HOUR
 
 Request = Callable[[State, Sequence[Slot]], None]
 

@@ -13,9 +13,9 @@ from itertools import accumulate, groupby
 import polars as pl
 
 from analytics_service.history.candles import CANDLE, SUMS, make_candles, no_candles, observed_once
-from analytics_service.history.grid import HOUR
 from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import either, layout, no_values, nothing
+from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import QUARTER
 
 # Offsets from UTC at which local hours may begin: those of zones are multiples of a quarter of an hour.

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-DAY = 86_400
+from analytics_service.market.instants import DAY
+
 # The Gregorian calendar repeats after 400 years, which are whole weeks. Time zones repeat with it in years to come.
 _CYCLE_YEARS = 400
 _CYCLE_DAYS = 146_097

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from analytics_service.history.blocks import Run, Slot, hours_of
-from analytics_service.history.calendar import DAY
-from analytics_service.history.grid import HOUR
 from analytics_service.history.rows import Buckets
+from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
 # Cells of a block, by their width: one is read in a fraction of a second.

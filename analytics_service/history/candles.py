@@ -11,6 +11,7 @@ from itertools import groupby
 import polars as pl
 
 from analytics_service.history.sample import either, layout
+from analytics_service.store.columns import DECIMAL
 
 
 class Aggregate(StrEnum):
@@ -24,7 +25,6 @@ class Aggregate(StrEnum):
     OHLC = "ohlc"
 
 
-DECIMAL = pl.Decimal(38, 18)
 _WIDE = pl.Int128()
 _UNIT = pl.lit(10**18, dtype=_WIDE)
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)

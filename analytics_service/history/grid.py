@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import (
-    DAY,
     EPOCH_ORDINAL,
     day_of,
     first_day,
@@ -19,9 +18,8 @@ from analytics_service.history.calendar import (
     to_second,
     wall_clock,
 )
+from analytics_service.market.instants import DAY, HOUR, MINUTE
 
-MINUTE = 60
-HOUR = 3600
 MAX_BUCKETS = 1_000_000
 MAX_SECOND = 253_402_300_799
 

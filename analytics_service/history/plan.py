@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analytics_service.history.grid import HOUR
-from analytics_service.store.cells import DAY, QUARTER, month_start
+from analytics_service.market.instants import DAY, HOUR, month_start
+from analytics_service.store.cells import QUARTER
 
 # How long before the page reading begins. Rows of that time nearly always hold the values that the first buckets carry
 # forward.

@@ -17,7 +17,6 @@ from analytics_service.history.blocks import PHASES, Block, Observations, Slot, 
 from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
 from analytics_service.history.catalogue import History
-from analytics_service.history.grid import HOUR
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Key, Loader
 from analytics_service.history.rows import (
@@ -30,6 +29,7 @@ from analytics_service.history.rows import (
 )
 from analytics_service.history.sample import no_values
 from analytics_service.history.states import State, rows_per_hour
+from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import rows_by_month
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged

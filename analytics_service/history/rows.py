@@ -10,10 +10,9 @@ import polars as pl
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.candles import make_candles, no_observations, scattered
 from analytics_service.history.catalogue import History
-from analytics_service.history.grid import MINUTE
 from analytics_service.history.plan import CandlePlan, Plan, floor, look_back, plan_candles, plan_page
 from analytics_service.history.sample import limits, nothing, sample
-from analytics_service.market.instants import instant, shown
+from analytics_service.market.instants import MINUTE, instant, shown
 from analytics_service.store.cells import QUARTER
 from analytics_service.store.connection import Store
 from analytics_service.store.retention import kept_from

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from analytics_service.history.blocks import Observations, Slot, hours_of
-from analytics_service.history.grid import HOUR
 from analytics_service.history.memory import Key
 from analytics_service.history.rows import SeriesInfo
-from analytics_service.store.cells import next_month
+from analytics_service.market.instants import HOUR, next_month
 from analytics_service.store.ledger import Head
 
 # Limits of a block of single observations: about so many of them, some 5 MB, and so many hours.

@@ -6,9 +6,10 @@ import polars as pl
 
 from analytics_service.imports.families import Family
 from analytics_service.imports.validation import ValidatedFile
+from analytics_service.market.instants import DAY
 
 # Rows are sent window by window, so that a batch touches few of the monthly partitions.
-WINDOW = 30 * 86_400
+WINDOW = 30 * DAY
 
 
 def merged(family: Family, files: Sequence[ValidatedFile]) -> pl.DataFrame:

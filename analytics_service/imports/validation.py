@@ -13,16 +13,15 @@ from analytics_service.imports.assets_file import FORMULA, stripped
 from analytics_service.imports.forms import Form, Key
 from analytics_service.imports.tables import Table
 from analytics_service.market.assets import FORMULA_MARKS, Asset, id_key
-from analytics_service.market.instants import unix_second
-from analytics_service.market.values import DECIMALS
+from analytics_service.market.instants import DAY, unix_second
+from analytics_service.store.columns import DECIMAL
 
 TimeUnit = Literal["s", "ms"]
 # As unix seconds this is the year 5138; as milliseconds it is March 1973.
 _MILLISECONDS_FROM = 10**11
 # Observations cannot be from the future; a day allows for wrong clocks and zones.
-_AHEAD = 86_400
+_AHEAD = DAY
 _LAST_SECOND = 2**32 - 1
-_VALUE = pl.Decimal(38, DECIMALS)
 _FLAG = {"true": True, "false": False}
 _UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
     Key.ADDRESS: "no row gives it a symbol and a number of decimals"
@@ -104,7 +103,7 @@ def validate_file(
     ImportRefused when the file's times are in the other unit, or when it turns out to be unreadable.
     """
     form, names, unit = table.form, rules.names, rules.unit
-    nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), **dict.fromkeys(form.values, _VALUE)}
+    nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), **dict.fromkeys(form.values, DECIMAL)}
     validated, scale = ValidatedFile([pl.DataFrame(schema=nothing)]), _Scale(table, unit)
     latest = min(unix_second(rules.at) + _AHEAD, _LAST_SECOND)
     for block, size in table.blocks():
@@ -128,7 +127,7 @@ def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
         asset=_asset(names, form.key),
         # Spreadsheets and data frames write whole numbers as 1609459200.0.
         time_number=_text("time").str.strip_suffix(".0").cast(pl.Int64, strict=False),
-        **{_number(field): _text(field).cast(_VALUE, strict=False) for field in form.values},
+        **{_number(field): _text(field).cast(DECIMAL, strict=False) for field in form.values},
     )
 
 

@@ -1,7 +1,8 @@
-"""Unix seconds, aware datetimes, and the multiples of an interval since the epoch."""
+"""Unix seconds, aware datetimes, lengths of time in seconds, and the multiples of an interval since the epoch."""
 
 from datetime import UTC, datetime, timedelta
 
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
 EPOCH = datetime.fromtimestamp(0, UTC)
 _SECOND = timedelta(seconds=1)
 
@@ -30,3 +31,13 @@ def multiples(start: datetime, end: datetime, step: timedelta) -> list[datetime]
     """The multiples of a step since the epoch in [start, end], in UTC, oldest first."""
     first, last = -((EPOCH - start) // step), (end - EPOCH) // step
     return [EPOCH + step * number for number in range(first, last + 1)]
+
+
+def month_start(second: int) -> int:
+    """The start of the UTC month that holds a unix second."""
+    return unix_second(instant(second).replace(day=1, hour=0, minute=0, second=0))
+
+
+def next_month(month: int) -> int:
+    """The start of the UTC month after another."""
+    return month_start(month + 31 * DAY)

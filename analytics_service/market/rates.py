@@ -6,9 +6,10 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
 from analytics_service.errors import OutOfRange
+from analytics_service.market.instants import DAY
 from analytics_service.market.values import EXACT, fraction, quantized, total
 
-SECONDS_PER_YEAR = 365 * 86_400
+SECONDS_PER_YEAR = 365 * DAY
 # The APY of the greatest APR has 44 digits before the decimal point.
 RATE_LIMIT = Decimal(100)
 # Enough digits to compound exactly to 18 decimals; EXACT would take seven times as long.

@@ -5,6 +5,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import cache
 
+from analytics_service.market.instants import DAY, HOUR, MINUTE
 from analytics_service.market.values import EXACT
 
 NONE = "N/A"
@@ -13,7 +14,7 @@ _CENT = Decimal("0.01")
 _SECOND = len("2025-03-01T12:00:00")
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
 # There is no month: its length varies. A year has 365 days, as in interest rates.
-_DURATIONS = (("year", 31_536_000), ("day", 86_400), ("hour", 3_600), ("minute", 60))
+_DURATIONS = (("year", 365 * DAY), ("day", DAY), ("hour", HOUR), ("minute", MINUTE))
 
 
 def plain(value: Decimal) -> str:

@@ -10,13 +10,13 @@ from wsgiref.util import setup_testing_defaults
 
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.http.measuring import OWN_REQUEST
+from analytics_service.market.instants import DAY
 
 log = logging.getLogger(__name__)
 
 _Application = Callable[..., Iterable[bytes]]
 
 _READY_SECONDS = 10.0
-_DAY = 86_400
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 
 
@@ -36,14 +36,14 @@ def warm(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> Non
     begun = time.monotonic()
     statuses = [_request(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
     wait_for_loads()
-    statuses += [_request(app, path, query) for path, query in _pages(now - _DAY)]
+    statuses += [_request(app, path, query) for path, query in _pages(now - DAY)]
     took = (time.monotonic() - begun) * 1000
     log.info("Warmed up in %.0f ms: %d of %d answers", took, sum(map("200 OK".__eq__, statuses)), len(statuses))
 
 
 def _pages(end: int) -> list[tuple[str, str]]:
     """A day of each history. A zone is named so that the zone names, too, are loaded."""
-    query = urlencode({"start": end - _DAY, "end": end, "period": "h", "tz": "UTC"})
+    query = urlencode({"start": end - DAY, "end": end, "period": "h", "tz": "UTC"})
     return [(f"/api/v1{history.paths[0].path}", query) for history in HISTORIES]
 
 

@@ -17,6 +17,7 @@ from analytics_service.history.rows import read_latest, read_series
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import EventPage, PageQuery
+from analytics_service.market.instants import month_start, next_month
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.part import Part
 from analytics_service.market.positions import Position, SwapContract
@@ -26,7 +27,6 @@ from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, Known
 from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import SHOWN_WITH, read_assets
-from analytics_service.store.cells import month_start, next_month
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
+from analytics_service.market.instants import DAY, month_start, next_month
 from analytics_service.store.connection import Store
 from analytics_service.store.progress import Reporter
 
-QUARTER, DAY = 900, 86_400
+QUARTER = 900
 # Rows that one statement computes cells from, so that none takes long, and seconds from the first of its months to the
 # last: an insert may write to 100 partitions at most, and each month has one.
 _ROWS_AT_ONCE = 4_000_000
@@ -97,17 +98,6 @@ def closing_span(change: Change) -> Span | None:
     else:
         return None
     return Span(since, end)
-
-
-def month_start(second: int) -> int:
-    """The start of the UTC month that holds a unix second."""
-    first = datetime.fromtimestamp(second, UTC).replace(day=1, hour=0, minute=0, second=0)
-    return int(first.timestamp())
-
-
-def next_month(month: int) -> int:
-    """The start of the UTC month after another."""
-    return month_start(month + 31 * DAY)
 
 
 def cells_agree(store: Store, table: str, span: Span) -> bool:

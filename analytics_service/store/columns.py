@@ -17,8 +17,10 @@ import polars as pl
 from analytics_service.errors import OutOfRange
 from analytics_service.market.assets import split_id
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.values import quantized_below
+from analytics_service.market.values import DECIMALS, quantized_below
 
+DECIMAL = pl.Decimal(38, DECIMALS)
+"""The type of prices, rates and ratios."""
 AMOUNT_LIMIT = 2**256
 RATIO_LIMIT = Decimal(10) ** 20
 TIME_LIMIT = 2**32
@@ -113,7 +115,7 @@ COUNT = Column(pl.UInt64, _whole(2**64))
 INDEX = Column(pl.UInt32, _whole(2**32))
 BYTE = Column(pl.UInt8, _whole(2**8))
 AMOUNT = Column(pl.String, amount_text, int)
-RATIO = Column(pl.Decimal(38, 18), quantize_ratio)
+RATIO = Column(DECIMAL, quantize_ratio)
 TIME = Column(pl.UInt32, stored_second, instant)
 
 Columns = Mapping[str, Column]

@@ -9,12 +9,13 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from analytics_service.market.instants import DAY
 from analytics_service.market.interest import Lent, interest_held, interest_since
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, oldest_change
 
 # Seconds. With a snapshot each minute, summing a week reads some hundred thousand rows.
-_WEEK = 7 * 86_400
+_WEEK = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)

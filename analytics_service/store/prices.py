@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import polars as pl
 
 from analytics_service.market.prices import Price, quantize_price
-from analytics_service.store.columns import ASSET_ID, TIME, Column, Columns, encoded
+from analytics_service.store.columns import ASSET_ID, DECIMAL, TIME, Column, Columns, encoded
 from analytics_service.store.connection import Store
 
-PRICE = Column(pl.Decimal(38, 18), quantize_price)
+PRICE = Column(DECIMAL, quantize_price)
 _OBSERVATION: Columns = {"asset_id": ASSET_ID, "observed_at": TIME, "price": PRICE}
 # Observations that are looked for at once: their ids are a parameter of the query, which may be 128 KiB long.
 _AT_ONCE = 500

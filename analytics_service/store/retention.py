@@ -11,8 +11,8 @@ from datetime import datetime
 import polars as pl
 
 from analytics_service.errors import ObservationsDropped
-from analytics_service.market.instants import instant, shown, unix_second
-from analytics_service.store.cells import DAY, Span, cells_agree, fill_month, month_start, next_month, rows_by_month
+from analytics_service.market.instants import DAY, HOUR, instant, month_start, next_month, shown, unix_second
+from analytics_service.store.cells import Span, cells_agree, fill_month, rows_by_month
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.ledger import Ledger, read_ledger
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 PRUNED = ("price", "lend_rate", "borrow_rate", "loans_originated", "liquidations")
 _NOTES = "raw_dropped"
 # Seconds from a note to the drop: longer than any run takes from its look at the notes to its announcement.
-_GRACE = 3600
+_GRACE = HOUR
 
 
 def kept_from(store: Store, table: str) -> int:

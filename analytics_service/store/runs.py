@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analytics_service.store.cells import DAY
+from analytics_service.market.instants import DAY
 from analytics_service.store.connection import Store
 
 _MILLISECONDS = 1000

@@ -19,8 +19,8 @@ from analytics_service.history.blocks import (
     make_block,
 )
 from analytics_service.history.candles import CANDLE, no_candles
-from analytics_service.history.grid import HOUR
 from analytics_service.history.sample import no_values, sample
+from analytics_service.market.instants import HOUR
 from tests import oracle
 from tests.unit.test_sample import rows_of
 

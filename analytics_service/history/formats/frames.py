@@ -9,10 +9,9 @@ import polars as pl
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats.base import COUNT, Points
 from analytics_service.history.sample import layout, transposed
-from analytics_service.market.values import DECIMALS
+from analytics_service.store.columns import DECIMAL
 
 _TIME = pl.Datetime("ms", "UTC")
-_VALUE = pl.Decimal(38, DECIMALS)
 
 
 def frame(points: Points) -> pl.DataFrame:
@@ -60,7 +59,7 @@ def _numbers(points: Points, values: pl.DataFrame, series: int) -> list[pl.Serie
 
 
 def _type(column: str) -> pl.DataType:
-    return pl.Int64() if column == COUNT else _VALUE
+    return pl.Int64() if column == COUNT else DECIMAL
 
 
 @lru_cache(maxsize=8)

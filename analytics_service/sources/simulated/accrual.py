@@ -5,8 +5,9 @@ from decimal import Context, Decimal
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
+from analytics_service.market.instants import DAY, HOUR, MINUTE
 from analytics_service.market.rates import SECONDS_PER_YEAR
-from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH, MINUTE
+from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.noise import UNIT, ease, octave
 from analytics_service.sources.simulated.terms import TERMS, Curve
 

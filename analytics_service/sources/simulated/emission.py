@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
 
+from analytics_service.market.instants import DAY, HOUR
 from analytics_service.market.rates import SECONDS_PER_YEAR
-from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH
+from analytics_service.sources.simulated.clock import LAUNCH
 
 # In denom units; 10^6 of them are one token.
 TOTAL_SUPPLY = 1_000_000_000 * 10**6

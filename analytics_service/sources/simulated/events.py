@@ -6,12 +6,12 @@ from functools import lru_cache
 from hashlib import sha256
 
 from analytics_service.market.events import Action, Event
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import DAY, HOUR, instant
 from analytics_service.market.values import EXACT, rounded, usd_value
 from analytics_service.sources.simulated import prices
 from analytics_service.sources.simulated.accrual import accrued
 from analytics_service.sources.simulated.acts import MARKETS, Act, trade_acts
-from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH
+from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.draws import Draws
 from analytics_service.sources.simulated.holdings import trade, units
 from analytics_service.sources.simulated.noise import UNIT

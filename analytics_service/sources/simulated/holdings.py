@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 
-from analytics_service.market.instants import instant
+from analytics_service.market.instants import DAY, instant
 from analytics_service.market.positions import (
     Account,
     Balance,
@@ -16,7 +16,6 @@ from analytics_service.market.positions import (
 )
 from analytics_service.sources.simulated import prices
 from analytics_service.sources.simulated.accrual import accrued
-from analytics_service.sources.simulated.clock import DAY
 from analytics_service.sources.simulated.draws import Draws
 from analytics_service.sources.simulated.emission import stake_acc
 from analytics_service.sources.simulated.noise import UNIT

@@ -5,7 +5,8 @@ from functools import lru_cache
 from hashlib import sha256
 
 from analytics_service.market.addresses import bech32_address
-from analytics_service.sources.simulated.clock import DAY, HOUR, LAUNCH
+from analytics_service.market.instants import DAY, HOUR
+from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.draws import Draws
 from analytics_service.sources.simulated.terms import ID_OF, TERMS
 from analytics_service.sources.simulated.universe import LISTINGS

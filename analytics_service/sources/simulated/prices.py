@@ -2,13 +2,14 @@
 
 from decimal import Context, Decimal
 
+from analytics_service.market.instants import DAY
 from analytics_service.market.prices import quantize_price
 from analytics_service.sources.simulated.noise import UNIT, wander
 from analytics_service.sources.simulated.universe import Listing
 
 # 2024-01-01: until then a liquid staking token is worth as much as its origin, from then on more and more.
 GENESIS = 1_704_067_200
-_YEAR = 365 * 86_400
+_YEAR = 365 * DAY
 # Enough for 18 decimals of prices up to 10^20; exp() is rounded correctly, so the same everywhere.
 _CONTEXT = Context(prec=40)
 

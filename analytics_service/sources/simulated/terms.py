@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from analytics_service.market.assets import AssetKind
+from analytics_service.market.instants import DAY
 from analytics_service.market.markets import CollateralConfig, DebtConfig, GlobalConfig
-from analytics_service.sources.simulated.clock import DAY, LAUNCH
+from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.noise import UNIT
 from analytics_service.sources.simulated.universe import ASSETS, LISTINGS
 

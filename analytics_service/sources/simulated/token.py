@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from analytics_service.market.events import Action
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import DAY, MINUTE, instant, unix_second
 from analytics_service.market.positions import Position
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.market.unlocks import unlock_amounts, unlocked_at
 from analytics_service.sources.simulated import emission
 from analytics_service.sources.simulated.acts import Act
 from analytics_service.sources.simulated.census import census
-from analytics_service.sources.simulated.clock import DAY, LAUNCH, MINUTE
+from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.markets import positions
 from analytics_service.sources.simulated.people import contract_address, user_address
 from analytics_service.sources.simulated.terms import CONFIG
