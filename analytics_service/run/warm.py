@@ -17,25 +17,27 @@ log = logging.getLogger(__name__)
 _Application = Callable[..., Iterable[bytes]]
 
 _READY_SECONDS = 10.0
+# Callers may keep on requesting blocks of history.
+_LOAD_SECONDS = 60.0
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 
 
-def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> None:
+def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
     """Call warm() and return when it is done, or after ten seconds; it then continues beside callers' requests."""
     warming = threading.Thread(target=warm, args=(app, now, wait_for_loads), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)
 
 
-def warm(app: _Application, now: int, wait_for_loads: Callable[[], None]) -> None:
+def warm(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
     """Request the newest state and history from a WSGI application, as of a unix second.
 
-    This makes the application load history into memory in the background. `wait_for_loads` waits for that; then history
-    is requested again, so that the first page from memory is not a caller's.
+    This makes the application load history into memory in the background. `wait_for_loads` waits for that, for so many
+    seconds at most; then history is requested again, so that the first page from memory is not a caller's.
     """
     begun = time.monotonic()
     statuses = [_request(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
-    wait_for_loads()
+    wait_for_loads(_LOAD_SECONDS)
     statuses += [_request(app, path, query) for path, query in _pages(now - DAY)]
     took = (time.monotonic() - begun) * 1000
     log.info("Warmed up in %.0f ms: %d of %d answers", took, sum(map("200 OK".__eq__, statuses)), len(statuses))

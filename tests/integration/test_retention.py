@@ -282,10 +282,11 @@ def test_feeds_that_stand_still_do_not_keep_others_from_being_written(
     """The last price of `ended` is known from cells. One of `listed`, which is as old, cannot be added any more."""
     kept.drop()
     at = datetime(2025, 4, 1, tzinfo=UTC)
+    caplog.set_level("WARNING")
     run_once(JOBS["prices"], Standing(kept), kept.store, at)
     assert not caplog.records
     run_once(JOBS["prices"], Standing(kept, listed=MARCH - 1), kept.store, at + HOUR)
-    assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
+    assert [record.message for record in caplog.records] == [
         "The price of token;listed is left out: it was observed at 2025-02-28T23:59:59Z, and single observations of "
         "that time are not kept any more (ANALYTICS_RAW_DAYS)."
     ]
