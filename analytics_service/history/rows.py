@@ -77,8 +77,8 @@ def read_values(
     plan = plan_page(begins, until)
     rows = _read_rows(store, history, list(series), plan, whole=whole, thinned=thinned)
     if plan.oldest_raw is not None:
-        kept = _Kept(history, list(series), plan.oldest_raw, plan.raw_from, ends, kept_from(store, history.table))
-        rows = _completed(store, rows, kept, "end" if plan.is_aligned else "period")
+        needed = _Needed(history, list(series), plan.oldest_raw, plan.raw_from, ends, kept_from(store, history.table))
+        rows = _completed(store, rows, needed, "end" if plan.is_aligned else "period")
     values = sample(rows, len(series), oldest, ends)
     missing = _begun_before(series, values["value"][: len(series)], plan.since) if buckets.carry else []
     if not missing:
@@ -136,8 +136,8 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
     rows = _read_last_before(store, history, ids, at + 1)
     quarter = floor(at + 1, QUARTER)
     if quarter <= at:
-        kept = _Kept(history, ids, quarter, quarter, [at + 1], kept_from(store, history.table))
-        rows = _completed(store, rows, kept, "at")
+        needed = _Needed(history, ids, quarter, quarter, [at + 1], kept_from(store, history.table))
+        rows = _completed(store, rows, needed, "at")
     columns = rows.sort("series", "observed_at").select("series", "value", "observed_at").iter_rows()
     return {ids[series]: (Decimal(value), datetime.fromtimestamp(second, UTC)) for series, value, second in columns}
 
@@ -201,14 +201,14 @@ def _read_candle_rows(
         oldest = floor(plan.raw_from, QUARTER)
         _require_known(
             store,
-            _Kept(history, ids, oldest, oldest, ends, kept),
+            _Needed(history, ids, oldest, oldest, ends, kept),
             "end" if plan.is_aligned else "period",
             cuts=plan.bounds,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Needed:
     """The observations that are needed of a history whose raw rows are kept only from `since` on.
 
     For each of the `ends` (ascending), it is the last one before it in quarter hours from `oldest` on. No cells of
@@ -236,28 +236,28 @@ class _Kept:
         }
 
 
-def _completed(store: Store, rows: pl.DataFrame, kept: _Kept, parameter: str) -> pl.DataFrame:
+def _completed(store: Store, rows: pl.DataFrame, needed: _Needed, parameter: str) -> pl.DataFrame:
     """Rows, with observations from cells added where raw rows are not kept. It does no harm to add them twice."""
-    if kept.oldest >= kept.since:
+    if needed.oldest >= needed.since:
         return rows
-    _require_known(store, kept, parameter)
-    found = store.frame("page_rows", ["history_ends"], **kept.parameters)
+    _require_known(store, needed, parameter)
+    found = store.frame("page_rows", ["history_ends"], **needed.parameters)
     return pl.concat([rows, found.cast(rows.schema)])
 
 
-def _require_known(store: Store, kept: _Kept, parameter: str, cuts: Sequence[int] = ()) -> None:
+def _require_known(store: Store, needed: _Needed, parameter: str, cuts: Sequence[int] = ()) -> None:
     """ParameterInvalid when a bucket's edge falls within a quarter hour whose raw rows are gone, and its cell is not
     enough, which tells only the first and the last observation."""
-    if kept.oldest >= kept.since:
+    if needed.oldest >= needed.since:
         return
-    if store.frame("history_hidden", (), **kept.parameters, cuts=sorted({0, *cuts}))["hidden"][0]:
+    if store.frame("history_hidden", (), **needed.parameters, cuts=sorted({0, *cuts}))["hidden"][0]:
         remedy = {
             "end": "end with the last second of a quarter of an hour",
             "at": "ask for the last second of a quarter of an hour",
             "period": "ask for buckets that begin and end with quarters of an hour",
         }[parameter]
         raise ParameterInvalid(
-            parameter, f"single observations before {shown(instant(kept.since))} are not kept any more; {remedy}"
+            parameter, f"single observations before {shown(instant(needed.since))} are not kept any more; {remedy}"
         )
 
 
