@@ -26,12 +26,36 @@ _SERVICE_LINK = re.compile(
 # Variables that only the test suite reads; they are not misspelt settings.
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
 _NONE = "none"
+_HOST = re.compile(r"[^\s%]+")
+# Browsers send origins like this, in lower case and without a path (RFC 6454).
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@A-Z]+")
+RESEARCH = "research"
+"""Begins the names of the databases that researchers may write (rule 9.3)."""
+_DATABASES = frozenset({"information_schema", "service_log", "system"})
 
 
 def text(value: str) -> str:
     """Any non-empty text."""
     if not value:
         raise ValueError("must not be empty")
+    return value
+
+
+def path(value: str) -> Path:
+    """A path; `~` is the user's home."""
+    try:
+        return Path(text(value)).expanduser()
+    except RuntimeError:
+        raise ValueError("must not begin with ~ and a user that there is not") from None
+
+
+def origins(value: str) -> str:
+    """`*`, or origins separated by commas."""
+    if value != "*" and not all(_ORIGIN.fullmatch(one.strip()) for one in value.split(",")):
+        raise ValueError(
+            "must be *, or origins separated by commas, such as https://a.example,http://localhost:3000: in lower "
+            "case, and without a slash at the end"
+        )
     return value
 
 
@@ -46,7 +70,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     """A parser of whole numbers from `low` to `high`."""
 
     def parse(value: str) -> int:
-        if not re.fullmatch(r"\d{1,9}", value) or not low <= int(value) <= high:
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not low <= int(value) <= high:
             raise ValueError(f"must be a whole number from {low} to {high}")
         return int(value)
 
@@ -72,12 +96,12 @@ def server_url(value: str) -> str:
     """An http(s) URL of a host and a port."""
     try:
         parts = urlsplit(value)
-        complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port is not None
+        complete = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") and parts.port
     except ValueError:
         complete = False
     if not complete:
         raise ValueError("must look like http://host:8123 or https://host:8443")
-    if parts.username or parts.password or parts.query or parts.path not in ("", "/"):
+    if parts.username or parts.password or parts.query or parts.fragment or parts.path not in ("", "/"):
         raise ValueError("must hold no user, password, path or query; they have settings of their own")
     return value.rstrip("/")
 
@@ -117,9 +141,14 @@ def source(value: str) -> str:
 
 
 def database_name(value: str) -> str:
-    """A database name."""
+    """A database name that belongs to nobody else."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
         raise ValueError("must be letters, digits and underscores, not beginning with a digit")
+    if value.startswith(RESEARCH) or value.lower() in _DATABASES:
+        raise ValueError(
+            "must not be information_schema, service_log or system, which have other uses, nor begin with "
+            f"{RESEARCH}, because researchers may drop such databases"
+        )
     return value
 
 
@@ -207,7 +236,7 @@ class Settings:
     )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),
-        lambda value: Path(text(value)).expanduser(),
+        path,
         "Folder of the embedded ClickHouse: its data, logs and password.",
     )
     clickhouse_url: str | None = _setting(
@@ -232,10 +261,10 @@ class Settings:
         32, whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
     )
     tz: str = _setting("UTC", zone, "Zone of history buckets when a request names none.")
-    cors_origins: str = _setting("*", text, "Origins that browsers may call from: * or a comma-separated list.")
+    cors_origins: str = _setting("*", origins, "Origins that browsers may call from: * or a comma-separated list.")
     api_keys_file: Path | None = _setting(
         None,
-        lambda value: Path(text(value)).expanduser(),
+        path,
         "File of the API keys that /api/v1 asks for; `keys add` makes it. Unset: none are needed.",
     )
     rate_limit: Rate | None = _setting(

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from analytics_service.config import RESEARCH
+
 USER = "analytics"
 # The longest parameter of a query, bytes: some 200,000 ids. The default is enough for 2,000.
 _PARAMETER_BYTES = 16 * 2**20
@@ -27,6 +29,8 @@ _CONFIG = """\
     <http_options_response/>
     <users_config>users.xml</users_config>
     <timezone>UTC</timezone>
+    <!-- So that the defaults of users decide which views they can create. -->
+    <ignore_empty_sql_security_in_create_view_query>0</ignore_empty_sql_security_in_create_view_query>
     <!-- Half of the memory; gunicorn's workers and the jobs need the rest. -->
     <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
     <mark_cache_size>268435456</mark_cache_size>
@@ -101,7 +105,11 @@ _USERS = """\
             <max_concurrent_queries_for_user>{queries}</max_concurrent_queries_for_user>
             <max_memory_usage_for_user>{memory}</max_memory_usage_for_user>
             <max_execution_time>{seconds}</max_execution_time>
+            <!-- No materialized views by mistake: the service's inserts would fill one, and fail where it does. This is
+                 the kind that ClickHouse does not make. Who may create tables may create views, too. -->
+            <default_materialized_view_sql_security>INVOKER</default_materialized_view_sql_security>
             <constraints>
+                <default_materialized_view_sql_security><readonly/></default_materialized_view_sql_security>
                 <priority><readonly/></priority>
                 <max_threads><max>{threads}</max></max_threads>
                 <max_concurrent_queries_for_user><readonly/></max_concurrent_queries_for_user>
@@ -152,8 +160,9 @@ _USERS = """\
             <default_database>{database}</default_database>
             <grants>
                 {shared}
-                <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON research*.*</query>
-                <query>GRANT INSERT, OPTIMIZE, TRUNCATE, DROP DATABASE, DROP TABLE, DROP VIEW ON research*.*</query>
+                <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW ON {research}*.*</query>
+                <query>GRANT ALTER TABLE, ALTER VIEW, INSERT, OPTIMIZE, TRUNCATE ON {research}*.*</query>
+                <query>GRANT DROP DATABASE, DROP TABLE, DROP VIEW ON {research}*.*</query>
                 <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
             </grants>
         </{researcher}>
@@ -189,6 +198,7 @@ def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
         user=USER,
         password=_digest(access.password),
         researcher=RESEARCHER,
+        research=RESEARCH,
         shared=_SHARED,
         researcher_password=_digest(access.researcher_password),
         database=access.database,

@@ -289,6 +289,10 @@ def test_researchers_read_the_services_data_and_write_databases_of_their_own(ser
     ):
         assert researched(server, sql) == (200, "")
     assert researched(server, "SELECT sum(a), any(b) FROM research_rates.mine, research_rates.seen") == (200, "15\t8\n")
+    # The service's inserts would fill a materialized view, and fail where it does.
+    select = f"AS SELECT throwIf(a = 9) FROM {database}.shown"
+    status, body = researched(server, f"CREATE MATERIALIZED VIEW research_rates.filled ENGINE = Memory {select}")
+    assert (status, "can't be specified for MATERIALIZED VIEW" in body) == (500, True), (status, body)
     assert researched(server, "DROP DATABASE research_rates") == (200, "")
 
 
@@ -309,6 +313,7 @@ def test_researchers_read_the_services_data_and_write_databases_of_their_own(ser
         "SELECT 1 SETTINGS max_execution_time = 0",
         "SELECT 1 SETTINGS max_memory_usage_for_user = 0",
         "SELECT 1 SETTINGS max_concurrent_queries_for_user = 1000",
+        "SELECT 1 SETTINGS default_materialized_view_sql_security = 'DEFINER'",
     ],
 )
 def test_researchers_change_nothing_of_the_service_and_keep_to_their_limits(
