@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 # The history that the lines are about.
 PATH = "/api/v1/assets/price-history"
+# Else Polars guesses from the first rows, which may have no value yet, or whole numbers only.
+_FLOATS = 'schema_overrides={"v": pl.Float64}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,7 @@ def tools(base: str, example: str, *, asks_for_keys: bool) -> list[Tool]:
     url = f"{base}{example}"
     following = f"{base}{PATH}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&period=auto&format=csv"
     found = [
-        Tool("In Polars:", f'import polars as pl\nprices = pl.read_csv("{url}&format=csv")'),
+        Tool("In Polars:", f'import polars as pl\nprices = pl.read_csv("{url}&format=csv", {_FLOATS})'),
         Tool("In pandas, with `pyarrow`:", f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet")'),
         Tool(
             "In Grafana with the Infinity data source, type CSV; `time` is a Timestamp, `symbol` a String and `v` a "
@@ -44,7 +46,7 @@ def _with_key(url: str) -> list[Tool]:
             "In Polars:",
             "import polars as pl\nfrom urllib.request import Request, urlopen\n"
             f'page = Request("{url}&format=csv", headers={{"Authorization": "Bearer KEY"}})\n'
-            "prices = pl.read_csv(urlopen(page).read())",
+            f"prices = pl.read_csv(urlopen(page).read(), {_FLOATS})",
         ),
         Tool(
             "In pandas, with `pyarrow`:",
