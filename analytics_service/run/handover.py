@@ -26,6 +26,11 @@ def to_listen_on(binds: Sequence[str]) -> list[str]:
     return [f"fd://{number}" for number in handed_over]
 
 
+def is_supervised() -> bool:
+    """Whether a supervisor started this gunicorn. It starts another one when the operator wants new code."""
+    return _READY in os.environ
+
+
 def report_ready(workers: int, lacking: str = "") -> None:
     """Tell the supervisor, if there is one, that this worker is ready, and how many workers there will be. `lacking`
     says why it cannot answer from the store, if it cannot."""

@@ -1,10 +1,28 @@
 """What the supervisor and its gunicorn tell each other."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from analytics_service.run.handover import all_ready, report_ready, to_listen_on, variables, what_lacks
+
+# What gunicorn does before it forks workers, and then what a worker does. Prints the threads that were there before, of
+# Python and of Polars' pool, and whether the worker imports the code itself.
+FORK = """
+import re, sys, threading
+from pathlib import Path
+from types import SimpleNamespace
+from analytics_service.run.gunicorn_conf import on_starting
+on_starting(SimpleNamespace(START_CTX={}))
+names = [path.read_text("utf-8").strip() for path in Path("/proc/self/task").glob("*/comm")]
+print(threading.active_count(), sum(bool(re.fullmatch(r"polars-\\d+", name)) for name in names))
+before = set(sys.modules)
+import analytics_service.wsgi
+loaded = {name for name in set(sys.modules) - before if name.startswith(("analytics_service.", "polars."))}
+print(loaded != {"analytics_service.wsgi"})
+"""
 
 
 @pytest.mark.parametrize(
@@ -59,3 +77,12 @@ def test_gunicorn_listens_on_the_sockets_that_it_is_given(monkeypatch: pytest.Mo
     assert to_listen_on(["127.0.0.1:8000", "127.0.0.1:8001"]) == ["fd://5", "fd://7"]
     monkeypatch.setenv("GUNICORN_FD", "3")
     assert to_listen_on(["127.0.0.1:8000"]) == ["127.0.0.1:8000"]
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+def test_workers_import_the_code_themselves_unless_all_of_gunicorn_is_replaced(supervised: bool) -> None:
+    """No query of Polars and no client of ClickHouse comes before the fork: both hang in workers."""
+    settings = {"ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1", "ANALYTICS_METRICS_BIND": "none"}
+    environ = {**os.environ, **settings, **(variables([], 0) if supervised else {})}
+    done = subprocess.run([sys.executable, "-c", FORK], env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "0", str(not supervised)]
