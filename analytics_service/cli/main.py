@@ -1,22 +1,56 @@
 """The root of the commands."""
 
+import gc
 import signal
+from functools import cache
+from importlib import import_module
 
 import click
 
-from analytics_service.cli.backups import backup, restore
 from analytics_service.cli.errors import Commands
-from analytics_service.cli.example import example
-from analytics_service.cli.imports import import_group
-from analytics_service.cli.jobs import jobs
-from analytics_service.cli.keys import keys
-from analytics_service.cli.schema import migrate, status
-from analytics_service.cli.service import serve, up
-from analytics_service.cli.settings import settings
 from analytics_service.cli.signals import terminate
 
+# Every command in the order of the help, with its module in this package and its name there.
+_COMMANDS = {
+    "backup": "backups:backup",
+    "example": "example:example",
+    "import": "imports:import_group",
+    "jobs": "jobs:jobs",
+    "keys": "keys:keys",
+    "migrate": "schema:migrate",
+    "restore": "backups:restore",
+    "serve": "serve:serve",
+    "settings": "settings:settings",
+    "status": "schema:status",
+    "up": "up:up",
+}
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Root(Commands):
+    """Imports a command when it is run or listed, so that none waits for libraries which only others use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, if there is one."""
+        place = _COMMANDS.get(cmd_name)
+        return None if place is None else _imported(place)
+
+
+@cache
+def _imported(place: str) -> click.Command:
+    module, _, name = place.partition(":")
+    # Nothing that is imported is garbage, so the collector leaves it alone.
+    gc.disable()
+    command: click.Command = getattr(import_module(f"{__package__}.{module}"), name)
+    gc.freeze()
+    gc.enable()
+    return command
+
+
+@click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="analytics-service", prog_name="analytics-service")
 def cli() -> None:
     """Time-series analytics of a lending-and-borrowing protocol.
@@ -28,10 +62,6 @@ def cli() -> None:
 
     Settings are environment variables; `analytics-service settings` lists them.
     """
-
-
-for command in (up, serve, jobs, migrate, status, settings, import_group, backup, restore, keys, example):
-    cli.add_command(command)
 
 
 def main() -> None:

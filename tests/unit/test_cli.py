@@ -1,5 +1,7 @@
 """The command line: what it accepts, and what it says about everything else."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +29,10 @@ def commands(
     """Every command and group, with the words that call it."""
     yield path, command
     if isinstance(command, click.Group):
-        for name, child in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
             yield from commands(child, (*path, name))
 
 
@@ -45,6 +50,12 @@ def test_every_option_says_what_it_does(path: tuple[str, ...], command: click.Co
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help, f"{path} {parameter.name}"
+
+
+def test_no_command_is_imported_before_it_is_named() -> None:
+    asked = "import sys; from analytics_service.cli.main import cli; print('polars' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.parametrize(
