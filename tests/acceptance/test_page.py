@@ -365,13 +365,11 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     times = {name: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S") for name, at in written.items()}
     # The last day has only begun.
     liquidations = {"data": {"series": [{"v": ["0", "10", "30", "31"]}]}}
-    for width, height in (WIDE, PHONE):
-        page = visit.browser.new_tab()
-        page.set_viewport_size({"width": width, "height": height})
-        page.route(re.compile("/history/liquidations"), lambda route: route.fulfill(json=liquidations))
-        page.route(re.compile("/history/tvl.*period=auto"), doubled_at_the_end)
-        page.goto(visit.url(times | {"tz": "UTC"}))
-        visit.wait(page)
+    page = visit.browser.open("about:blank")
+    page.route(re.compile("/history/liquidations"), lambda route: route.fulfill(json=liquidations))
+    page.route(re.compile("/history/tvl.*period=auto"), doubled_at_the_end)
+    for size in (WIDE, PHONE):
+        visit.open(times | {"tz": "UTC"}, size=size)
         expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
         expect(page.locator(".tile").last).to_contain_text("$20+100.00% to the day before")
 
@@ -555,17 +553,20 @@ def query(url: str) -> dict[str, str]:
 
 
 class Watched:
-    """A view in a tab whose clock the test moves on, and whether it has been drawn again."""
+    """Views in a tab whose clock the test moves on, and whether the present one has been drawn again."""
 
-    def __init__(self, visit: Visit, query: dict[str, str]) -> None:
+    def __init__(self, visit: Visit) -> None:
         self.page = visit.browser.new_tab()
         self._pending = 0
         for event, change in (("request", 1), ("requestfinished", -1), ("requestfailed", -1)):
             self.page.on(event, partial(self._count, change))
         self.page.clock.install()
-        self.page.goto(visit.url(query))
-        visit.wait(self.page)
-        self._service = visit.service
+        self._visit = visit
+
+    def show(self, query: dict[str, str]) -> None:
+        """Open a view."""
+        self.page.goto(self._visit.url(query))
+        self._visit.wait(self.page)
         self._mark()
         # It has looked which snapshots there are.
         self.let_pass(16)
@@ -593,12 +594,13 @@ class Watched:
         return not self.is_marked()
 
     def add_snapshot(self) -> None:
-        code, output = self._service.done("jobs", "once", "prices")
+        code, output = self._visit.service.done("jobs", "once", "prices")
         assert code == 0, output
 
 
 def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_it(visit: Visit) -> None:
-    watched = Watched(visit, VIEWS["asset"])
+    watched = Watched(visit)
+    watched.show(VIEWS["asset"])
     page = watched.page
     page.mouse.move(300, 300)
     before = page.locator(".chart .main-svg").first.bounding_box()
@@ -614,11 +616,11 @@ def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_it(visit: Visit) 
 
 
 def test_what_someone_reads_or_what_is_over_is_not_drawn_again(visit: Visit) -> None:
+    watched = Watched(visit)
     for query, summary in ((VIEWS["asset"], True), (ASSET, False)):
-        watched = Watched(visit, query)
+        watched.show(query)
         if summary:
             watched.page.locator(".panel summary").first.click()
             watched.page.evaluate("document.activeElement.blur()")
         watched.add_snapshot()
         assert not any(watched.is_drawn_again() for _ in range(4))
-        watched.page.close()
