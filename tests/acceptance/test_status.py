@@ -5,10 +5,12 @@ import socket
 import time
 
 from tests.acceptance.conftest import Service
-from tests.processes import slack
+from tests.processes import slack, until
 
 
 def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
+    # The scheduler may be the last to begin.
+    until(lambda: "no scheduler is running" not in service.done("status", "--json")[1])
     code, output = service.done("status", "--json")
     assert code == 0, output
     document = json.loads(output)
