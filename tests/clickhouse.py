@@ -1,5 +1,6 @@
 """Access to the tables that is independent of the service's own code."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,7 +9,10 @@ import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
-from analytics_service.store.server import server_of
+from analytics_service.store.server import Server, server_of
+
+# Clients that nobody uses at the moment. Making one takes as long as ten queries, since it reads the server's settings.
+_IDLE: dict[Server, list[Client]] = defaultdict(list)
 
 
 def by_url(settings: Settings) -> Settings:
@@ -26,18 +30,29 @@ def by_url(settings: Settings) -> Settings:
 def client(settings: Settings) -> Iterator[Client]:
     """ClickHouse's own client, on the database that the settings name."""
     server = server_of(settings)
-    own = clickhouse_connect.get_client(
+    idle = _IDLE[server]
+    try:
+        own = idle.pop()
+    except IndexError:
+        own = _connect(server)
+    own.database = settings.clickhouse_database
+    try:
+        yield own
+    finally:
+        # The driver's shared pool would keep the connections open, and the server would wait for them when it stops.
+        own.close_connections()
+        idle.append(own)
+
+
+def _connect(server: Server) -> Client:
+    return clickhouse_connect.get_client(
         dsn=server.url,
         username=server.user,
         password=server.password,
-        database=settings.clickhouse_database,
+        database="default",
+        # Whoever uses it next has nothing to do with temporary tables and settings of the one before.
+        autogenerate_session_id=False,
         # Statements of benchmarks fill tables with millions of rows.
         send_receive_timeout=600,
         tz_mode="aware",
     )
-    try:
-        yield own
-    finally:
-        own.close()
-        # The driver's shared pool would keep the connections open, and the server would wait for them when it stops.
-        own.close_connections()

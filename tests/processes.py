@@ -13,12 +13,12 @@ PATIENCE = 300.0
 _PORTS = range(10_000, 20_000)
 
 
-def until(happened: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Return as soon as a condition is met; fail if that takes too long."""
+def until(happened: Callable[[], object], seconds: float = PATIENCE, every: float = 0.05) -> None:
+    """Return as soon as a condition is met; fail if that takes too long. `every` is the pause between two looks."""
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
+        time.sleep(every)
 
 
 def slack() -> float:

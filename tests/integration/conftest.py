@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
@@ -13,13 +12,10 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
-from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import by_url, client
-
-# A backup of a database that `migrate` has just made. Copies of it take a fifth of the time of all migrations.
-_MIGRATED = "Disk('backups', 'migrated')"
+from tests.integration.databases import database, keep_migrated
 
 
 @pytest.fixture(scope="session")
@@ -32,30 +28,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         yield settings
 
 
-def keep_migrated(settings: Settings) -> None:
-    """Have a server keep what `database` makes its databases from."""
-    with closing(Store(replace(settings, clickhouse_database="test_migrated"))) as store:
-        migrate(store)
-        store.execute_outside_database(f"BACKUP DATABASE {store.database} TO {_MIGRATED}")
-        store.execute_outside_database(f"DROP DATABASE {store.database} SYNC")
-
-
 @pytest.fixture
 def settings(server: Settings) -> Settings:
     """Settings that name a database which no other test uses."""
     return replace(server, clickhouse_database=f"test_{uuid.uuid4().hex}")
-
-
-@contextmanager
-def database(settings: Settings) -> Iterator[Store]:
-    """A store on a new database, as `migrate` makes it, which is dropped afterwards. See `keep_migrated`."""
-    store = Store(settings)
-    store.execute_outside_database(f"RESTORE DATABASE test_migrated AS `{store.database}` FROM {_MIGRATED}")
-    try:
-        yield store
-    finally:
-        store.execute_outside_database(f"DROP DATABASE IF EXISTS `{store.database}` SYNC")
-        store.close()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ _TURN = threading.Lock()
 SOURCE = SimulatedSource("1")
 # Pauses between the requests of a reader. What an interrupted writer has left stays for seconds, so readers need not
 # hurry, and leave time to writers.
-_BREATH = 0.4
+BREATH = 0.4
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Reader:
             while not stopped.is_set():
                 for path in paths:
                     reads.append(self.ask(path))
-                    time.sleep(_BREATH)
+                    time.sleep(BREATH)
 
         thread = threading.Thread(target=ask)
         thread.start()

@@ -23,7 +23,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import Hook, Statement, WatchedStore, nothing
 from tests.integration import imports
-from tests.integration.conftest import database
+from tests.integration.databases import database
 from tests.integration.handmade import HandMade, market
 from tests.integration.pages import asset
 from tests.integration.test_http import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, expect_error

@@ -31,7 +31,8 @@ from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.schema import missing, schema_of
 from analytics_service.store.sql import Parts
 from tests.clickhouse import by_url, client
-from tests.integration.conftest import Simulated, database
+from tests.integration.conftest import Simulated
+from tests.integration.databases import database
 from tests.integration.pages import asset, commit
 from tests.stored import write_assets
 

@@ -40,7 +40,7 @@ from jobs.runner import Outcome, backfill, run_once
 from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
 from tests.doubles import FreshHeads, Statement, WatchedStore, dying, dying_in_place
-from tests.integration.conftest import database
+from tests.integration.databases import database
 from tests.integration.handmade import (
     ARRANGEMENTS,
     CONFIG,

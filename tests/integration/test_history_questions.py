@@ -15,7 +15,7 @@ from analytics_service.config import Settings
 from analytics_service.store.connection import Store
 from tests import oracle
 from tests.doubles import FreshHeads
-from tests.integration.conftest import database
+from tests.integration.databases import database
 from tests.integration.pages import Observations, asset, commit
 from tests.stored import write_assets
 

@@ -24,7 +24,8 @@ from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from jobs.registry import JOBS
 from tests.doubles import FirstHeads, FreshHeads, Statement, WatchedStore
-from tests.integration.conftest import Simulated, database
+from tests.integration.conftest import Simulated
+from tests.integration.databases import database
 from tests.integration.pages import commit
 from tests.samples import samples
 

@@ -22,7 +22,7 @@ from analytics_service.store.announcements import forget_finished
 from analytics_service.store.connection import Store
 from analytics_service.store.staging import drop_abandoned
 from tests.doubles import Statement, WatchedStore
-from tests.integration.conftest import database, keep_migrated
+from tests.integration.databases import database, keep_migrated
 from tests.integration.imports import (
     IDS,
     NOW,

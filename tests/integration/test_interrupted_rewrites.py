@@ -25,9 +25,9 @@ from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import run_once
-from tests.integration.conftest import database
+from tests.integration.databases import database
 from tests.integration.imports import IDS, NOW, Row, assets_file, observations, outcome, query, run
-from tests.integration.interrupted import SOURCE, Backfill, Read, Reader, Write, Writer, import_of, reader
+from tests.integration.interrupted import BREATH, SOURCE, Backfill, Read, Reader, Write, Writer, import_of, reader
 from tests.processes import slack, until
 
 HOUR, DAY = 3600, 86_400
@@ -79,7 +79,13 @@ class Lane:
         return query(self.settings, f"SELECT version FROM publication GROUP BY version HAVING {condition}")
 
     def wait_until_whole(self, pages: Sequence[str], level: int) -> None:
-        until(lambda: all(one.shows(pages, level) for one in self.readers), seconds=WHOLE_SECONDS * slack())
+        self._until_shown(pages, level, WHOLE_SECONDS * slack())
+
+    def wait_until_ready(self, pages: Sequence[str], level: int) -> None:
+        self._until_shown(pages, level, 30)
+
+    def _until_shown(self, pages: Sequence[str], level: int, seconds: float) -> None:
+        until(lambda: all(one.shows(pages, level) for one in self.readers), seconds, every=BREATH)
 
 
 @contextmanager
@@ -175,7 +181,7 @@ def in_lanes(settings: Settings, folder: Path, tasks: Tasks, act: Callable[[Lane
             made = tasks(opened, own)
             for n in count(number, LANES):
                 task = made.next()
-                until(lambda task=task: all(one.shows(task.pages, task.old) for one in opened.readers), seconds=30)
+                opened.wait_until_ready(task.pages, task.old)
                 level = act(opened, task, n)
                 made.end(task.new if level is None else level)
                 if level is None:

@@ -26,7 +26,7 @@ from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from tests import clickhouse
 from tests.doubles import FreshHeads, dying, dying_in_place
-from tests.integration.conftest import database
+from tests.integration.databases import database
 from tests.integration.handmade import FINEST, NOON, HandMade, market
 from tests.stored import write_assets
 

@@ -26,7 +26,7 @@ from jobs.runner import Outcome, backfill, instants_to_fill, run_once
 from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
 from tests.doubles import FreshHeads
-from tests.integration.conftest import database
+from tests.integration.databases import database
 from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
 
 JOB = JOBS["markets"]

@@ -21,7 +21,7 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.doubles import FirstHeads
-from tests.integration.conftest import database
+from tests.integration.databases import database
 from tests.integration.handmade import HandMade
 from tests.unit.small_protocol import ASSETS, AT, CONFIG, MARKETS, ORB, POSITION, PRICES, PTOKEN, USDT, arrangement
 
