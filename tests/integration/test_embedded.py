@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -189,14 +189,20 @@ class Stranger(threading.Thread):
     def run(self) -> None:
         """Ask wherever the server is going to listen, until stopped."""
         while not self.stopped.is_set():
-            with suppress(OSError, http.client.HTTPException):
+            try:
                 ports = configured(self._data_dir)
                 answer = self._ask(ports, self._user) if ports else b""
-                if answer.startswith(REFUSALS):
-                    self.refused += 1
-                # A packet that breaks off comes from a server that is killed.
-                elif answer and not any(refusal.startswith(answer) for refusal in REFUSALS):
-                    self.answers.append(answer)
+            except (ConnectionRefusedError, FileNotFoundError):
+                # Nothing listens. Asking all the time would take the processor from the server that is to start.
+                self.stopped.wait(0.001)
+                continue
+            except (OSError, http.client.HTTPException):
+                continue
+            if answer.startswith(REFUSALS):
+                self.refused += 1
+            # A packet that breaks off comes from a server that is killed.
+            elif answer and not any(refusal.startswith(answer) for refusal in REFUSALS):
+                self.answers.append(answer)
 
 
 def test_a_stranger_is_refused_while_the_server_starts_runs_crashes_and_stops(own: Settings) -> None:
