@@ -37,11 +37,20 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks for rewrites that were interrupted.
 _RECOVERY_SECONDS = 1.0
+# Seconds between looks at the clock.
+_CLOCK_SECONDS = 1.0
+# A clock that is set back by less than this delays no run by more, so nothing is done about it.
+_SLACK = timedelta(seconds=1)
 # Seconds between looks for rows and tables that are old enough to be dropped.
 _TIDYING_SECONDS = 3600.0
 _MILLISECONDS = 1000
+Clock = Callable[[], datetime]
 # Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
 Measure = Callable[[str, str, float | None], None]
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _unmeasured(job: str, outcome: str, seconds: float | None) -> None:
@@ -56,13 +65,14 @@ def run(
     *,
     jobs: Sequence[Job] = tuple(JOBS.values()),
     measure: Measure = _unmeasured,
+    clock: Clock = _utc_now,
 ) -> None:
     """Run the jobs until `stop` is set: each immediately for the current instant, then at every further one.
 
     Instants that passed while nothing ran are not made up for; `jobs backfill` does that. Once stopped, runs in
     progress finish their attempt, but retry nothing.
     """
-    scheduler = build(settings, source, store, stop, datetime.now(UTC), jobs=jobs, measure=measure)
+    scheduler = build(settings, source, store, stop, clock(), jobs=jobs, measure=measure)
     recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
     tidying = threading.Thread(target=tidy_until, args=(settings.raw_days, store, stop), name="tidying", daemon=True)
     recovery.start()
@@ -72,7 +82,8 @@ def run(
     write_status(store, [one.func.status(unix_second(one.next_run_time)) for one in scheduled])
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
     try:
-        stop.wait()
+        while not stop.wait(_CLOCK_SECONDS):
+            follow_clock(scheduler, store, clock)
     finally:
         stop.set()
         scheduler.shutdown(wait=True)
@@ -80,6 +91,31 @@ def run(
         tidying.join()
         write_status(store, [one.func.status(None) for one in scheduled])
     log.info("The scheduler has stopped.")
+
+
+def follow_clock(scheduler: BackgroundScheduler, store: Store, clock: Clock) -> None:
+    """Bring forward the runs of jobs that a clock which was set back would keep from running.
+
+    APScheduler waits until the clock shows the instant of the next run, which is never further ahead than one interval
+    unless the clock was set back.
+    """
+    moved: list[tuple[ScheduledJob, datetime, datetime]] = []
+    for job in scheduler.get_jobs():
+        # The clock is read last. A run that begins after that would make the next one seem too far ahead.
+        due, every, now = job.next_run_time, job.trigger.interval, clock()
+        if due - now > every + _SLACK:
+            moved.append((job, due, floored(now, every) + every))
+    if not moved:
+        return
+    for job, _, at in moved:
+        # The job is told first, since it may begin its next run as soon as that is moved.
+        job.func.bring_forward(at)
+        job.modify(next_run_time=at)
+    log.warning(
+        "The clock of this machine was set back. Jobs go on at multiples of their intervals: %s.",
+        ", ".join(f"{job.id} at {shown(at)} instead of {shown(due)}" for job, due, at in moved),
+    )
+    write_status(store, [job.func.status(unix_second(at)) for job, _, at in moved])
 
 
 def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_SECONDS) -> None:
@@ -99,7 +135,7 @@ def tidy_until(
     days: int | None,
     store: Store,
     stop: threading.Event,
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    clock: Clock = _utc_now,
     every: float = _TIDYING_SECONDS,
 ) -> None:
     """Drop staging tables of runs that were killed, old announcements, and raw rows that are older than some days (rule
@@ -191,12 +227,15 @@ class Tick:
         self._last: datetime | None = None
         # Instants since the last run that are already counted as left out.
         self._left_out = 0
+        # The instant of the next run, where the clock was set back since the last one began.
+        self._brought_forward: datetime | None = None
         self._status = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
         """Run the job for the instant, log and count which instants before it were passed over, and tell operators."""
         name, last, self._last = self._job.name, self._last, at
         counted, self._left_out = self._left_out, 0
+        self._brought_forward = None
         if last and at - last > self._every:
             # APScheduler makes one run of all that were due while the whole process stood still, and tells nobody.
             for _ in range((at - last) // self._every - 1 - counted):
@@ -212,12 +251,16 @@ class Tick:
             self._status = replace(self._status, failed_at=unix_second(at), error=reason_of(error))
             raise
         finally:
-            write_status(self._store, [self.status(unix_second(at + self._every))])
+            write_status(self._store, [self.status(unix_second(self._brought_forward or at + self._every))])
 
     def left_out(self, outcome: str) -> None:
         """Count an instant whose run never began: `skipped` or `missed`."""
         self._left_out += 1
         self._measure(self._job.name, outcome, None)
+
+    def bring_forward(self, at: datetime) -> None:
+        """Take note of an earlier instant of the next run; a run that is in progress will tell operators of it."""
+        self._brought_forward = at
 
     def status(self, next_at: int | None) -> JobRun:
         """The report about its runs; `next_at` is the unix second of the next one, None if there is none."""

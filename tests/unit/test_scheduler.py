@@ -25,7 +25,7 @@ from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.retries import Retries
 from analytics_service.store.sql import Parts
 from jobs.registry import JOBS
-from jobs.scheduler import InstantExecutor, Tick, build, report, run, tidy_until
+from jobs.scheduler import InstantExecutor, Tick, build, follow_clock, report, run, tidy_until
 from tests.doubles import FakeStore
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -46,9 +46,16 @@ class WatchedSource(SimulatedSource):
         return super().prices(at)
 
 
-def run_until_stopped(source: SimulatedSource, store: Store, stop: threading.Event, settings: Settings) -> None:
+def run_until_stopped(
+    source: SimulatedSource,
+    store: Store,
+    stop: threading.Event,
+    settings: Settings,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> None:
     """Run the scheduler in a thread; fail when it is not stopped within ten seconds."""
-    thread = threading.Thread(target=run, args=(settings, source, store, stop), kwargs={"jobs": PRICES}, daemon=True)
+    options = {"jobs": PRICES, "clock": clock}
+    thread = threading.Thread(target=run, args=(settings, source, store, stop), kwargs=options, daemon=True)
     thread.start()
     thread.join(timeout=10)
     ended = not thread.is_alive()
@@ -150,6 +157,7 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(
     assert second - first >= timedelta(seconds=2)
     assert store.instants == [first.timestamp(), second.timestamp()]
     assert "no snapshots between" in caplog.text
+    assert "set back" not in caplog.text
 
 
 def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptureFixture) -> None:
@@ -258,6 +266,107 @@ def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
     report(JobExecutionEvent(EVENT_JOB_ERROR, "prices", "default", NOON, exception=error))
     assert caplog.messages == ["prices: no snapshot of 2025-03-01T12:00:00Z: ClickHouse cannot be reached."]
     assert caplog.records[0].exc_info is None
+
+
+def followed(clock: datetime, **due: datetime) -> tuple[dict[str, datetime], list[dict[str, object]]]:
+    """When jobs run next, and what operators are told, after a look at a clock; `due` is when they would have run."""
+    store = FakeStore()
+    settings = Settings(prices_every=60, rates_every=3600, markets_every=86_400)
+    jobs = [JOBS[name] for name in due]
+    scheduler = build(settings, SimulatedSource("1"), store, threading.Event(), NOON, jobs=jobs)
+    scheduler.start(paused=True)
+    for name, at in due.items():
+        scheduler.modify_job(name, next_run_time=at)
+    follow_clock(scheduler, store, lambda: clock)
+    times = {job.id: job.next_run_time for job in scheduler.get_jobs()}
+    scheduler.shutdown()
+    return times, said(store)
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 0.001, 59.999, 60, 65, 86_400])
+def test_nothing_is_rescheduled_while_the_clock_goes_on(caplog: pytest.LogCaptureFixture, seconds: float) -> None:
+    """Nor is it where a clock is corrected by a second or less. A run that is late is APScheduler's to begin."""
+    times, told = followed(NOON + timedelta(seconds=seconds), prices=NOON + MINUTE)
+    assert times == {"prices": NOON + MINUTE}
+    assert (told, caplog.messages) == ([], [])
+
+
+def test_jobs_go_on_when_the_clock_is_set_back(caplog: pytest.LogCaptureFixture) -> None:
+    """From a moment after noon to one after 11:50. The next run of markets is further ahead than ten minutes anyway."""
+    midnight = NOON + timedelta(hours=12)
+    due = {"prices": NOON + MINUTE, "rates": NOON + timedelta(hours=1), "markets": midnight}
+    times, told = followed(NOON - timedelta(minutes=9, seconds=59.5), **due)
+    assert times == {"prices": NOON - 9 * MINUTE, "rates": NOON, "markets": midnight}
+    noon = int(NOON.timestamp())
+    assert [(row["family"], row["next_at"]) for row in told] == [("prices", noon - 540), ("rates", noon)]
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.message == (
+        "The clock of this machine was set back. Jobs go on at multiples of their intervals: "
+        "prices at 2025-03-01T11:51:00Z instead of 2025-03-01T12:01:00Z, "
+        "rates at 2025-03-01T12:00:00Z instead of 2025-03-01T13:00:00Z."
+    )
+
+
+def test_a_clock_that_is_set_back_by_a_moment_repeats_the_instant_that_it_shows_again() -> None:
+    """The instant at the clock itself is not a later one."""
+    assert followed(NOON - timedelta(seconds=2), prices=NOON + MINUTE)[0] == {"prices": NOON}
+    assert followed(NOON - MINUTE, prices=NOON + MINUTE)[0] == {"prices": NOON}
+
+
+def test_a_clock_that_is_set_back_stops_no_running_scheduler(caplog: pytest.LogCaptureFixture) -> None:
+    """The scheduler begins while the clock is ten minutes ahead."""
+    stop, store, asked = threading.Event(), FakeStore(), list[datetime]()
+    ahead = [timedelta(minutes=10)]
+
+    def clock() -> datetime:
+        return datetime.now(UTC) + (ahead.pop() if ahead else timedelta())
+
+    def watch(at: datetime) -> None:
+        asked.append(at)
+        if len(asked) == 2:
+            stop.set()
+
+    began = datetime.now(UTC)
+    run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND, clock)
+    assert began < asked[0] < asked[1] <= datetime.now(UTC)
+    assert len([message for message in caplog.messages if "set back" in message]) == 1
+
+
+def test_a_run_during_which_the_clock_is_set_back_tells_of_the_earlier_next_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Runs for earlier instants than the last one's pass nothing over; later ones are counted as ever."""
+    store, counted = FakeStore(), list[str]()
+
+    def watch(at: datetime) -> None:
+        if at == NOON:
+            follow_clock(scheduler, store, lambda: NOON - timedelta(minutes=9, seconds=59))
+
+    scheduler = build(
+        Settings(),
+        WatchedSource(watch),
+        store,
+        threading.Event(),
+        NOON,
+        jobs=PRICES,
+        measure=lambda job, outcome, seconds: counted.append(outcome),
+    )
+    scheduler.start(paused=True)
+    tick = scheduler.get_job("prices").func
+    scheduler.modify_job("prices", next_run_time=NOON + MINUTE)
+    noon = int(NOON.timestamp())
+
+    tick(NOON)
+    assert [row["next_at"] for row in said(store)] == [noon - 540, noon - 540]
+    tick(NOON - 9 * MINUTE)
+    assert [row["next_at"] for row in said(store)[2:]] == [noon - 480]
+    assert counted == ["done", "done"]
+    (warning,) = [one.message for one in caplog.records if one.levelno > logging.INFO]
+    assert "set back" in warning
+    tick(NOON - 6 * MINUTE)
+    assert counted[2:] == ["missed", "missed", "done"]
+    scheduler.shutdown()
 
 
 class Littered(FakeStore):
