@@ -94,6 +94,9 @@ def size(count: int) -> str:
 
 
 def _age(seconds: int) -> str:
+    """The two greatest units of an age. One below zero is of a snapshot that was taken while a clock was ahead."""
+    if seconds < 0:
+        return f"{_age(-seconds)} in the future"
     days, rest = divmod(seconds, DAY)
     hours, rest = divmod(rest, HOUR)
     minutes, rest = divmod(rest, MINUTE)

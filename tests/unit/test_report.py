@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -109,6 +110,23 @@ def test_the_table_shows_families_tables_and_problems() -> None:
     assert ["rates", "-", "-", "!", "0", "-", "-", "-"] in rows
     assert ["price", "1,000", "2.0", "KiB"] in rows
     assert "Problem     there is no snapshot of rates yet" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (2 * 86_400 + 3_599, "2 d 0 h"),
+        (86_399, "23 h 59 min"),
+        (61, "1 min 1 s"),
+        (-1, "0 min 1 s in the future"),
+        (-(3_600 + 58 * 60), "1 h 58 min in the future"),
+        (-(86_400 + 7_200), "1 d 2 h in the future"),
+    ],
+)
+def test_ages_are_shown_as_people_say_them_also_where_a_clock_was_ahead(seconds: int, shown: str) -> None:
+    prices = replace(REPORT.families[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
+    (line,) = [line for line in as_text(replace(REPORT, families=[prices])).splitlines() if line.startswith("prices")]
+    assert line.split("Z", 1)[1].split("  1,000")[0].strip() == shown
 
 
 def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
