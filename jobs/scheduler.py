@@ -25,7 +25,7 @@ from analytics_service.market.instants import EPOCH, floored, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.announcements import forget_finished
 from analytics_service.store.connection import Store
-from analytics_service.store.job_runs import JobRun, record, scheduler_name
+from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
 from analytics_service.store.retention import prune
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import Recovery
@@ -115,7 +115,8 @@ def follow_clock(scheduler: BackgroundScheduler, store: Store, clock: Clock) -> 
         "The clock of this machine was set back. Jobs go on at multiples of their intervals: %s.",
         ", ".join(f"{job.id} at {shown(at)} instead of {shown(due)}" for job, due, at in moved),
     )
-    write_status(store, [job.func.status(unix_second(at)) for job, _, at in moved])
+    told = [job.func.status(unix_second(job.next_run_time)) for job in scheduler.get_jobs()]
+    write_status(store, told, after_future=True)
 
 
 def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_SECONDS) -> None:
@@ -280,9 +281,12 @@ class Tick:
             )
 
 
-def write_status(store: Store, runs: list[JobRun]) -> None:
-    """Record runs for operators. Failing to do so does no harm, because the ledger says what is complete."""
+def write_status(store: Store, runs: list[JobRun], *, after_future: bool = False) -> None:
+    """Record runs for operators, perhaps in place of reports from the future. Failing to do so does no harm, because
+    the ledger says what is complete."""
     try:
+        if after_future:
+            forget_future(store)
         record(store, runs)
     except AnalyticsError as error:
         log.debug("The status of jobs cannot be recorded: %s", error)

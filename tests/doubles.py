@@ -224,8 +224,8 @@ class LedgerStore(Store):
                 self.in_place.setdefault(table, set()).add(int(staged.rpartition("_")[2]))
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        """Compute cells, or have definitions of assets shown; no run here is as old as those that are forgotten."""
-        if query == "forget_finished":
+        """Compute cells, or have definitions of assets shown; what is forgotten is never here."""
+        if query in ("forget_finished", "forget_future_reports"):
             self._begin("run", query)
             return
         if query == "show_assets":

@@ -69,6 +69,12 @@ def record(store: Store, runs: Sequence[JobRun]) -> None:
     store.insert(JOB_RUNS, pl.DataFrame(runs, schema=_SCHEMA))
 
 
+def forget_future(store: Store) -> None:
+    """Drop the reports that were written while ClickHouse's clock was ahead: until it shows their instants again, they
+    would hold in place of all newer ones. Where only the scheduler's own clock was ahead, there are none."""
+    store.run("forget_future_reports")
+
+
 def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
     """The last reports of all schedulers of the last week, newest first, and the schedulers themselves."""
     rows = list(store.frame("job_runs").iter_rows(named=True))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import falcon.testing
+import polars as pl
 import pytest
 
 from analytics_service.app import App, create_app
@@ -17,10 +18,11 @@ from analytics_service.cli.report_forms import as_json
 from analytics_service.config import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
-from analytics_service.store.job_runs import JobRun, record
+from analytics_service.store.job_runs import JOB_RUNS, JobRun, read_runs, record
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
+from jobs.scheduler import build, follow_clock
 from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration.conftest import Simulated
 
@@ -126,6 +128,26 @@ def test_the_next_run_and_the_last_one_are_those_that_a_scheduler_told_of_last(
     (prices, *_) = document(operators_of(settings, store, NOON + 90))["families"]
     assert prices["next_run"] == "2025-03-01T12:02:00Z"
     assert prices["last_run"] == {"at": "2025-03-01T12:01:00Z", "outcome": "failed", "ms": 9, "rows": None}
+
+
+def test_reports_from_before_the_clock_was_set_back_give_way(settings: Settings, store: Store) -> None:
+    """The scheduler's clock and ClickHouse's were two hours ahead; a dead scheduler reported then, too."""
+    now = datetime.now(UTC)
+    ahead = now + 2 * HOUR
+    scheduler = build(settings, SimulatedSource("1"), store, threading.Event(), ahead, jobs=[JOBS["prices"]])
+    scheduler.start(paused=True)
+    job = scheduler.get_job("prices")
+    report_then = job.func.status(int(ahead.timestamp()))
+    rows = pl.DataFrame([report_then, replace(report_then, scheduler="dead:1")])
+    heard_at = pl.lit(int(ahead.timestamp()), pl.UInt32).alias("heard_at")
+    store.insert(
+        JOB_RUNS, rows.select("family", "scheduler", heard_at, "every", pl.col("next_at").cast(pl.UInt32), "error")
+    )
+    follow_clock(scheduler, store, lambda: now)
+    (told,), (alive,) = read_runs(store)
+    assert told.next_at == int(job.next_run_time.timestamp())
+    assert 0 <= alive.heard_seconds_ago < 3_600
+    scheduler.shutdown()
 
 
 def test_of_two_schedulers_the_one_that_took_the_snapshot_is_told_of(settings: Settings, store: Store) -> None:
