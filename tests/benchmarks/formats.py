@@ -50,12 +50,13 @@ def run(bench: Bench) -> Iterator[Figure]:
 def _times(bench: Bench, ask: Callable[..., bytes], period: str, variants: Mapping[str, Variant]) -> Iterator[Figure]:
     """Every variant has pages of its own: what is kept of a zone or an hour would help whoever comes second."""
 
-    def asking(name: str, more: Mapping[str, object]) -> Callable[[int], bytes]:
-        page = draw(f"{bench.seed} {name}", period)
-        return lambda number: ask("&".join(filter(None, [page(number).path, urlencode(more)])))
+    pages = {name: draw(f"{bench.seed} {name}", period) for name in ("json", *variants)}
 
-    calls = {name: asking(name, one.more) for name, one in variants.items()}
-    medians = in_turns({"json": asking("json", {}), **calls}, _ROUNDS, warm_up=20)
+    def asking(name: str, more: Mapping[str, object]) -> Callable[[int], bytes]:
+        return lambda number: ask("&".join(filter(None, [pages[name](number).path, urlencode(more)])))
+
+    calls = {"json": asking("json", {}), **{name: asking(name, one.more) for name, one in variants.items()}}
+    medians = in_turns(calls, _ROUNDS, warm_up=20, before=lambda number: [page(number) for page in pages.values()])
     label = f"{BUCKETS} {period}"
     yield Figure(f"{label}: JSON, median", medians["json"] * 1000, "ms")
     for name, one in variants.items():

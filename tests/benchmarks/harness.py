@@ -33,20 +33,24 @@ class Figure:
         return f"{self.name:76} {self.value:14,.2f} {self.unit:9} {bound:12} {'' if self.kept else 'MISSED'}".rstrip()
 
 
-def in_turns(calls: dict[str, Callable[[int], object]], rounds: int, warm_up: int = 5) -> dict[str, float]:
+def in_turns(
+    calls: dict[str, Callable[[int], object]],
+    rounds: int,
+    warm_up: int = 5,
+    before: Callable[[int], object] = lambda number: None,
+) -> dict[str, float]:
     """Median seconds of calls made in turns, by name. Each call gets the number of the round, so that it can differ.
 
-    The warm-up's numbers are negative.
+    The warm-up's numbers are negative. `before` is called ahead of each round; its time does not count.
     """
-    for number in range(-warm_up, 0):
-        for call in calls.values():
-            call(number)
     taken: dict[str, list[float]] = {name: [] for name in calls}
-    for number in range(rounds):
+    for number in range(-warm_up, rounds):
+        before(number)
         for name, call in calls.items():
             begun = time.perf_counter()
             call(number)
-            taken[name].append(time.perf_counter() - begun)
+            if number >= 0:
+                taken[name].append(time.perf_counter() - begun)
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 

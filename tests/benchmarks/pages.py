@@ -92,10 +92,13 @@ class Page:
 def draw(seed: str, period: str, to: End = End.LAST_SECOND) -> Callable[[int], Page]:
     """A page for each number: the same for all who ask, another for every number and seed.
 
+    Drawing one loads its zone from a file, so pages are kept, and drawn before anything is measured.
+
     One that ends at a round hour or day begins a bucket later, because its last bucket is one second long.
     """
     width = timedelta(seconds=BUCKETS * _SECONDS[period])
 
+    @cache
     def page(number: int) -> Page:
         chance = random.Random(f"{seed} {period} {number}")
         zone = chance.choice(zone_names())
@@ -134,7 +137,10 @@ def _against_victoria(
     label = f"200 {page(0).period} {to}"
     share = _points_alike(page(-100), ask, victoria)
     medians = in_turns(
-        {"mine": lambda n: ask(page(n).path), "theirs": lambda n: page(n).ask(victoria)}, _ROUNDS, warm_up=20
+        {"mine": lambda n: ask(page(n).path), "theirs": lambda n: page(n).ask(victoria)},
+        _ROUNDS,
+        warm_up=20,
+        before=page,
     )
     yield Figure(f"{label}: points of VictoriaMetrics' answer to one of ours", share, "x", at_least=_ALIKE)
     yield Figure(f"{label}: median", medians["mine"] * 1000, "ms")
@@ -147,7 +153,7 @@ def _four_against_victoria(
 ) -> Iterator[Figure]:
     label = f"200 {page(0).period} of ohlc"
     calls = {"mine": lambda n: ask(f"{page(n).path}&agg=ohlc"), "theirs": lambda n: page(n).ask_four(victoria)}
-    medians = in_turns(calls, _ROUNDS, warm_up=40)
+    medians = in_turns(calls, _ROUNDS, warm_up=40, before=page)
     yield Figure(f"{label}: median", medians["mine"] * 1000, "ms")
     yield Figure(f"{label}: to VictoriaMetrics' four queries", medians["mine"] / medians["theirs"], "x", at_most=0.6)
 
@@ -174,6 +180,7 @@ def _against_clickhouse(page: Callable[[int], Page], ask: Callable[..., bytes], 
                 "SQL for its filled buckets": lambda n: sql(path, page(n).sql(filled=False)),
             },
             rounds=40,
+            before=page,
         )
     mine = medians.pop("mine")
     for name, median in medians.items():
