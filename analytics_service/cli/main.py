@@ -1,14 +1,13 @@
 """The root of the commands."""
 
-import gc
 import signal
 from functools import cache
-from importlib import import_module
 
 import click
 
 from analytics_service.cli.errors import Commands
 from analytics_service.cli.signals import terminate
+from analytics_service.processes.memory import imported_for_good
 
 # Every command in the order of the help, with its module in this package and its name there.
 _COMMANDS = {
@@ -42,11 +41,7 @@ class _Root(Commands):
 @cache
 def _imported(place: str) -> click.Command:
     module, _, name = place.partition(":")
-    # Nothing that is imported is garbage, so the collector leaves it alone.
-    gc.disable()
-    command: click.Command = getattr(import_module(f"{__package__}.{module}"), name)
-    gc.freeze()
-    gc.enable()
+    command: click.Command = getattr(imported_for_good(f"{__package__}.{module}"), name)
     return command
 
 

@@ -3,15 +3,13 @@
 It follows the ANALYTICS_* settings; GUNICORN_CMD_ARGS and gunicorn's own options take precedence.
 """
 
-import gc
 import os
 import signal
 import sys
 import time
-from importlib import import_module
 from typing import Any
 
-from analytics_service.processes.memory import bound_idle_memory
+from analytics_service.processes.memory import bound_idle_memory, imported_for_good
 
 # Must come before the next imports, which start threads: the number of heaps is fixed when the first thread allocates.
 bound_idle_memory()
@@ -85,8 +83,10 @@ def on_starting(server: Any) -> None:
     # Until a worker installs its own signal handlers it has the arbiter's. They queue a signal that nobody reads in the
     # worker, and the arbiter would wait for that worker until the graceful timeout.
     os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)
+    # Workers share the memory of what they need, and begin sooner. Each makes the application itself, which has threads
+    # and connections. Where operators send gunicorn HUP, its workers import the code too, as it is installed then.
     if is_supervised():
-        _load()
+        imported_for_good("analytics_service.app")
 
 
 def post_worker_init(worker: Any) -> None:
@@ -97,19 +97,6 @@ def post_worker_init(worker: Any) -> None:
         warm_for_a_while(worker.wsgi, int(time.time()), loader.wait)
         lacking = worker.wsgi.heads.what_lacks()
     report_ready(worker.cfg.workers, lacking)
-
-
-def _load() -> None:
-    """Import what workers need, so that they share its memory and begin sooner.
-
-    Each makes the application itself, which has threads and connections. Workers of a gunicorn that operators send HUP
-    import it themselves, too, so that they run the code that is installed.
-    """
-    # None of these objects is ever garbage, so the collector leaves them alone, here and in the workers.
-    gc.disable()
-    import_module("analytics_service.app")
-    gc.freeze()
-    gc.enable()
 
 
 def _hold_stops() -> None:
