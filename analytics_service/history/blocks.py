@@ -144,7 +144,11 @@ def _spans(hours: Sequence[int]) -> Sequence[range] | None:
     """
     if isinstance(hours, range):
         return (hours,)
-    span, listed = range(hours[0], hours[-1] + 1), [*hours]
+    span = range(hours[0], hours[-1] + 1)
+    # The span of a page of days has many more hours than are listed, and need not be counted through.
+    if len(span) > len(hours):
+        return None
+    listed = [*hours]
     if listed == [*span]:
         return (span,)
     return (span, span[-1:]) if listed == [*span, span[-1]] else None
