@@ -253,7 +253,7 @@ class Settings:
         20, whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
     )
     history_memory: int = _setting(
-        96,
+        128,
         whole(0, 65_536),
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )

@@ -24,6 +24,8 @@ PHASES = range(0, HOUR, QUARTER)
 _HOURS = 2048
 # Blocks with more series than this have fewer hours, so that blocks do not get larger.
 _SERIES = 128
+# Bytes of the view that each text in a column has, beside its characters.
+_VIEW = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,12 @@ class Slot:
         return range(self.begin, min(self.end, newest + 1) + 1, self.width)
 
 
+def _bytes_of(values: pl.DataFrame) -> int:
+    """The bytes of a table in memory. Polars' estimate counts the characters of texts, and not the views of them."""
+    texts = sum(dtype == pl.String for dtype in values.dtypes)
+    return int(values.estimated_size()) + texts * values.height * _VIEW
+
+
 def hours_of(series: int, most: int = _HOURS) -> int:
     """How many hours, or other cells, a block of so many series has: `most`, or fewer if there are many series."""
     return max(most * _SERIES // max(series, _SERIES), 1)
@@ -75,7 +83,7 @@ class Block:
     @cached_property
     def size(self) -> int:
         """Bytes in memory."""
-        return int(self.values.estimated_size())
+        return _bytes_of(self.values)
 
     @cached_property
     def hours(self) -> int:
@@ -204,7 +212,7 @@ class Observations:
     @cached_property
     def size(self) -> int:
         """Bytes in memory."""
-        return int(sum(column.estimated_size() for column in (self.seconds, self.series, self.values)))
+        return sum(_bytes_of(column.to_frame()) for column in (self.seconds, self.series, self.values))
 
     @cached_property
     def _places(self) -> Mapping[str, int]:

@@ -241,3 +241,21 @@ def test_an_hour_is_closed_when_nothing_more_can_be_observed_in_it() -> None:
 def test_blocks_of_many_series_have_fewer_hours() -> None:
     hours = {0: 2048, 1: 2048, 128: 2048, 129: 2032, 256: 1024, 1_000: 262, 10**6: 1}
     assert {series: hours_of(series) for series in hours} == hours
+
+
+def test_the_size_of_a_block_is_that_of_its_buffers() -> None:
+    texts = [None if hour % 10 == 0 else "1.5" if hour % 3 else f"{hour}.{'7' * 18}" for hour in range(5000)]
+    block = make_block(["a"], pl.DataFrame({"value": texts, "observed_at": range(5000)}))
+    short = sum(len(text) for text in texts if text is not None and len(text) <= 12)
+    # Texts of twelve characters at most lie in their views; they are counted twice.
+    assert buffers(block.values) <= block.size <= buffers(block.values) + short + 5000
+
+    rows = {"series": [0] * 5000, "observed_at": range(5000), "value": [f"{n}.{'7' * 18}" for n in range(5000)]}
+    observed = Observations.of(["a"], 0, 5000, pl.DataFrame({**rows, "rank": [0] * 5000}))
+    kept = pl.DataFrame({"a": observed.seconds, "b": observed.series, "c": observed.values})
+    assert observed.size == buffers(kept)
+
+
+def buffers(values: pl.DataFrame) -> int:
+    """The bytes of a table, as Arrow's own library counts them."""
+    return int(values.to_arrow(compat_level=pl.CompatLevel.newest()).get_total_buffer_size())
