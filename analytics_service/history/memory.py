@@ -101,8 +101,17 @@ class Loader:
                 else:
                     self._queue.setdefault(key, (load, False))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="history", daemon=True)
-                self._thread.start()
+                self._start()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="history", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # The system has no thread left. Pages are read from the store, and the next request tries again.
+            log.warning("History is not kept in memory for now: %s", error)
+        else:
+            self._thread = thread
 
     def settle(self) -> None:
         """Return when everything that was requested is loaded, or after a second."""

@@ -83,6 +83,22 @@ def test_what_is_requested_is_loaded_and_kept() -> None:
     assert (loaded, there(loader.memory)) == (KEYS, KEYS)
 
 
+def test_blocks_are_loaded_once_there_is_a_thread_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[Key] = []
+    loader = Loader(Memory(100 * SIZE))
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        loader.request(KEYS[:1], lambda key: load_into(loaded, key), urgent=True)
+        loader.wait()
+    loader.request(KEYS[1:2], lambda key: load_into(loaded, key), urgent=False)
+    loader.wait()
+    assert loaded == KEYS[:2]
+
+
 def test_what_is_not_urgent_is_loaded_only_while_there_is_room() -> None:
     loaded: list[Key] = []
     loader = Loader(filled(2 * SIZE, 2))
