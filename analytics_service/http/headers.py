@@ -2,8 +2,8 @@
 
 # Headers that pages of other origins may read.
 EXPOSED = (
-    *("Allow", "As-Of", "Content-Disposition", "ETag", "Last-Modified", "Link", "Retry-After", "X-Request-ID"),
-    *("RateLimit", "RateLimit-Policy"),
+    *("Allow", "As-Of", "Content-Disposition", "Content-Range", "ETag", "Last-Modified", "Link"),
+    *("RateLimit", "RateLimit-Policy", "Retry-After", "X-Request-ID"),
 )
 # Browsers must not guess another type, load anything for a response, or show it in a frame. A page that needs more has
 # a policy of its own.

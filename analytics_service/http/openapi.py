@@ -76,6 +76,12 @@ _HEADERS: Mapping[str, Object] = {
         "schema": {"type": "string"},
     },
 }
+_CONTENT_RANGE = "Content-Range"
+_OF_PARTS: Object = {
+    "description": "Which bytes of the file these are, and how many it has.",
+    "required": True,
+    "schema": {"type": "string"},
+}
 _IF_NONE_MATCH = "If-None-Match"
 _RETRY_AFTER: Object = {"headers": {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}}
 _EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
@@ -106,7 +112,7 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
         "paths": {path: _item(path, resource, refusals if is_guarded(path) else []) for path, resource in described},
         "components": {
             "schemas": schemas,
-            "headers": _HEADERS,
+            "headers": {**_HEADERS, _CONTENT_RANGE: _OF_PARTS},
             "parameters": {_IF_NONE_MATCH: _if_none_match()},
             "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(), **_failures(refusals)},
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
@@ -131,6 +137,7 @@ def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) ->
         **({"security": [{_KEY: []}]} if HTTPStatus.UNAUTHORIZED in refusals else {}),
         "responses": {
             "200": _success(resource),
+            **({"206": _part(resource)} if len(resource.media) > 1 else {}),
             **{str(int(one)): _reference("responses", _name(one)) for one in others},
         },
     }
@@ -170,8 +177,21 @@ def _success(resource: Resource) -> Object:
     return {
         "description": HTTPStatus.OK.phrase,
         "headers": _headers(),
-        "content": {_MEDIA: {"schema": schema}} | {media: _file(media) for media in resource.media if media != _MEDIA},
+        "content": {_MEDIA: {"schema": schema}} | _files(resource),
     }
+
+
+def _part(resource: Resource) -> Object:
+    """What a request with a `Range` gets. JSON can be had in parts, too, but a part of it is of no use."""
+    return {
+        "description": HTTPStatus.PARTIAL_CONTENT.phrase,
+        "headers": {**_headers(), _CONTENT_RANGE: _reference("headers", _CONTENT_RANGE)},
+        "content": _files(resource),
+    }
+
+
+def _files(resource: Resource) -> Object:
+    return {media: _file(media) for media in resource.media if media != _MEDIA}
 
 
 def _file(media: str) -> Object:

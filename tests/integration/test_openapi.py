@@ -157,6 +157,21 @@ def test_every_304_has_the_described_headers(client: Client, document: dict[str,
         check_headers(document, response, answer)
 
 
+def test_every_part_of_a_file_has_the_described_headers(client: Client, document: dict[str, Any]) -> None:
+    operations = {path: item["get"] for path, item in document["paths"].items()}
+    files = {path: one for path, one in operations.items() if "206" in one["responses"]}
+    # A path has files if it takes a format.
+    assert files.keys() == {
+        path for path, one in operations.items() if any(each["name"] == "format" for each in one["parameters"])
+    }
+    for path, operation in files.items():
+        query = f"{next(queries(path, operation))}&format=csv"
+        answer = client.simulate_get(path, query_string=query, headers={"Range": "bytes=0-9"})
+        assert (answer.status_code, len(answer.content)) == (206, 10)
+        check_headers(document, operation["responses"]["206"], answer)
+        assert answer.headers["content-type"].partition(";")[0] in operation["responses"]["206"]["content"]
+
+
 @pytest.mark.parametrize(
     ("path", "query", "status"),
     [
