@@ -18,9 +18,9 @@ from decimal import Decimal
 
 from analytics_service.market.events import Event
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.values import EXACT, ZERO
+from analytics_service.market.values import EXACT, LIMIT, ZERO
 from analytics_service.sources.base import Source
-from analytics_service.store.columns import RATIO_LIMIT, quantize_ratio
+from analytics_service.store.columns import quantize_ratio
 from analytics_service.store.connection import Store
 from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, has_account_events, numbered
 from analytics_service.store.loans import (
@@ -98,7 +98,7 @@ def _storable(event: Event) -> Event:
     # Rounded up, so that an event does not count in a snapshot that was taken before it.
     if part := event.at.microsecond:
         event = replace(event, at=event.at + timedelta(seconds=1, microseconds=-part))
-    if not (_fits(event.price, RATIO_LIMIT) and _fits(event.usd, _MOST_USD)):
+    if not (_fits(event.price, LIMIT) and _fits(event.usd, _MOST_USD)):
         log.warning("The value of event %s is unknown: %s USD at a price of %s.", event.id, event.usd, event.price)
         event = replace(event, price=None, usd=None)
     return event

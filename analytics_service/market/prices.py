@@ -7,9 +7,7 @@ from decimal import Decimal
 from operator import attrgetter
 
 from analytics_service.errors import OutOfRange
-from analytics_service.market.values import quantized_below
-
-PRICE_LIMIT = Decimal(10) ** 20
+from analytics_service.market.values import quantized_below_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +26,7 @@ def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
 
 def quantize_price(usd: Decimal) -> Decimal:
     """The price with 18 decimals, rounded half to even (rule 2.12). OutOfRange outside [0, 10^20)."""
-    price = quantized_below(usd, PRICE_LIMIT)
+    price = quantized_below_limit(usd)
     if price is None or price < 0:
         raise OutOfRange(f"{usd} is not a price: it must be finite, not negative and below 10^20.")
     return price

@@ -9,6 +9,8 @@ from analytics_service.market.markets import LendMarket, Market
 DECIMALS = 18
 ZERO = Decimal(0)
 ONE = Decimal(1)
+# Prices, ratios and USD values are below this, so that with 18 decimals they have 38 digits.
+LIMIT = Decimal(10) ** 20
 _QUANTUM = ONE.scaleb(-DECIMALS)
 # A 256-bit amount times a price has 116 digits. A quotient of two such values has enough digits left to tell a tie
 # from a near tie.
@@ -23,14 +25,14 @@ def quantized(value: Decimal) -> Decimal:
     return _quantize(value, _QUANTUM)
 
 
-def quantized_below(value: Decimal, limit: Decimal) -> Decimal | None:
-    """The value with exactly 18 decimals; None unless its rounded magnitude is finite and below `limit`."""
+def quantized_below_limit(value: Decimal) -> Decimal | None:
+    """The value with exactly 18 decimals; None unless its rounded magnitude is finite and below 10^20."""
     # A value just below the limit can round up to it; one far above has too many digits to round. copy_abs() keeps all
     # digits; abs() would round to those of the default context.
-    if not value.is_finite() or value.copy_abs() > limit:
+    if not value.is_finite() or value.copy_abs() > LIMIT:
         return None
     result = quantized(value)
-    return result if result.copy_abs() < limit else None
+    return result if result.copy_abs() < LIMIT else None
 
 
 def rounded(value: Decimal) -> Decimal:

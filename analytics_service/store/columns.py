@@ -17,12 +17,11 @@ import polars as pl
 from analytics_service.errors import OutOfRange
 from analytics_service.market.assets import split_id
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.values import DECIMALS, quantized_below
+from analytics_service.market.values import DECIMALS, quantized_below_limit
 
 DECIMAL = pl.Decimal(38, DECIMALS)
 """The type of prices, rates and ratios."""
 AMOUNT_LIMIT = 2**256
-RATIO_LIMIT = Decimal(10) ** 20
 TIME_LIMIT = 2**32
 # Columns whose values name the row in a message about a value that cannot be stored.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
@@ -61,7 +60,7 @@ def amount_text(amount: int) -> str:
 
 def quantize_ratio(ratio: Decimal) -> Decimal:
     """The number with 18 decimals, rounded half to even. OutOfRange outside (-10^20, 10^20)."""
-    stored = quantized_below(ratio, RATIO_LIMIT)
+    stored = quantized_below_limit(ratio)
     if stored is None:
         raise OutOfRange(f"{ratio} is not a number that can be stored: it must be finite and below 10^20.")
     return stored

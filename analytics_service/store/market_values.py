@@ -5,8 +5,8 @@ from decimal import Decimal
 
 from analytics_service.market.markets import Market
 from analytics_service.market.supply import MarketValues, supply_of, utilization
-from analytics_service.market.values import quantized_below
-from analytics_service.store.columns import RATIO, RATIO_LIMIT, TEXT, Row
+from analytics_service.market.values import quantized_below_limit
+from analytics_service.store.columns import RATIO, TEXT, Row
 from analytics_service.store.snapshot_table import TOTAL, SnapshotRows, SnapshotTable
 
 
@@ -46,5 +46,5 @@ def _rows(table: SnapshotTable, values: Mapping[str, Decimal | None]) -> list[Ro
     return [
         {key: asset_id, value: one}
         for asset_id, one in values.items()
-        if one is not None and quantized_below(one, RATIO_LIMIT) is not None
+        if one is not None and quantized_below_limit(one) is not None
     ]
