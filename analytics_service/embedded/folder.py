@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.files import NewFile
 from analytics_service.store.server import RUNNING, Running, read_password, read_running
 
 log = logging.getLogger(__name__)
@@ -147,10 +148,6 @@ class DataFolder:
 
 def _write_private(path: Path, content: str) -> None:
     """Replace a file at once. Only its owner can ever read it."""
-    new = path.with_name(path.name + ".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _PRIVATE)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    with NewFile(path, _PRIVATE) as new:
+        new.file.write(content.encode())
+        new.keep()

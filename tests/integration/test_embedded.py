@@ -715,7 +715,7 @@ def test_a_data_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path: P
 def test_a_folder_that_cannot_be_written_is_an_error_that_names_it_and_stays_free(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path)
     folder.create()
-    obstacle = tmp_path / "running.json.new"
+    obstacle = tmp_path / "running.json"
     obstacle.mkdir()
     with pytest.raises(EmbeddedServerError, match="cannot be used"):
         folder.lock("pytest")
