@@ -33,7 +33,6 @@ JOB = JOBS["markets"]
 SECOND = int(NOON.timestamp())
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 SINGLE = ("tvl", "net-tvl")
-BY_ASSET = ("deposits", "collateral", "debt", "utilization")
 # What earlier versions did not write.
 TABLES = ("tvl", "net_tvl", "deposit_value", "collateral_value", "debt_value", "utilization")
 A, RECEIPT, B, UNPRICED = "native;a", "native;ra", "native;b", "native;c"
