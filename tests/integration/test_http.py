@@ -43,7 +43,7 @@ LOANS = "/api/v1/analytics/market/history/loans-originated"
 LIQUIDATIONS = "/api/v1/analytics/market/history/liquidations"
 ONE_SERIES = (LOANS, LIQUIDATIONS, "/api/v1/markets/history/tvl", "/api/v1/markets/history/net-tvl")
 USER = f"/api/v1/users/{RICH_ADDRESS}"
-ETH = next(one.asset.id for one in LISTINGS if one.asset.symbol == "ETH")
+ETH = next(one.asset.id for one in LISTINGS.values() if one.asset.symbol == "ETH")
 # Every path with a valid query.
 ROUTES = {
     "/healthz": "",

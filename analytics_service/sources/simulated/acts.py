@@ -14,7 +14,6 @@ from analytics_service.sources.simulated.people import USERS, Profile, contract_
 from analytics_service.sources.simulated.terms import CONFIG
 from analytics_service.sources.simulated.universe import LISTINGS
 
-_QUOTED = frozenset(listing.asset.id for listing in LISTINGS)
 MARKETS = contract_address("markets")
 _STAKING = contract_address("staking")
 _BANK = contract_address("bank")
@@ -116,7 +115,7 @@ def _changes(now: Account, old: Account) -> dict[str, int]:
 def _taken(trade: _Trade, collaterals: Mapping[str, int], debt_id: str, owed: int) -> tuple[str, int] | None:
     """Which collateral a liquidation takes, and how much: no more than the account loses, None if it loses none."""
     for asset_id, change in collaterals.items():
-        if change < 0 and asset_id in _QUOTED:
+        if change < 0 and asset_id in LISTINGS:
             worth = cents(trade.seed, debt_id, owed, trade.second) * _TAKEN_PERCENT // 100
             amount = min(-change, units(trade.seed, asset_id, worth, trade.second))
             return (asset_id, amount) if amount else None

@@ -16,13 +16,11 @@ from analytics_service.sources.simulated.draws import Draws
 from analytics_service.sources.simulated.holdings import trade, units
 from analytics_service.sources.simulated.noise import UNIT
 from analytics_service.sources.simulated.people import RICH_ADDRESS, USERS, contract_address, profile, user_address
-from analytics_service.sources.simulated.terms import CONFIG, TERMS
+from analytics_service.sources.simulated.terms import CONFIG, LENT
 from analytics_service.sources.simulated.token import unlock_acts
 from analytics_service.sources.simulated.universe import ASSETS, LISTINGS
 
-_LISTINGS = {listing.asset.id: listing for listing in LISTINGS}
 _ASSETS = {asset.id: asset for asset in ASSETS}
-_BORROWED = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
 _WAR_CHEST = contract_address("war chest")
 # The rich user claims the fees in the war chest so often, in seconds.
 _WAR_CHEST_EVERY = 30 * DAY
@@ -53,7 +51,7 @@ def _flash_loans(seed: str, after: int, until: int) -> Iterator[Act]:
         draws = Draws(f"{seed}|flash|{slot}")
         for item in range(draws.below(_FLASH_MOST + 1)):
             second = LAUNCH + slot * _FLASH_SLOT + draws.below(_FLASH_SLOT)
-            asset_id, borrower = draws.pick(_BORROWED), user_address(draws.below(USERS))
+            asset_id, borrower = draws.pick(LENT), user_address(draws.below(USERS))
             amount = units(seed, asset_id, draws.sized(500_000, 9), second)
             flash = f"flash-{slot}-{item}"
             due = amount + amount * _FLASH_FEE // UNIT
@@ -64,7 +62,7 @@ def _flash_loans(seed: str, after: int, until: int) -> Iterator[Act]:
 def _war_chest(seed: str, until: int) -> Iterator[Act]:
     for number, second in enumerate(range(LAUNCH + _WAR_CHEST_EVERY, until + 1, _WAR_CHEST_EVERY)):
         draws, act_id = Draws(f"{seed}|war chest|{number}"), f"war-chest-{number}"
-        asset_id = draws.pick(_BORROWED)
+        asset_id = draws.pick(LENT)
         amount = units(seed, asset_id, draws.sized(100_000, 4), second)
         yield Act(act_id, Action.CLAIM_WAR_CHEST, asset_id, RICH_ADDRESS, second, amount, _WAR_CHEST, act_id)
 
@@ -93,7 +91,7 @@ def _priced(seed: str, act: Act) -> Event:
 @lru_cache(maxsize=32)
 def _price(seed: str, asset_id: str, second: int) -> Decimal:
     """The oracle's price; that of a receipt token is its origin's times what one token redeems (rule 4.6)."""
-    if (listing := _LISTINGS.get(asset_id)) is not None:
+    if (listing := LISTINGS.get(asset_id)) is not None:
         return prices.usd(seed, listing, second)
     origin = _ASSETS[asset_id].origin_asset
     if origin is None:

@@ -23,8 +23,7 @@ from analytics_service.sources.simulated.people import AccountPlan, LendPlan, Pr
 from analytics_service.sources.simulated.terms import HALTED, ID_OF, TERMS
 from analytics_service.sources.simulated.universe import LISTINGS
 
-_LISTINGS = {listing.asset.id: listing for listing in LISTINGS}
-_PTOKEN_UNIT = 10 ** _LISTINGS[ID_OF["PTK"]].asset.decimals_denom
+_PTOKEN_UNIT = 10 ** LISTINGS[ID_OF["PTK"]].asset.decimals_denom
 
 
 def trade(user: Profile, second: int) -> int:
@@ -59,19 +58,19 @@ def position(seed: str, user_number: int, number: int) -> Position:
 
 def units(seed: str, asset_id: str, cents: int, second: int) -> int:
     """Denom units of an asset that an amount of US cents buys at the price at the start of the day, rounded down."""
-    standard_unit: int = 10 ** _LISTINGS[asset_id].asset.decimals_denom
+    standard_unit: int = 10 ** LISTINGS[asset_id].asset.decimals_denom
     return cents * standard_unit * UNIT // (_day_price(seed, asset_id, second - second % DAY) * 100)
 
 
 def cents(seed: str, asset_id: str, amount: int, second: int) -> int:
     """US cents that an amount in denom units is worth at the price at the start of the day, rounded down."""
-    standard_unit: int = 10 ** _LISTINGS[asset_id].asset.decimals_denom
+    standard_unit: int = 10 ** LISTINGS[asset_id].asset.decimals_denom
     return amount * _day_price(seed, asset_id, second - second % DAY) * 100 // (standard_unit * UNIT)
 
 
 @lru_cache(maxsize=20_000)
 def _day_price(seed: str, asset_id: str, second: int) -> int:
-    return int(prices.usd(seed, _LISTINGS[asset_id], second).scaleb(18))
+    return int(prices.usd(seed, LISTINGS[asset_id], second).scaleb(18))
 
 
 def _varied(user: Profile, amount: int, draws: Draws) -> int:
@@ -97,7 +96,7 @@ def _account(
         config = TERMS[asset_id].collateral
         allowed += cents * config.allowable_ltv if config else 0
     for lent, intent in zip(lends, user.lends, strict=True):
-        receipt = _LISTINGS[lent.asset_id].asset.receipt_asset
+        receipt = LISTINGS[lent.asset_id].asset.receipt_asset
         if receipt and lent.collateralized and intent.account_index == plan.index:
             collaterals.append(Holding(receipt, lent.collateralized))
     owed = _varied(user, int(allowed) * plan.percent // 100, draws)
@@ -130,7 +129,7 @@ def _wallet(seed: str, user: Profile, lends: tuple[LendPosition, ...], at: int, 
     receipts = [
         Balance(receipt, lent.held)
         for lent in lends
-        if lent.held and (receipt := _LISTINGS[lent.asset_id].asset.receipt_asset)
+        if lent.held and (receipt := LISTINGS[lent.asset_id].asset.receipt_asset)
     ]
     return (*known, *receipts, *(Balance(asset_id, amount) for asset_id, amount in user.unknown))
 

@@ -17,7 +17,7 @@ from analytics_service.sources.simulated.accrual import (
 from analytics_service.sources.simulated.census import Census, census
 from analytics_service.sources.simulated.noise import UNIT
 from analytics_service.sources.simulated.people import DESK_ADDRESS
-from analytics_service.sources.simulated.terms import HALTED, HALTED_FROM, TERMS
+from analytics_service.sources.simulated.terms import HALTED, HALTED_FROM, LENT, TERMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def positions(seed: str, second: int) -> Iterator[Position]:
     people = census(seed, second)
     for one in people.positions:
         yield _unbonded(one, second)
-    desks = ((asset_id, lent(seed, asset_id, second, people).desk) for asset_id in TERMS if TERMS[asset_id].debt)
+    desks = ((asset_id, lent(seed, asset_id, second, people).desk) for asset_id in LENT)
     lends = tuple(LendPosition(asset_id, held, 0) for asset_id, held in desks if held)
     if lends:
         yield Position(DESK_ADDRESS, lends=lends)

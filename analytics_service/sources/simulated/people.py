@@ -8,7 +8,7 @@ from analytics_service.market.addresses import bech32_address
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.sources.simulated.clock import LAUNCH
 from analytics_service.sources.simulated.draws import Draws
-from analytics_service.sources.simulated.terms import ID_OF, TERMS
+from analytics_service.sources.simulated.terms import ID_OF, LENT, TERMS
 from analytics_service.sources.simulated.universe import LISTINGS
 
 USERS = 340
@@ -19,11 +19,9 @@ _JOINING = 30 * DAY
 # One in this many addresses is hexadecimal.
 _HEX_EVERY = 8
 
-_LENT = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
-_RECEIPT_OF = {one.asset.id: one.asset.receipt_asset for one in LISTINGS}
-_POSTABLE = tuple(asset_id for asset_id in _LENT if _RECEIPT_OF[asset_id] in TERMS)
-_COLLATERALS = tuple(one.asset.id for one in LISTINGS if one.asset.id in TERMS and TERMS[one.asset.id].collateral)
-_WALLET = tuple(one.asset.id for one in LISTINGS)
+_POSTABLE = tuple(asset_id for asset_id in LENT if LISTINGS[asset_id].asset.receipt_asset in TERMS)
+_COLLATERALS = tuple(asset_id for asset_id in LISTINGS if asset_id in TERMS and TERMS[asset_id].collateral)
+_WALLET = tuple(LISTINGS)
 # Assets that the service does not know.
 _UNKNOWN = ("native;umystery", "token;0x" + sha256(b"unlisted").hexdigest()[:40])
 
@@ -120,7 +118,7 @@ def _accounts(draws: Draws) -> tuple[AccountPlan, ...]:
             index,
             usd=draws.sized(1_000, 9),
             collaterals=draws.sample(_COLLATERALS, draws.between(1, 3)),
-            debts=() if draws.chance(20) else draws.sample(_LENT, draws.between(1, 2)),
+            debts=() if draws.chance(20) else draws.sample(LENT, draws.between(1, 2)),
             percent=draws.between(35, 65),
         )
         for index in range(draws.pick((1, 1, 1, 2, 2, 3, 4)))
@@ -136,7 +134,7 @@ def _lends(draws: Draws, accounts: tuple[AccountPlan, ...]) -> tuple[LendPlan, .
             posted=draws.pick((0, 0, 50, 100)) if accounts and asset_id in _POSTABLE else 0,
             account_index=draws.below(len(accounts)) if accounts else 0,
         )
-        for asset_id in draws.sample(_LENT, draws.between(1, 3))
+        for asset_id in draws.sample(LENT, draws.between(1, 3))
     )
 
 

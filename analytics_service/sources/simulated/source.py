@@ -63,8 +63,8 @@ class SimulatedSource(Source):
         observed_at = at.replace(microsecond=0)
         second = unix_second(at)
         return [
-            Price(listing.asset.id, observed_at, prices.usd(self._seed, listing, second))
-            for listing in universe.LISTINGS
+            Price(asset_id, observed_at, prices.usd(self._seed, listing, second))
+            for asset_id, listing in universe.LISTINGS.items()
         ]
 
     def markets(self, at: datetime) -> Sequence[Market]:

@@ -72,14 +72,13 @@ _DEBTS: dict[str, tuple[int | None, str, str, tuple[int, int, int, int, int]]] =
     "HUSD": (80_000_000, "0.97", "0.15", (50, 600, 7_500, 8_500, 6_200)),
 }
 _BY_SYMBOL = {asset.symbol: asset for asset in ASSETS}
-_LISTED_USD = {listing.asset.id: listing.usd for listing in LISTINGS}
 
 
 def _cap(symbol: str, usd: int | None) -> int | None:
     """Whole standard units that `usd` buys, in denom units. A receipt token starts at the price of its origin."""
     asset = _BY_SYMBOL[symbol]
-    price = _LISTED_USD[asset.origin_asset if asset.kind is AssetKind.RECEIPT and asset.origin_asset else asset.id]
-    return None if usd is None else int(usd // price) * 10**asset.decimals_denom
+    listed = asset.origin_asset if asset.kind is AssetKind.RECEIPT and asset.origin_asset else asset.id
+    return None if usd is None else int(usd // LISTINGS[listed].usd) * 10**asset.decimals_denom
 
 
 def _collateral(symbol: str) -> CollateralConfig | None:
@@ -116,6 +115,8 @@ TERMS = {
     ID_OF[symbol]: _terms(symbol)
     for symbol in sorted(_COLLATERALS.keys() | _DEBTS.keys(), key=lambda symbol: ID_OF[symbol])
 }
+# The assets that can be lent and borrowed.
+LENT = tuple(asset_id for asset_id, terms in TERMS.items() if terms.debt)
 HALTED = ID_OF[_HALTED]
 
 CONFIG = GlobalConfig(

@@ -80,12 +80,15 @@ _LENT = (
 )
 _RECEIPTS = {listing.asset.id: receipt_of(listing.asset) for listing in _LENT}
 
-# Every asset with an oracle price.
-LISTINGS = (
-    _PTOKEN,
-    *(replace(one, asset=replace(one.asset, receipt_asset=_RECEIPTS[one.asset.id].id)) for one in _LENT),
-    staked(native("asthel", "Staked Helion", "stHEL", 18, 4), _HNATIVE, 11),
-    staked(token("ustorb", "Staked Orbit", "stORB", 6, 2), _ORBIT, 14),
-    staked(token("stwei", "Staked Ether", "stETH", 18, 5), _ETHER, 3),
-)
-ASSETS = (*(listing.asset for listing in LISTINGS), *_RECEIPTS.values())
+# Every asset with an oracle price, by id.
+LISTINGS = {
+    listing.asset.id: listing
+    for listing in (
+        _PTOKEN,
+        *(replace(one, asset=replace(one.asset, receipt_asset=_RECEIPTS[one.asset.id].id)) for one in _LENT),
+        staked(native("asthel", "Staked Helion", "stHEL", 18, 4), _HNATIVE, 11),
+        staked(token("ustorb", "Staked Orbit", "stORB", 6, 2), _ORBIT, 14),
+        staked(token("stwei", "Staked Ether", "stETH", 18, 5), _ETHER, 3),
+    )
+}
+ASSETS = (*(listing.asset for listing in LISTINGS.values()), *_RECEIPTS.values())
