@@ -74,7 +74,9 @@ def run(
     """
     scheduler = build(settings, source, store, stop, clock(), jobs=jobs, measure=measure)
     recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
-    tidying = threading.Thread(target=tidy_until, args=(settings.raw_days, store, stop), name="tidying", daemon=True)
+    tidying = threading.Thread(
+        target=tidy_until, args=(settings.raw_days, store, stop, clock), name="tidying", daemon=True
+    )
     recovery.start()
     tidying.start()
     scheduler.start()
