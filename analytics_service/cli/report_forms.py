@@ -59,16 +59,16 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _cells(one: FamilyReport) -> tuple[str, ...]:
-    error = f"{one.failed_at:%Y-%m-%dT%H:%M:%SZ}: {one.error}" if one.failed_at else "-"
+    error = f"{shown(one.failed_at)}: {one.error}" if one.failed_at else "-"
     age = "-" if one.age_seconds is None else _age(one.age_seconds)
     gaps = "-" if one.gaps is None else str(one.gaps)
     return (
         one.family,
-        _instant(one.newest) or "-",
+        _instant(one.newest),
         age if one.fresh else f"{age} !",
         f"{one.rows:,}",
         gaps,
-        _instant(one.next_run) or "-",
+        _instant(one.next_run),
         error,
     )
 
@@ -103,8 +103,8 @@ def _age(seconds: int) -> str:
     return f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def _instant(at: datetime | None) -> str | None:
-    return None if at is None else shown(at)
+def _instant(at: datetime | None) -> str:
+    return "-" if at is None else shown(at)
 
 
 def _bad(text: str) -> str:
