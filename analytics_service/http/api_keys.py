@@ -26,15 +26,15 @@ log = logging.getLogger(__name__)
 
 # Seconds between looks at the file.
 _LOOK_EVERY = 1.0
-_LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+([0-9a-f]{64})")
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_NAME = r"[A-Za-z0-9._-]{1,64}"
+_LINE = re.compile(rf"({_NAME})\s+([0-9a-f]{{64}})")
 _BYTES = 32
 Digests = dict[str, bytes]
 
 
 def key_name(value: str) -> str:
     """The name of a key. ValueError if it is malformed."""
-    if not _NAME.fullmatch(value):
+    if not re.fullmatch(_NAME, value):
         raise ValueError("must be 1 to 64 letters, digits and . _ -")
     return value
 
