@@ -198,6 +198,6 @@ def configuration(level: str, form: str = "text") -> dict[str, Any]:
     }
 
 
-def set_up(level: str, form: str = "text") -> None:
+def set_up(level: str, form: str) -> None:
     """From now on log this level (debug, info, warning or error) and above, as `text` or `json`."""
     logging.config.dictConfig(configuration(level, form))

@@ -31,7 +31,7 @@ class Job:
     name: str
     collect: Collect
     history: bool
-    outdated: Outdated = _nothing_outdated
+    outdated: Outdated
 
     @property
     def family(self) -> str:

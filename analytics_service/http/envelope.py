@@ -32,7 +32,7 @@ def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:
     return orjson.dumps(_envelope(None, _error(kind, scope, message), status.value, status.phrase))
 
 
-def success_schema(data: Schema, *, counted: bool, always: bool = True) -> Schema:
+def success_schema(data: Schema, *, counted: bool, always: bool) -> Schema:
     """The schema of a 200 with this `data`; `counted` if it is a list, not `always` if it may be an object as well."""
     envelope = _envelope(data, _NULL, *_constants(HTTPStatus.OK))
     count = {"count": {"type": "integer", "minimum": 0}} if counted else {}

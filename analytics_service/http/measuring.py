@@ -19,7 +19,7 @@ _FIRST_ERROR = 400
 class Measuring:
     """Measures each request, the time of all other middleware included; so it must come first."""
 
-    def __init__(self, instruments: Instruments, *, logs: bool = False) -> None:
+    def __init__(self, instruments: Instruments, *, logs: bool) -> None:
         self._instruments = instruments
         self._logs = logs
 

@@ -1,7 +1,7 @@
 """A parameter of a path or a query, and reading those of a request; undeclared ones are refused (rules 3.2 and 3.3)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import falcon
@@ -20,10 +20,10 @@ class Param:
     name: str
     parse: Callable[[str], Any]
     help: str
+    schema: Mapping[str, object]
     required: bool = False
     default: Any = None
     instead: str | None = None
-    schema: Mapping[str, object] = field(default_factory=lambda: {"type": "string"})
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ of the past, it keeps the sums at the beginning of weeks.
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from analytics_service.market.instants import DAY
 from analytics_service.market.interest import Lent, interest_held, interest_since
@@ -32,7 +32,7 @@ class _Kept:
     """What lenders of all markets ever listed have earned, for a head."""
 
     head: Head
-    markets: Mapping[str, _Earned] = field(default_factory=dict)
+    markets: Mapping[str, _Earned]
 
 
 class InterestPaid:

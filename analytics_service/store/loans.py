@@ -1,7 +1,7 @@
 """Lending events and the cumulative values of loans and liquidations, in the store."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 
 import polars as pl
@@ -59,9 +59,9 @@ Sums = Mapping[Action, Mapping[str, Decimal]]
 class Loans:
     """USD value of all loans since the first one, each at the time of the loan; flash loans are counted separately."""
 
-    total: Decimal = Decimal(0)
-    by_asset: Mapping[str, Decimal] = field(default_factory=dict)
-    flash: Decimal = Decimal(0)
+    total: Decimal
+    by_asset: Mapping[str, Decimal]
+    flash: Decimal = ZERO
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def loans_of(store: Store, at: int, sums: Mapping[str, Decimal]) -> Loans:
     """The loans of a snapshot whose sums by asset, in the order of ids, and in total are known already."""
     by_asset = dict(sums)
     flash = [row["usd"] for row in _FLASH.read(store, at)]
-    return Loans(by_asset.pop(TOTAL, Decimal(0)), by_asset, *flash)
+    return Loans(by_asset.pop(TOTAL, ZERO), by_asset, *flash)
 
 
 def read_event_sums(store: Store, instants: Sequence[int], until: int) -> list[EventSum]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from analytics_service.store.applied import Migration, pending, require_current, shipped
 from analytics_service.store.connection import Store
@@ -17,8 +17,8 @@ _DROP = re.compile(r"DROP (?:TABLE|VIEW) IF EXISTS (\w+)")
 class Schema:
     """Tables and views by name, each with the script that makes it; `feeds` is the table that each view fills."""
 
-    made_by: Mapping[str, str] = field(default_factory=dict)
-    feeds: Mapping[str, str] = field(default_factory=dict)
+    made_by: Mapping[str, str]
+    feeds: Mapping[str, str]
 
     @property
     def tables(self) -> list[str]:

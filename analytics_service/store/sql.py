@@ -12,7 +12,7 @@ MOST_ADDRESSES = 1_000
 Parts = Mapping[str, str] | Sequence[str]
 
 
-def named_query(name: str, parts: Parts = ()) -> str:
+def named_query(name: str, parts: Parts) -> str:
     """The SQL of sql/queries/<name>.sql with its placeholders filled; queries for {parts} are joined by UNION ALL."""
     if isinstance(parts, Mapping):
         return _filled(name, tuple(parts.items()))
