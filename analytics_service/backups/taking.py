@@ -69,10 +69,10 @@ def _settled(store: Store) -> Ledger:
 
 
 def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, reporter: Reporter) -> Manifest:
-    tables = _rows_of(store, ledger.heads)
-    sizes = {row["name"]: row["bytes"] for row in store.frame("tables").iter_rows(named=True)}
+    found = {row["name"]: row for row in store.frame("tables").iter_rows(named=True)}
+    tables = _rows_of(ledger.heads, {name: row["sorting_key"].split(", ") for name, row in found.items()})
     months = _months(store)
-    reporter.stage("Backup", sum(sizes[table] for table in tables))
+    reporter.stage("Backup", sum(found[table]["bytes"] for table in tables))
     contents = {table: _save(store, table, only, archive, reporter) for table, only in tables.items()}
     for head in ledger.heads.values():
         require_unchanged(store, head)
@@ -115,9 +115,9 @@ def _count(store: Store, table: str, only: str) -> int:
     return int(store.frame("backup_count", {"only": only}, table=table)["rows"][0])
 
 
-def _rows_of(store: Store, heads: Mapping[str, Head]) -> dict[str, str]:
-    """Tables in the order in which they are saved, each with an SQL condition on its rows."""
-    keys = {row["name"]: row["sorting_key"].split(", ") for row in store.frame("tables").iter_rows(named=True)}
+def _rows_of(heads: Mapping[str, Head], keys: Mapping[str, list[str]]) -> dict[str, str]:
+    """Tables in the order in which they are saved, each with an SQL condition on its rows. `keys` are the columns by
+    which each table is sorted."""
     known = [table for table in schema_of(shipped()).sources if table not in NOT_SAVED]
     return (
         {LEDGER: _completed(heads)}
