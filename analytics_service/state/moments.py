@@ -46,7 +46,7 @@ class Moments:
             kept = self._heads.get((family, moment))
         if kept is not None and kept.holds(newest):
             return kept
-        found = PastHead(family, NONE, NONE, 0, 0, rewrites_of(newest))
+        found = PastHead(family, at=NONE, last_observed_at=NONE, version=0, runs=0, rewrites=rewrites_of(newest))
         if newest is not None:
             found = self._found(newest, moment, imported=IMPORTED in known.origins)
             require_unchanged(self._store, newest)

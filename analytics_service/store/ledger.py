@@ -213,7 +213,16 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
         reaching, last = max(version, earlier), at if imports else newest
     # Snapshots of an oracle that stands still are later than all observations.
     last = min(last, head.last_observed_at)
-    return PastHead(head.family, newest, last, version or reaching, 0, head.rewrites, reaching, head if late else None)
+    return PastHead(
+        head.family,
+        at=newest,
+        last_observed_at=last,
+        version=version or reaching,
+        runs=0,
+        rewrites=head.rewrites,
+        reaching=reaching,
+        open_with=head if late else None,
+    )
 
 
 def read_ledger(store: Store) -> Ledger:
