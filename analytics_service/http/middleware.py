@@ -20,7 +20,12 @@ class Negotiation:
     """Refuses paths and methods that no route has, and callers that rule out the response's media type."""
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Refuses ambiguous paths (rule 7.2), and answers 405 to methods unknown to Falcon, which would answer 400."""
+        """Refuses ambiguous paths (rule 7.2), and answers 405 to methods unknown to Falcon, which would answer 400.
+
+        HTTP/1.1 requires a `Host` (RFC 9112, 3.2); gunicorn leaves it to the application to say so.
+        """
+        if "HTTP_HOST" not in req.env and req.env["SERVER_PROTOCOL"] == "HTTP/1.1":
+            raise RequestError("request_malformed", "The request is malformed: HTTP/1.1 requires a Host header.")
         path = _path_as_sent(req)
         if "//" in path or "%2f" in path.lower():
             raise RequestError(

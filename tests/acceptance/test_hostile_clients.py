@@ -130,6 +130,7 @@ def test_a_client_that_reads_late_gets_everything_and_one_that_is_silent_is_cut_
         (b"GET /docs HTTP/1.1\r\nHost: here\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
         (b"nonsense\r\n\r\n", 400, "request_malformed"),
         (b"GET /docs HTTP/1.1\r\nHost: here\r\nno colon\r\n\r\n", 400, "request_malformed"),
+        (b"GET /docs HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "request_malformed"),
         (b"POST /docs HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n", 405, "method_not_allowed"),
         (b"POST /docs HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n", 405, "method_not_allowed"),
         # No body is invited.
