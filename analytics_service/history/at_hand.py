@@ -1,34 +1,36 @@
 """Values and candles of buckets, from the blocks in memory. Missing blocks are requested, to be loaded later."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
 
 import polars as pl
 
 from analytics_service.history.blocks import (
     NO_HOURS,
     NOTHING_LATER,
+    NUMBERS,
     Block,
     Lookup,
     Observations,
+    Picked,
     Run,
     Slot,
     candles_of,
+    in_one,
     joined,
     last_observed,
     look_up,
-    make_block,
 )
-from analytics_service.history.candle_blocks import (
-    CandleLookup,
-    look_up_candles,
-    look_up_hours,
-)
-from analytics_service.history.candles import Aggregate, combined, needed
+from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
+from analytics_service.history.candles import Aggregate, combined, needed, no_candles
+from analytics_service.history.day_blocks import Days, candles_of_days, make_days
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Memory
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
-from analytics_service.market.instants import DAY, HOUR
+from analytics_service.market.instants import HOUR
+from analytics_service.store.columns import DECIMAL
 
 Request = Callable[[State, Sequence[Slot]], None]
 
@@ -42,9 +44,9 @@ class AtHand:
         self.request = request
         self._last_instants = last_instants
 
-    def values(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series | None:
-        """Values of some series in each bucket, bucket by bucket; None, and a request for them, when blocks are not
-        there."""
+    def values(self, state: State, ids: Sequence[str], buckets: Buckets, *, numbers: bool = False) -> pl.Series | None:
+        """Values of some series in each bucket, bucket by bucket, as texts or as `numbers`. None if blocks are missing,
+        which are then requested."""
         lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
         if lookup is None:
             return None
@@ -53,6 +55,8 @@ class AtHand:
             last = last_observed(lookup, blocks, latest, buckets.until) if blocks else None
             if last is not None:
                 self._last_instants.note(state.head, buckets.end, last)
+            if numbers:
+                blocks = [self._numbers(state, run, block) for run, block in zip(lookup.runs, blocks, strict=True)]
             return joined(lookup, blocks, latest, ids, buckets)
         if lookup.open_from is not None and latest is None:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
@@ -65,6 +69,17 @@ class AtHand:
             return NO_HOURS
         block = self.memory.get(state.key(run.slot))
         return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
+
+    def _numbers(self, state: State, run: Run, block: Block) -> Block:
+        """A run's block of values as numbers, which is kept from now on. Making it takes some milliseconds."""
+        key = state.key(replace(run.slot, columns=NUMBERS))
+        kept = self.memory.get(key)
+        if isinstance(kept, Block) and kept.hours > run.hours[-1] and kept.ids == block.ids:
+            return kept
+        made = Block(block.ids, block.values.with_columns(pl.col("value").cast(DECIMAL)))
+        if block is not NO_HOURS:
+            self.memory.put(key, made)
+        return made
 
     def observations(self, state: State, begin: int, until: int) -> Observations | None:
         """Single observations that include those of [begin, until), if they are in memory."""
@@ -103,34 +118,67 @@ class AtHand:
     def _cells(
         self, state: State, ids: Sequence[str], lookup: CandleLookup, columns: Sequence[str]
     ) -> pl.DataFrame | None:
-        """The cells of a lookup. None if blocks are missing, which are then requested.
+        """The cells of a lookup. None if blocks are missing, which are then requested."""
+        cells = []
+        for are_days, runs in groupby(lookup.runs, key=lambda run: run.slot.slides):
+            find = self._found_days if are_days else self._found_cells
+            cells.append(find(state, ids, [*runs], columns))
+        found = [one for one in cells if one is not None]
+        if len(found) < len(cells):
+            return None
+        return in_one(found) if found else no_candles(columns, 0)
 
-        Days are made from hours where no bucket is wider, so that pages in many zones need only blocks of hours.
-        """
+    def _found_cells(
+        self, state: State, ids: Sequence[str], runs: Sequence[Run], columns: Sequence[str]
+    ) -> pl.DataFrame | None:
+        blocks = self._blocks(state, runs)
+        return None if blocks is None else candles_of(blocks, [run.hours for run in runs], ids, columns)
+
+    def _found_days(
+        self, state: State, ids: Sequence[str], runs: Sequence[Run], columns: Sequence[str]
+    ) -> pl.DataFrame | None:
+        days: list[Days] = []
+        for run, hours in [(run, hours_of_days(run)) for run in runs]:
+            blocks = self._blocks(state, hours)
+            block = None if blocks is None else self._days(state, run)
+            if blocks is not None and block is not None:
+                days.append(Days(block, run.hours, Picked(blocks, [one.hours for one in hours], block.ids)))
+        return candles_of_days(days, ids, columns) if len(days) == len(runs) else None
+
+    def _blocks(self, state: State, runs: Sequence[Run]) -> list[Block] | None:
+        """The blocks of some runs. None if any is missing; these are requested."""
+        found = [self.block(state, run) for run in runs]
+        self.request(state, [run.slot for run, block in zip(runs, found, strict=True) if block is None])
+        blocks = [block for block in found if block is not None]
+        return blocks if len(blocks) == len(runs) else None
+
+    def _days(self, state: State, run: Run) -> Block | None:
+        """The block of a run of days, made from those of hours if it is not there, and kept from now on. None if these
+        are no longer in memory."""
+        if run.slot.end <= state.first:
+            return NO_HOURS
+        kept = self.memory.get(state.key(run.slot))
+        if isinstance(kept, Block) and kept.hours > run.hours[-1]:
+            return kept
+        blocks, hours = self._hours_at_hand(state, hours_of_days(replace(run, hours=range(run.slot.cells))))
+        candles = candles_of(blocks, hours, state.ids, run.slot.columns)
+        days = Block(state.ids, make_days(candles, len(state.ids)))
+        self.memory.put(state.key(run.slot), days)
+        return days if days.hours > run.hours[-1] else None
+
+    def _hours_at_hand(self, state: State, runs: Sequence[Run]) -> tuple[list[Block], list[Sequence[int]]]:
+        """The hours of some runs as far as they are in memory: their blocks, and which hours of each."""
         blocks: list[Block] = []
-        missing: list[Slot] = []
-        for run in lookup.runs:
-            block = self.block(state, run)
-            if block is None and run.slot.width == DAY and lookup.days == 1:
-                block = self._days_from_hours(state, run.slot)
-            elif block is None:
-                missing.append(run.slot)
-            blocks += [block] if block is not None else []
-        self.request(state, missing)
-        if len(blocks) < len(lookup.runs):
-            return None
-        return candles_of(blocks, [run.hours for run in lookup.runs], ids, columns)
-
-    def _days_from_hours(self, state: State, slot: Slot) -> Block | None:
-        """A block of days made from hours, and kept from now on. None if blocks of hours are missing and requested."""
-        days = len(slot.bounds(state.newest)) - 1
-        lookup = look_up_hours(slot, days, len(state.series))
-        hours = self._cells(state, state.ids, lookup, slot.columns) if days > 0 else None
-        if hours is None:
-            return None
-        block = make_block(state.ids, combined(hours, len(state.ids), lookup.counts))
-        self.memory.put(state.key(slot), block)
-        return block
+        hours: list[Sequence[int]] = []
+        for run in runs:
+            block = NO_HOURS if run.slot.end <= state.first else self.memory.get(state.key(run.slot))
+            if not isinstance(block, Block):
+                break
+            blocks.append(block)
+            hours.append(run.hours if block is NO_HOURS else run.hours[: max(block.hours - run.hours[0], 0)])
+            if len(hours[-1]) < len(run.hours):
+                break
+        return blocks, hours
 
     def _open_candle(self, state: State, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame | None:
         """Candles from a second on to the end of a page, within an hour; None when memory lacks them."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, groupby
+from typing import TypeVar
 
 import polars as pl
 
@@ -22,10 +23,13 @@ from analytics_service.store.cells import QUARTER
 PHASES = range(0, HOUR, QUARTER)
 # Hours of a block, 85 days: a page of days needs few blocks, and one block is read in a fraction of a second.
 _HOURS = 2048
-# Blocks with more series than this have fewer hours, so that blocks do not get larger.
-_SERIES = 128
+# Values of a block. Blocks of many series have fewer hours, so that blocks do not get larger.
+_VALUES = 2**18
 # Bytes of the view that each text in a column has, beside its characters.
 _VIEW = 16
+# What a slot has in place of a candle's columns if its block holds numbers.
+NUMBERS = ("number",)
+_Part = TypeVar("_Part", pl.Series, pl.DataFrame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Slot:
     """Identifies a block by `number`, counted from `phase` seconds after 1970 in blocks of `cells` cells each.
 
     A block holds values at the ends of hours, or `columns` of the candles of cells, which are `width` seconds wide (an
-    hour or a day), or `single` observations.
+    hour or a day), or `single` observations. The cells of a block that `slides` are days, one from each hour on. With
+    NUMBERS, it holds the values at the ends of hours as numbers.
     """
 
     cells: int
@@ -42,16 +47,31 @@ class Slot:
     single: bool = False
     columns: tuple[str, ...] = ()
     width: int = HOUR
+    slides: bool = False
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the block is made from others that are in memory, when a page needs it."""
+        return self.slides or self.columns == NUMBERS
+
+    @property
+    def step(self) -> int:
+        """Seconds from the beginning of one cell to that of the next."""
+        return HOUR if self.slides else self.width
 
     @property
     def begin(self) -> int:
         """The unix second at which its first cell begins."""
-        return self.number * self.cells * self.width + self.phase
+        return self.number * self.cells * self.step + self.phase
 
     @property
     def end(self) -> int:
-        """The unix second at which the next block's first cell begins."""
-        return self.begin + self.cells * self.width
+        """The unix second at which its last cell ends."""
+        return self.begin + (self.cells - 1) * self.step + self.width
+
+    def at(self, number: int) -> "Slot":
+        """Another one of the same blocks."""
+        return Slot(self.cells, number, self.phase, self.single, self.columns, self.width, self.slides)
 
     def bounds(self, newest: int) -> range:
         """Starts of the cells that have ended when the newest observation was made, and the end of the last one."""
@@ -64,17 +84,17 @@ def _bytes_of(values: pl.DataFrame) -> int:
     return int(values.estimated_size()) + texts * values.height * _VIEW
 
 
-def hours_of(series: int, most: int = _HOURS) -> int:
-    """How many hours, or other cells, a block of so many series has: `most`, or fewer if there are many series."""
-    return max(most * _SERIES // max(series, _SERIES), 1)
+def hours_of(series: int, most: int = _HOURS, values: int = _VALUES) -> int:
+    """How many hours, or other cells, a block of so many series has: `most`, or as many as have so many `values`."""
+    return max(min(most, values // max(series, 1)), 1)
 
 
 @dataclass(frozen=True)
 class Block:
     """Values of all `ids` at the ends of consecutive hours, the first being the first hour of the block's slot.
 
-    `values` has the columns value (decimal text, or null) and observed_at (unix s, or null), hour by hour. A block of
-    candles has columns of CANDLE instead; its hours are cells, which may be days.
+    `values` has the columns value (decimal text or number, or null) and observed_at (unix s, or null), hour by hour. A
+    block of candles has columns of CANDLE instead; its hours are cells, which may be days.
     """
 
     ids: Sequence[str]
@@ -140,9 +160,13 @@ class Picked:
 
     def column(self, name: str) -> pl.Series:
         """The selected values of a column, hour by hour; see Block.at for series that a block does not have."""
-        parts = [block.values[name][rows] for block, rows in self._parts]
-        values = parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+        values = in_one([block.values[name][rows] for block, rows in self._parts])
         return values.fill_null(0) if name in SUMS and values.null_count() else values
+
+
+def in_one(parts: Sequence[_Part]) -> _Part:
+    """All parts, one after the other."""
+    return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
 
 
 def _spans(hours: Sequence[int]) -> Sequence[range] | None:
@@ -150,7 +174,7 @@ def _spans(hours: Sequence[int]) -> Sequence[range] | None:
 
     The last hour may be listed twice, as on a page that ends within an hour. It then is a range of its own.
     """
-    if isinstance(hours, range):
+    if isinstance(hours, range) and hours.step == 1:
         return (hours,)
     span = range(hours[0], hours[-1] + 1)
     # The span of a page of days has many more hours than are listed, and need not be counted through.
@@ -256,8 +280,10 @@ class Observations:
             asked = {asset_id: place for place, asset_id in enumerate(ids)}
             places = pl.Series(map(asked.get, self.ids), dtype=pl.UInt32)[places]
             observed, places = observed.filter(places.is_not_null()), places.drop_nulls()
+        if not len(places):
+            return values
         # scatter keeps the last of several values for one place.
-        return values.clone().scatter(places + (len(values) - len(ids)), observed) if len(places) else values
+        return values.clone().scatter(places + (len(values) - len(ids)), observed.cast(values.dtype))
 
     def followed_by(self, later: "Observations") -> "Observations":
         """These and the observations of a later span, which overlaps with this one and may have additional series."""
@@ -314,18 +340,32 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
             ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
             # The first hour of zones a part of an hour off begins before 1970; no observation does.
             open_from = max(ends[-1], 0)
-    phases = [end % HOUR for end in ends]
-    if any(phase % QUARTER for phase in set(phases)):
+    phases = {end % HOUR for end in ends}
+    if any(phase % QUARTER for phase in phases):
         return None
     runs: list[Run] = []
-    for phase, run in groupby(range(len(ends)), key=phases.__getitem__):
-        numbers = [ends[bucket] // HOUR - 1 for bucket in run]
+    # Most pages have one phase only.
+    alike = groupby(ends, key=lambda end: end % HOUR) if len(phases) > 1 else [(phase, ends) for phase in phases]
+    for phase, run in alike:
+        numbers = _consecutive([end // HOUR - 1 for end in run])
         while numbers:
             number = numbers[0] // hours
             within = bisect_left(numbers, (number + 1) * hours)
-            runs.append(Run(Slot(hours, number, phase), [hour - number * hours for hour in numbers[:within]]))
+            runs.append(Run(Slot(hours, number, phase), _less(numbers[:within], number * hours)))
             numbers = numbers[within:]
     return Lookup(runs, open_from)
+
+
+def _consecutive(numbers: list[int]) -> Sequence[int]:
+    """The numbers as a range, if each is the one after the one before: that takes no time to split and to shift."""
+    span = range(numbers[0], numbers[-1] + 1)
+    return span if len(span) == len(numbers) and [*span] == numbers else numbers
+
+
+def _less(numbers: Sequence[int], other: int) -> Sequence[int]:
+    if isinstance(numbers, range):
+        return range(numbers.start - other, numbers.stop - other)
+    return [number - other for number in numbers]
 
 
 def closed(newest: int, phase: int) -> int:
@@ -345,7 +385,7 @@ def joined(
     lookup: Lookup, blocks: Sequence[Block], latest: Observations, ids: Sequence[str], buckets: Buckets
 ) -> pl.Series:
     """Values of some series in all buckets, bucket by bucket, from the blocks of a lookup's runs and the observations
-    after the last of them."""
+    after the last of them. They are texts or numbers, as in the blocks."""
     count = sum(len(run.hours) for run in lookup.runs)
     if not count:
         return no_values(buckets.count * len(ids))
@@ -359,7 +399,7 @@ def joined(
         values = latest.over(values, ids, begin, buckets.until)
     if count == buckets.count:
         return values
-    return pl.concat([values, no_values((buckets.count - count) * len(ids))], rechunk=True)
+    return pl.concat([values, no_values((buckets.count - count) * len(ids)).cast(values.dtype)], rechunk=True)
 
 
 def candles_of(

@@ -1,24 +1,24 @@
 """Finds candles in memory, where there are blocks of hourly candles and blocks of daily ones.
 
 Days have 24 hours and begin at some time of day in UTC, so zones share them. A local day is such a day, unless clocks
-change on it.
+change on it. Where no bucket is wider than a day, days are taken from blocks that slide (history/day_blocks.py), which
+are made from those of hours. Wider buckets need many days at one time of day, which have blocks of their own.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from analytics_service.history.blocks import Run, Slot, hours_of
+from analytics_service.history.day_blocks import HOURS_OF_A_DAY
 from analytics_service.history.rows import Buckets
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
-# Cells of a block, by their width: one is read in a fraction of a second.
-_CELLS = {HOUR: 512, DAY: 128}
-_HOURS_OF_A_DAY = DAY // HOUR
-# Each time of day at which buckets begin takes blocks of its own. With fewer days than this for each, it is faster to
-# combine hours.
+# Most cells of a block, and most candles, by the width of cells: one is read in a fraction of a second.
+_CELLS = {HOUR: (2048, 2**16), DAY: (128, 2**14)}
+# Each time of day at which wide buckets begin takes blocks of its own. With fewer days than this for each, it is faster
+# to combine hours.
 _DAYS_AT_A_TIME = 16
 
 
@@ -27,13 +27,12 @@ class CandleLookup:
     """Where memory has the candles of a page: runs of cells, and in `counts` how many of these cells each bucket has.
 
     Buckets beyond the `counts` have none. If the page ends within an hour, the rest of it, from `open_from` on, also
-    belongs to the last bucket in `counts`. No bucket has more than `days` cells that are days.
+    belongs to the last bucket in `counts`.
     """
 
     runs: list[Run]
     counts: list[int]
     open_from: int | None = None
-    days: int = 0
 
 
 def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> CandleLookup | None:
@@ -47,11 +46,12 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
     is_cut = stop > 0 and buckets.begins[stop] > buckets.until
     ends = [*buckets.begins[1:stop], min(buckets.begins[stop], buckets.until)] if stop else []
     lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
+    slides = max(lengths, default=0) < 2 * DAY
     times = len({begin % DAY for begin in begins})
-    by_days = times == 1 or (times > 1 and ends[-1] - begins[0] >= times * _DAYS_AT_A_TIME * DAY)
+    by_days = slides or times == 1 or ends[-1] - begins[0] >= times * _DAYS_AT_A_TIME * DAY
     spans: list[tuple[int, int, int]] = []
     counts: list[int] = []
-    most_days = rest = 0
+    rest = 0
     for length, numbers in groupby(range(stop), key=lengths.__getitem__):
         alike = [begins[number] for number in numbers]
         days = length // DAY if by_days else 0
@@ -66,19 +66,31 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
                 _extend(spans, begin, DAY, days)
                 _extend(spans, begin + days * DAY, HOUR, hours)
         counts += [days + hours] * len(alike)
-        most_days = max(most_days, days)
-    return CandleLookup(_runs(spans, columns, series), counts, buckets.until - rest if rest else None, most_days)
+    runs: list[Run] = []
+    for begin, width, count in spans:
+        if slides and width == DAY:
+            slot = replace(_slot(HOUR, begin, columns, series), width=DAY, slides=True)
+            runs += _sliding_runs(slot, begin, count)
+        else:
+            runs += _runs(_slot(width, begin, columns, series), begin, count)
+    return CandleLookup(runs, counts, buckets.until - rest if rest else None)
 
 
-def look_up_hours(slot: Slot, days: int, series: int) -> CandleLookup:
-    """Where blocks hold the hours of the first so many days of a slot."""
-    span = (slot.begin, HOUR, days * _HOURS_OF_A_DAY)
-    return CandleLookup(_runs([span], slot.columns, series), [_HOURS_OF_A_DAY] * days)
+def hours_of_days(run: Run) -> list[Run]:
+    """The hours of a run of days in blocks that slide, from the first day's to the last one's."""
+    first, last = run.hours[0], run.hours[-1]
+    hourly = replace(run.slot, width=HOUR, slides=False)
+    return _runs(hourly, run.slot.begin + first * HOUR, last - first + HOURS_OF_A_DAY)
 
 
 def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> Slot:
     """The slot of the hour that ends at a unix second."""
-    return _runs([(end - HOUR, HOUR, 1)], columns, series)[0].slot
+    return _runs(_slot(HOUR, end, columns, series), end - HOUR, 1)[0].slot
+
+
+def _slot(width: int, begin: int, columns: tuple[str, ...], series: int) -> Slot:
+    """The first slot of cells of a width, one of which begins at a unix second."""
+    return Slot(hours_of(series, *_CELLS[width]), 0, begin % width, columns=columns, width=width)
 
 
 def _extend(spans: list[tuple[int, int, int]], begin: int, width: int, count: int) -> None:
@@ -93,11 +105,26 @@ def _extend(spans: list[tuple[int, int, int]], begin: int, width: int, count: in
     spans.append((begin, width, count))
 
 
-def _runs(spans: Sequence[tuple[int, int, int]], columns: tuple[str, ...], series: int) -> list[Run]:
+def _runs(slot: Slot, begin: int, count: int) -> list[Run]:
+    """So many cells from a unix second on, in blocks like a slot."""
+    cells, first = slot.cells, begin // slot.step
+    return [
+        Run(slot.at(number), range(max(first - number * cells, 0), min(first + count - number * cells, cells)))
+        for number in range(first // cells, (first + count - 1) // cells + 1)
+    ]
+
+
+def _sliding_runs(slot: Slot, begin: int, count: int) -> list[Run]:
+    """So many days from a unix second on, in blocks like a slot that slides.
+
+    A day at the end of a block, whose hours are in the next one too, is a run of its own.
+    """
     runs = []
-    for begin, width, count in spans:
-        cells, first = hours_of(series, _CELLS[width]), begin // width
-        for number in range(first // cells, (first + count - 1) // cells + 1):
-            within = range(max(first - number * cells, 0), min(first + count - number * cells, cells))
-            runs.append(Run(Slot(cells, number, begin % width, columns=columns, width=width), within))
+    hour = begin // HOUR
+    while count:
+        number, within = divmod(hour, slot.cells)
+        whole = (slot.cells - within) // HOURS_OF_A_DAY
+        days = min(max(whole, 1), count)
+        runs.append(Run(slot.at(number), range(within, within + days * HOURS_OF_A_DAY, HOURS_OF_A_DAY)))
+        hour, count = hour + days * HOURS_OF_A_DAY, count - days
     return runs

@@ -131,10 +131,13 @@ def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]
     """The values of some series at a time, which bounds the memory of a page beside its text."""
     until = min(query.end, state.newest) + 1
     buckets = Buckets(query.begins, until, query.carry)
+    # Only texts can be shortened. What a number that is left out leaves behind would show in the bytes of a file.
+    numbers = query.format.takes_numbers and query.digits is None and query.carry
     at_once = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), at_once):
         some = ids[first : first + at_once]
-        yield some, shortened(reader.points(state, some, buckets, query.agg), query.digits)
+        points = reader.points(state, some, buckets, query.agg, numbers=numbers)
+        yield some, shortened(points, query.digits)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

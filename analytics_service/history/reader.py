@@ -13,7 +13,7 @@ import polars as pl
 
 from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import AtHand
-from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, make_block, or_else
+from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, in_one, make_block, or_else
 from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
 from analytics_service.history.catalogue import History
@@ -37,6 +37,8 @@ from analytics_service.store.retention import kept_from
 
 # Closed hours are appended to blocks one by one; after a longer pause blocks are read again.
 _MOST_APPENDED = 48
+# Cells of a block that are read at once. Until they are in the block, they take many times as much memory.
+_CELLS_AT_ONCE = 512
 
 
 class HistoryReader:
@@ -73,9 +75,10 @@ class HistoryReader:
         if not known:
             self._request(state, state.slots(), urgent=False)
         elif known[0].rewrites != state.rewrites:
-            mine = [key for key in self._memory.keys(self.history.table) if key.rewrite != state.rewrite_of(key.slot)]
-            self._request(state, [key.slot for key in mine], urgent=True)
-            return bool(mine)
+            keys = self._memory.keys(self.history.table)
+            stale = [key.slot for key in keys if key.rewrite != state.rewrite_of(key.slot)]
+            self._request(state, [slot for slot in stale if not slot.is_derived], urgent=True)
+            return bool(stale)
         return False
 
     def at(self, head: Head) -> State:
@@ -87,13 +90,14 @@ class HistoryReader:
             raise Superseded(f"{head.family} has a newer state.")
         return self._advance(head)
 
-    def values(self, state: State, ids: Sequence[str], buckets: Buckets) -> pl.Series:
-        """Values (plain decimal text, or null) of some series in each bucket, bucket by bucket.
+    def values(self, state: State, ids: Sequence[str], buckets: Buckets, *, numbers: bool = False) -> pl.Series:
+        """Values (plain decimal text, or null) of some series in each bucket, bucket by bucket. With `numbers` they may
+        be numbers instead, where that is quicker than reading the texts.
 
         Cost: that of the buckets and series; from memory without a query. Superseded when the history was rewritten
         since the state.
         """
-        values = self._at_hand.values(state, ids, buckets)
+        values = self._at_hand.values(state, ids, buckets, numbers=numbers)
         if values is not None:
             return values
         series, whole = state.some(ids), len(ids) == len(state.series)
@@ -101,13 +105,15 @@ class HistoryReader:
         self._accept(state, buckets, found, whole=whole)
         return found["value"] if series else no_values(len(ids) * buckets.count)
 
-    def points(self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate) -> pl.DataFrame:
+    def points(
+        self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate, *, numbers: bool = False
+    ) -> pl.DataFrame:
         """The columns of the points of some series, bucket by bucket: `v`, or `o`, `h`, `l`, `c` and `n`.
 
-        Cost and errors are those of `values`.
+        Cost, errors and `numbers` are those of `values`.
         """
         if agg is Aggregate.LAST:
-            return self.values(state, ids, buckets).to_frame("v")
+            return self.values(state, ids, buckets, numbers=numbers).to_frame("v")
         if not any(asset_id in state.series for asset_id in ids):
             # The single series of a history that has no observation at all.
             size = len(ids) * buckets.count
@@ -273,10 +279,13 @@ class HistoryReader:
         bounds = slot.bounds(state.newest)
         if len(bounds) < 2:
             return None
-        buckets = Buckets(bounds, state.newest + 1)
-        candles, _ = read_candles(self._store, self.history, state.series, buckets, whole=True)
+        candles = []
+        for first in range(0, len(bounds) - 1, _CELLS_AT_ONCE):
+            buckets = Buckets(bounds[first : first + _CELLS_AT_ONCE + 1], state.newest + 1)
+            some, _ = read_candles(self._store, self.history, state.series, buckets, whole=True)
+            candles.append(some.select(slot.columns))
         require_unchanged(self._store, state.head)
-        return make_block(state.ids, candles.select(slot.columns))
+        return make_block(state.ids, in_one(candles))
 
     def _read_observations(self, ids: Sequence[str], begin: int, end: int) -> Observations:
         return Observations.of(ids, begin, end, read_observations(self._store, self.history, ids, begin, end))

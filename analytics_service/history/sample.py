@@ -79,11 +79,16 @@ def no_values(size: int) -> pl.Series:
     return _NO_VALUE.new_from_index(0, size)
 
 
+def choice(where: pl.Series) -> pl.Series:
+    """Which of as many values, followed by as many others, to take: a value where the mask is true, else the other."""
+    place = layout(len(where), 1)[0]
+    return place.zip_with(where, place + len(where))
+
+
 def either(first: pl.Series, where: pl.Series, other: pl.Series) -> pl.Series:
     """The first values where a mask is true, and the other ones elsewhere."""
     # Faster than zip_with on text, which takes four times as long.
-    place = layout(len(where), 1)[0]
-    return pl.concat([first, other], rechunk=True)[place.zip_with(where, place + len(where))]
+    return pl.concat([first, other], rechunk=True)[choice(where)]
 
 
 def _known(rows: pl.DataFrame) -> pl.DataFrame:

@@ -209,6 +209,10 @@ class Questions:
             query["fill"] = "none"
         if draw.random() < 0.2:
             query["digits"] = draw.randint(1, 18)
+        if draw.random() < 0.1:
+            query["agg"] = draw.choice(["first", "min", "max", "mean", "ohlc"])
+        if draw.random() < 0.2:
+            query["format"] = draw.choice(["columns", "csv", "arrow", "arrow"])
         if path == _PRICES and draw.random() < 0.4:
             query["asset_ids"] = ",".join(draw.sample(self.assets, draw.randint(1, 3)))
         if path == _PRICES and draw.random() < 0.2:

@@ -217,20 +217,20 @@ def test_a_page_that_ends_within_a_quarter_of_an_hour_is_not_looked_up() -> None
 def test_a_page_that_ends_with_an_hour_needs_nothing_later() -> None:
     lookup = look_up([0, 3600, 7200], 7200, 24)
     assert lookup is not None
-    assert ([(run.slot, run.hours) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1])], None)
+    assert ([(run.slot, [*run.hours]) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1])], None)
 
 
 def test_a_page_that_ends_with_a_quarter_of_an_hour_needs_nothing_later_either() -> None:
     lookup = look_up([1800, 5400, 9000], 7200, 24)
     assert lookup is not None
-    found = [(run.slot, run.hours) for run in lookup.runs]
+    found = [(run.slot, [*run.hours]) for run in lookup.runs]
     assert (found, lookup.open_from) == ([(Slot(24, 0, 1800), [0]), (Slot(24, 0, 0), [1])], None)
 
 
 def test_a_page_that_ends_one_second_into_a_bucket_is_refined_from_there() -> None:
     lookup = look_up([0, 3600, 7200, 10800], 7201, 24)
     assert lookup is not None
-    assert ([(run.slot, run.hours) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1, 1])], 7200)
+    assert ([(run.slot, [*run.hours]) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1, 1])], 7200)
 
 
 def test_an_hour_is_closed_when_nothing_more_can_be_observed_in_it() -> None:

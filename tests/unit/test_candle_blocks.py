@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from analytics_service.history.candle_blocks import CandleLookup, look_up_candles, look_up_hours
+from analytics_service.history.blocks import Run
+from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
 from analytics_service.history.grid import Period, make_grid
 from analytics_service.history.rows import Buckets
 
@@ -18,7 +19,7 @@ ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pa
 def cells(found: CandleLookup) -> list[tuple[int, int]]:
     """Where each cell of a lookup begins, and its width."""
     return [
-        (run.slot.begin + cell * run.slot.width, run.slot.width)
+        (run.slot.begin + cell * run.slot.step, run.slot.width)
         for run in found.runs
         for cell in run.hours
         if 0 <= cell < run.slot.cells
@@ -61,29 +62,49 @@ def test_local_days_are_cells_of_their_own_unless_clocks_change() -> None:
     found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
     assert found is not None
     assert found.counts == [1] * 53 + [23] + [1] * 146
-    assert found.days == 1
-    assert {run.slot.phase for run in found.runs if run.slot.width == DAY} == {5 * HOUR, 4 * HOUR}
+    assert [run.slot.slides for run in found.runs if run.slot.width == DAY] == [True] * (len(found.runs) - 1)
 
 
-def test_few_days_at_many_times_are_put_together_from_hours() -> None:
-    """Buckets of 30 hours begin at four times of day."""
-    begins = range(0, 9 * 30 * HOUR, 30 * HOUR)
-    found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
+def test_days_of_all_zones_with_whole_hours_are_in_the_same_blocks() -> None:
+    slots = []
+    for zone in ("UTC", "America/New_York", "Asia/Tokyo"):
+        begins = make_grid(1_736_917_200, 1_736_917_200, Period.DAY, 1, ZoneInfo(zone)).begins(0, 31)
+        found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
+        assert found is not None
+        slots.append({run.slot for run in found.runs})
+    assert slots[0] == slots[1] == slots[2]
+
+
+@given(
+    start=st.integers(0, 10**6).map(lambda quarter: quarter * 900),
+    count=st.integers(1, 200),
+    series=st.sampled_from([1, 37, 500, 10**5]),
+)
+def test_the_hours_of_a_run_of_days_are_all_in_the_blocks_of_its_first_day(start: int, count: int, series: int) -> None:
+    begins = range(start, start + count * DAY + 1, DAY)
+    found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, series)
     assert found is not None
-    assert {run.slot.width for run in found.runs} == {HOUR}
+    for run in found.runs:
+        hours = hours_of_days(run)
+        there = [one.slot.begin + hour * HOUR for one in hours for hour in one.hours]
+        begin = run.slot.begin + run.hours[0] * HOUR
+        assert there == [*range(begin, begin + (len(run.hours) - 1) * DAY + DAY, HOUR)]
+        first = hours_of_days(Run(run.slot, run.hours[:1]))
+        assert [one.slot for one in hours] == [one.slot for one in first]
+    assert cells(found) == [(begin, DAY) for begin in begins[:-1]]
+
+
+def test_buckets_wider_than_a_day_need_many_days_at_each_time_of_day() -> None:
+    """Buckets of 54 hours begin at four times of day: days are worth their blocks only where there are many."""
+    for count, widths in ((9, {HOUR}), (40, {HOUR, DAY})):
+        begins = range(0, count * 54 * HOUR + 1, 54 * HOUR)
+        found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
+        assert found is not None
+        assert {run.slot.width for run in found.runs} == widths
+        assert not any(run.slot.slides for run in found.runs)
 
 
 def test_a_bucket_of_odd_length_is_not_in_memory() -> None:
     """As where a zone has left its local mean time."""
     begins = [0, HOUR, 2 * HOUR + 30, 3 * HOUR]
     assert look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37) is None
-
-
-def test_the_hours_of_a_block_of_days_are_those_of_its_days() -> None:
-    begins = range(2 * HOUR, 2 * HOUR + 101 * DAY, DAY)
-    found = look_up_candles(Buckets(begins, begins[-1]), COLUMNS, 37)
-    assert found is not None
-    first = found.runs[0].slot
-    hours = look_up_hours(first, 64, 37)
-    assert cells(hours) == [(2 * HOUR + n * HOUR, HOUR) for n in range(64 * 24)]
-    assert hours.counts == [24] * 64

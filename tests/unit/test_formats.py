@@ -24,7 +24,7 @@ from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import OHLC, VALUE, Points
 from analytics_service.history.formats.csv import times
-from analytics_service.history.formats.pieces import texts
+from analytics_service.history.formats.pieces import as_text
 from analytics_service.history.formats.registry import FORMATS
 from tests import oracle
 
@@ -350,5 +350,4 @@ def test_a_value_that_is_rounded_beyond_the_numbers_of_binary_formats_is_refused
 
 @pytest.mark.parametrize("counts", [[], [0], [7, 0, 9_999], [9_999, 10_000], [2**32 - 1, 1]])
 def test_counts_of_any_size_become_their_digits(counts: list[int]) -> None:
-    [found] = texts([pl.Series("n", counts, dtype=pl.UInt32)])
-    assert found.to_list() == [str(count) for count in counts]
+    assert as_text(pl.Series("n", counts, dtype=pl.UInt32)).to_list() == [str(count) for count in counts]

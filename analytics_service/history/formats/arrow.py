@@ -16,4 +16,4 @@ def encode(points: Points) -> Iterator[bytes]:
     yield file.getvalue()
 
 
-ARROW = Format("arrow", "application/vnd.apache.arrow.stream", encode, suffix="arrows")
+ARROW = Format("arrow", "application/vnd.apache.arrow.stream", encode, suffix="arrows", takes_numbers=True)

@@ -22,7 +22,8 @@ class Points:
 
     `begins` are the starts of its buckets, unix seconds. Each of `parts` has some series: their ids, and their values
     bucket by bucket, with all series of the first bucket first. `columns` are the same in every part, VALUE or OHLC:
-    decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`. `single` is true for the
+    decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`; formats that take numbers
+    may be given decimals instead of text. `single` is true for the
     one series over all assets. `symbols` are by asset id, for formats that name assets. Formats that show times of day
     show them in the `zone`.
     """
@@ -40,7 +41,8 @@ class Format:
     """A format: the name that requests use, its media type, and the function that encodes points, part by part.
 
     A format without a file `suffix` encodes a JSON member of the answer's data; any other encodes a whole body.
-    `names_assets` says that it shows symbols, `is_packed` that its files are already compressed.
+    `names_assets` says that it shows symbols, `takes_numbers` that it encodes values as numbers, and need not be given
+    their texts, and `is_packed` that its files are already compressed.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Format:
     encode: Callable[[Points], Iterator[bytes]]
     suffix: str = ""
     names_assets: bool = True
+    takes_numbers: bool = False
     is_packed: bool = False
 
     @property

@@ -2,13 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, product
 
 import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import COUNT, Format, Points
-from analytics_service.history.formats.pieces import always, in_turns, joined, texts, with_empty
+from analytics_service.history.formats.pieces import Gaps, Leads, always, as_text, filled, in_turns, joined
 from analytics_service.history.sample import layout
+
+# The text before a value, and after it, and what is in their place if there is none; and the same of a count, which is
+# always there.
+_BEFORE = ('"', "null"), ("", "")
+_AFTER = ('"', ""), ("", "")
+_NOTHING = "null", "0"
 
 
 def encode(points: Points) -> Iterator[bytes]:
@@ -16,7 +23,7 @@ def encode(points: Points) -> Iterator[bytes]:
     single series."""
     before = "["
     for ids, values in points.parts:
-        opened = [f"{',' if place else ''}{_opening(points, asset_id)}" for place, asset_id in enumerate(ids)]
+        opened = [_opening(points, asset_id) for asset_id in ids]
         yield before.encode() + _encoded([values[name] for name in points.columns], opened, len(points.begins))
         before = ","
     yield b"]" if before == "," else b"[]"
@@ -34,38 +41,52 @@ def _opening(points: Points, asset_id: str) -> str:
 
 
 def _encoded(columns: Sequence[pl.Series], opened: Sequence[str], count: int) -> bytes:
-    """The series, each with so many values in every column; `opened` have the commas between them."""
-    if count and not columns[0].has_nulls():
-        return _joined(columns, opened)
-    nothing = {one.name: ",".join(["0" if one.name == COUNT else "null"] * count) for one in columns}
-    empty = ",".join(f'"{name}":[{values}]' for name, values in nothing.items()) + "}"
+    """The series, separated by commas, each with so many values in every column."""
+    names, rest = [column.name for column in columns], ""
     if not count:
-        return "".join(one + empty for one in opened).encode()
-    return with_empty(columns, opened, empty, _joined)
+        return ",".join([f"{one}{_empty(names, 0)}" for one in opened]).encode()
+    if columns[0].has_nulls():
+        some = filled(columns, opened, _empty(names, count))
+        columns, opened, rest = some.columns, some.opened, some.rest
+        if not opened:
+            return rest.encode()
+    series = len(opened)
+    gaps, order = Gaps.of(columns[0], series, count), _order(series, count, len(names))
+    firsts, *others = (
+        _leads(names, opened, *forms) for forms in (product((0, 1), repeat=2) if gaps is not None else [(0, 0)])
+    )
+    texts = [*firsts, f"{_AFTER[names[-1] == COUNT][gaps is not None and gaps.at_end]}]}}{rest}", None]
+    if gaps is not None:
+        size, (place, within) = len(names) * series * count, layout(series, len(names) * count)
+        there = gaps.at(place * count + within % count)
+        order = there.in_order(order, Leads(size, len(firsts), size + len(texts), 2))
+    return joined([*map(as_text, columns), pl.Series([*texts, *chain.from_iterable(others)])], order)
 
 
-def _joined(columns: Sequence[pl.Series], opened: Sequence[str]) -> bytes:
-    """The same where null is marked. Numbers are not quoted."""
-    quotes = [_quote(column.name) for column in columns]
-    arrays = [f'"{column.name}":[{quote}' for column, quote in zip(columns, quotes, strict=True)]
-    end = f"{quotes[-1]}]}}"
-    firsts = [f"{end if place else ''}{one}{arrays[0]}" for place, one in enumerate(opened)]
-    nexts = [f"{last}],{array}" for last, array in zip(quotes, arrays[1:], strict=False)]
-    commas = [f"{quote},{quote}" for quote in quotes]
-    order = _order(len(opened), len(columns[0]) // len(opened), len(columns))
-    return joined([*texts(columns), pl.Series([*firsts, *nexts, *commas, end])], order)
+def _empty(names: Sequence[str], count: int) -> str:
+    """The end of a series without a value."""
+    arrays = [f'"{name}":[{",".join([_NOTHING[name == COUNT]] * count)}]' for name in names]
+    return f"{','.join(arrays)}}}"
 
 
-def _quote(name: str) -> str:
-    return "" if name == COUNT else '"'
+def _leads(names: Sequence[str], opened: Sequence[str], earlier: int, here: int) -> list[str]:
+    """The text before a value: that of the first value of each series, of each further column, and of any other value
+    of each column. `earlier` and `here` are 1 where the value before it, or the value itself, is missing."""
+    afters = [_AFTER[name == COUNT][earlier] for name in names]
+    befores = [_BEFORE[name == COUNT][here] for name in names]
+    first, *others = [f'"{name}":[{before}' for name, before in zip(names, befores, strict=True)]
+    return [
+        *(f"{f'{afters[-1]}]}},' if place else ''}{one}{first}" for place, one in enumerate(opened)),
+        *(f"{after}],{other}" for after, other in zip(afters, others, strict=False)),
+        *(f"{after},{before}" for after, before in zip(afters, befores, strict=True)),
+    ]
 
 
 @lru_cache(maxsize=4)
 def _order(series: int, count: int, columns: int) -> pl.Series:
     """The order of pieces: the text before a value, then the value, series by series, and within each by column.
 
-    Pieces are the columns, bucket by bucket; the beginnings of all series, those of their further columns, the comma
-    within each column, and the end.
+    Pieces are the columns, bucket by bucket; the leads; and the end.
     """
     firsts = columns * series * count
     nexts = firsts + series - 1

@@ -8,7 +8,7 @@ from functools import lru_cache
 import polars as pl
 
 from analytics_service.history.formats.base import Format, Points
-from analytics_service.history.formats.pieces import always, in_turns, joined, value_order
+from analytics_service.history.formats.pieces import always, as_text, in_turns, joined, value_order
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import is_formula
 
@@ -36,7 +36,7 @@ CSV = Format("csv", "text/csv", encode, suffix="csv")
 
 def _encoded(values: Iterable[pl.Series], leads: Sequence[str], assets: Sequence[str], header: str) -> bytes:
     """The rows of some series, after a header."""
-    columns = [one.cast(pl.String) for one in values]
+    columns = [as_text(one) for one in values]
     # Each row begins with the line end of the one before; only the last needs its own.
     pieces = [*columns, pl.Series([*(_END + lead for lead in leads), *assets, ",", header + leads[0], _END])]
     return joined(pieces, _order(len(assets), len(leads), len(columns)))

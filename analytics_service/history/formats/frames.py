@@ -46,8 +46,8 @@ def _keys(points: Points, ids: Sequence[str]) -> tuple[tuple[str | None, ...], t
 
 
 def _numbers(points: Points, values: pl.DataFrame, series: int) -> list[pl.Series]:
-    """The columns of some series, series by series, with decimal texts as exact numbers. ParameterInvalid if rounding
-    to `digits` takes a value up to 10^20, which has one digit too many for the type."""
+    """The columns of some series, series by series, with values as exact numbers. ParameterInvalid if rounding to
+    `digits` takes a value up to 10^20, which has one digit too many for the type."""
     try:
         numbers = [values[name].cast(_type(name)) for name in points.columns]
     except pl.exceptions.InvalidOperationError:

@@ -3,40 +3,32 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 
 import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
-from analytics_service.history.formats.pieces import (
-    always,
-    in_turns,
-    joined,
-    texts,
-    value_order,
-    with_empty,
-)
+from analytics_service.history.formats.pieces import Gaps, Leads, always, as_text, filled, in_turns, joined, value_order
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The text around a point's values: `between` its columns, and at its `end`. `nothing` stands for all its columns
-    if it has no value.
+    """The text `before` a point's first value, `between` its values, and `after` the last one. What is before and after
+    them comes in two forms: the second one is that of a point without a value."""
 
-    The quote that ends a column is part of what follows it.
-    """
-
+    before: tuple[str, str]
     between: Sequence[str]
-    end: str
-    nothing: str
+    after: tuple[str, str]
 
 
 _FORMS = {
-    VALUE: _Form((), '"}', '"v":null'),
-    OHLC: _Form(('","h":"', '","l":"', '","c":"', '","n":'), "}", '"o":null,"h":null,"l":null,"c":null,"n":0'),
+    VALUE: _Form(('"v":"', '"v":null'), (), ('"}', "}")),
+    OHLC: _Form(
+        ('"o":"', '"o":null,"h":null,"l":null,"c":null,"n":0'), ('","h":"', '","l":"', '","c":"', '","n":'), ("}", "}")
+    ),
 }
 
 
@@ -60,34 +52,33 @@ def _encoded(columns: Sequence[pl.Series], points: Points, opened: Sequence[str]
     """The points of some series, separated by commas, each series enclosed in its text in `opened` and `closed`."""
     if not points.begins:
         return ",".join([one + closed for one in opened]).encode()
-    opened = [f"{',' if place else ''}{one}" for place, one in enumerate(opened)]
-    if not columns[0].has_nulls():
-        return _joined(columns, points, opened, closed)
-    nothing = _FORMS[points.columns].nothing
-    nulls = ",".join([f'{{"t":{begin},{nothing}}}' for begin in points.begins])
-    return with_empty(
-        columns, opened, f"{nulls}{closed}", lambda others, leading: _joined(others, points, leading, closed)
-    )
+    count, form, rest = len(points.begins), _FORMS[points.columns], ""
+    if columns[0].has_nulls():
+        empty = ",".join([f'{{"t":{begin},{form.before[True]}{form.after[True]}' for begin in points.begins])
+        some = filled(columns, opened, f"{empty}{closed}")
+        columns, opened, rest = some.columns, some.opened, some.rest
+        if not opened:
+            return rest.encode()
+    series = len(opened)
+    gaps, order = Gaps.of(columns[0], series, count), _order(series, count, len(columns))
+    afters, befores = (form.after, form.before) if gaps is not None else (form.after[:1], form.before[:1])
+    firsts, *others = (_leads(points, opened, closed, after, before) for after, before in product(afters, befores))
+    end = form.after[gaps is not None and gaps.at_end] + closed + rest
+    texts = [*firsts, *form.between, end, None]
+    if gaps is not None:
+        size = len(columns) * series * count
+        order = gaps.in_order(order, Leads(size, len(firsts), size + len(texts), 2 * len(columns)))
+    return joined([*map(as_text, columns), pl.Series([*texts, *chain.from_iterable(others)])], order)
 
 
-def _joined(columns: Sequence[pl.Series], points: Points, opened: Sequence[str], closed: str) -> bytes:
-    """The same where null is marked, and where `opened` have the commas."""
-    form = _FORMS[points.columns]
-    leads = _leads(points, opened, form.end, closed)
-    pieces = [*texts(columns), pl.Series([*leads, *form.between, f"{form.end}{closed}"])]
-    return joined(pieces, _order(len(opened), len(points.begins), len(columns)))
+def _leads(points: Points, opened: Sequence[str], closed: str, after: str, before: str) -> list[str]:
+    """The text between values: for each bucket, and then for the first bucket of each series.
 
-
-def _leads(points: Points, opened: Sequence[str], end: str, closed: str) -> list[str]:
-    """The text before a point's first value: for each bucket, and then for the first bucket of each series.
-
-    It ends the previous point and begins this one, up to the opening quote of its first value.
+    It ends the previous point with `after`, and begins this one, up to `before`.
     """
-    first = f'"{points.columns[0]}":"'
-    firsts = [
-        f'{f"{end}{closed}" if place else ""}{one}{{"t":{points.begins[0]},{first}' for place, one in enumerate(opened)
-    ]
-    return [f'{end},{{"t":{begin},{first}' for begin in points.begins] + firsts
+    first, *firsts = [f'{one}{{"t":{points.begins[0]},{before}' for one in opened]
+    later = [f'{after},{{"t":{begin},{before}' for begin in points.begins]
+    return [*later, first, *(f"{after}{closed},{lead}" for lead in firsts)]
 
 
 @lru_cache(maxsize=10_000)

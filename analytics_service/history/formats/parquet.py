@@ -14,4 +14,6 @@ def encode(points: Points) -> Iterator[bytes]:
     yield file.getvalue()
 
 
-PARQUET = Format("parquet", "application/vnd.apache.parquet", encode, suffix="parquet", is_packed=True)
+PARQUET = Format(
+    "parquet", "application/vnd.apache.parquet", encode, suffix="parquet", takes_numbers=True, is_packed=True
+)

@@ -1,22 +1,18 @@
 """Builds text from pieces. Polars puts them in order and joins them, which is faster than a Python loop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import polars as pl
 
 from analytics_service.history.formats.base import COUNT
 from analytics_service.history.sample import layout
 
-# Makes text from columns, in which nulls are marked, and from the opening text of each series.
-Join = Callable[[Sequence[pl.Series], Sequence[str]], bytes]
-# Stands for null in a text. No value contains it.
-_NULL = "\x00"
-_MARKED = _NULL.encode()
-# Up to so many nulls are replaced one by one; with more, the rest is replaced in one pass.
-_FEW = 500
 # Texts of common counts: looking one up takes a tenth of the time of formatting it.
 _COUNTS = pl.Series(map(str, range(10_000)))
+_FALSE = pl.Series([False])
 # Made once: building an expression takes as long as joining the text of a small page. Bytes of binary are copied once;
 # text would become a str first.
 _JOINED = pl.col("piece").str.join("").cast(pl.Binary)
@@ -43,24 +39,84 @@ def value_order(series: int, count: int) -> pl.Series:
     return bucket * series + place
 
 
-def with_empty(columns: Sequence[pl.Series], opened: Sequence[str], empty: str, join: Join) -> bytes:
-    """The JSON of some series. `join` makes that of series with values, from their columns and opening texts.
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """Where the texts before values are among pieces: so many `kinds` of them from `first` on, and from `others` on the
+    same in three other forms. The piece before these is nothing. Every point has `width` pieces, the first its lead."""
 
-    `opened` are the texts that open each series, and `empty` completes a series without any value, so that it can go
-    before the next one as one text. If a series has values, but none in the last bucket, `join` makes all of them.
+    first: int
+    kinds: int
+    others: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Which points have no value, series by series.
+
+    A lead also ends what comes before it. So where there are gaps it has four forms, in this order: for a value after a
+    value, nothing after a value, a value after nothing, and nothing after nothing.
     """
-    first = columns[0]
-    kept = tuple(place for place, value in enumerate(first[-len(opened) :]) if value is not None)
-    rows = _of_some(kept, len(opened), len(first) // len(opened))
+
+    here: pl.Series
+
+    @classmethod
+    def of(cls, values: pl.Series, series: int, count: int) -> "Gaps | None":
+        """Those of values, bucket by bucket; None if all points have one."""
+        return cls(values.is_null()[value_order(series, count)]) if values.has_nulls() else None
+
+    def at(self, points: pl.Series) -> "Gaps":
+        """The gaps at some points, by number."""
+        return Gaps(self.here[points])
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the last point has no value."""
+        return bool(self.here[-1])
+
+    def in_order(self, order: pl.Series, leads: Leads) -> pl.Series:
+        """The order of pieces, with each lead in the form that it needs, and nothing after the value of a point that
+        has none."""
+        # shift() and arg_true() would make a query each, which takes as long as joining the text of a small page.
+        before = pl.concat([_FALSE, self.here[:-1]])
+        form = self.here.cast(pl.UInt32) + before.cast(pl.UInt32) * 2
+        point = layout(len(self.here), 1)[0]
+        changed = point.filter(self.here | before)
+        places = changed * leads.width
+        fitting = order[places] + form[changed] * leads.kinds + (leads.others - leads.first - leads.kinds)
+        order = order.clone().scatter(places, fitting)
+        empty = point.filter(self.here) * leads.width
+        for further in range(2, leads.width):
+            order = order.scatter(empty + further, leads.others - 1)
+        return order
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The series that have a value: their `columns`, and the texts that open them, with the whole texts of those before
+    them that have none; `rest` is the whole text of those after the last one."""
+
+    columns: Sequence[pl.Series]
+    opened: Sequence[str]
+    rest: str = ""
+
+
+def filled(columns: Sequence[pl.Series], opened: Sequence[str], empty: str) -> Filled:
+    """Set apart the series without a value, whose openings `empty` completes. Texts are separated by commas.
+
+    All series are kept where one has values, but none in the last bucket.
+    """
+    first, size = columns[0], len(opened)
+    kept = tuple(place for place, value in enumerate(first.tail(size).to_list()) if value is not None)
+    rows = _of_some(kept, size, len(first) // size)
     others = first[rows]
-    if first.null_count() - others.null_count() != len(first) - len(others):
-        return _with_nulls(join(columns, opened))
-    whole = [one + empty for one in opened]
-    bounds = zip((-1, *kept), (*kept, len(opened)), strict=True)
-    before = ["".join(whole[last + 1 : place]) for last, place in bounds]
-    leading = [text + opened[place] for text, place in zip(before, kept, strict=False)]
-    found = _with_nulls(join([others, *(one[rows] for one in columns[1:])], leading)) if leading else b""
-    return found + before[-1].encode()
+    if len(kept) == size or first.null_count() - others.null_count() != len(first) - len(others):
+        return Filled(columns, opened)
+    texts = [one if place in kept else f"{one}{empty}" for place, one in enumerate(opened)]
+    ends = [place + 1 for place in kept]
+    before = [",".join(texts[begin:end]) for begin, end in pairwise([0, *ends])]
+    rest = ",".join(["", *texts[ends[-1] :]]) if kept else ",".join(texts)
+    return Filled([others, *(one[rows] for one in columns[1:])], before, rest)
 
 
 @lru_cache(maxsize=64)
@@ -76,30 +132,9 @@ def always(piece: int, count: int) -> pl.Series:
     return pl.Series([piece], dtype=pl.UInt32).new_from_index(0, count)
 
 
-def texts(columns: Sequence[pl.Series]) -> list[pl.Series]:
-    """Columns of points as text with nulls marked; counts have none."""
-    return [_counts(one) if one.name == COUNT else _marked(one) for one in columns]
-
-
-def _counts(numbers: pl.Series) -> pl.Series:
-    most: int = numbers.max() or 0  # type: ignore[assignment]
-    return _COUNTS[numbers] if most < len(_COUNTS) else numbers.cast(pl.String)
-
-
-def _marked(values: pl.Series) -> pl.Series:
-    """Text in which null is marked, so that `_with_nulls` finds it."""
-    return values.clone().scatter(values.is_null().arg_true(), _NULL) if values.has_nulls() else values
-
-
-def _with_nulls(text: bytes) -> bytes:
-    """The JSON with `null` in place of marked strings."""
-    # Searching for a single byte is fast; searching for it with its quotes takes as long as joining the text.
-    parts: list[bytes] = []
-    begin = 0
-    while len(parts) < _FEW and (at := text.find(_MARKED, begin)) >= 0:
-        parts.append(text[begin : at - 1])
-        begin = at + 2
-    rest = text[begin:]
-    if len(parts) == _FEW:
-        rest = rest.replace(b'"%b"' % _MARKED, b"null")
-    return b"null".join([*parts, rest])
+def as_text(values: pl.Series) -> pl.Series:
+    """A column of points as text."""
+    if values.name != COUNT:
+        return values
+    most: int = values.max() or 0  # type: ignore[assignment]
+    return _COUNTS[values] if most < len(_COUNTS) else values.cast(pl.String)
