@@ -27,7 +27,8 @@ class Aggregate(StrEnum):
 
 _WIDE = pl.Int128()
 _UNIT = pl.lit(10**18, dtype=_WIDE)
-_SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
+_UNITS, _TEN, _TWO, _ZERO = (pl.Series([number], dtype=_WIDE) for number in (10**18, 10, 2, 0))
+_SMALLEST = pl.Series(["0.000000000000000001"]).cast(DECIMAL)
 # A bucket's candle. `open`, `high` and `low` are decimal text, null without observations, whose number is `count`.
 # `units` and `rest` are its area from the series' first observation on, and `seconds` its length from there.
 CANDLE = pl.Schema(
@@ -197,17 +198,25 @@ def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: boo
 
 def _mean(candles: pl.DataFrame) -> pl.Series:
     """The area divided by its seconds, rounded half to even to 18 decimals, as text; arbitrary text for 0 seconds."""
-    two = pl.lit(2, dtype=_WIDE)
-    rows = candles.select("units", "rest", pl.col("seconds").clip(1).cast(_WIDE))
-    # Remainders are calculated from quotients, because another division takes longer than a product.
-    rows = rows.with_columns(whole=pl.col("units") // pl.col("seconds"))
-    rows = rows.with_columns(parts=(pl.col("units") - pl.col("whole") * pl.col("seconds")) * _UNIT + pl.col("rest"))
-    rows = rows.with_columns(fraction=pl.col("parts") // pl.col("seconds"))
+    # Series rather than expressions: each step of a query takes as long as dividing a page. Remainders are calculated
+    # from quotients, because another division takes longer than a product.
+    units, rest, length = candles["units"], candles["rest"], candles["seconds"]
+    seconds = length.set(length == 0, 1).cast(_WIDE)
+    whole = units // seconds
+    parts = (units - whole * seconds) * _UNITS + rest
+    fraction = parts // seconds
     # Twice the remainder minus the divisor: positive above a half, zero at a half, negative below.
-    rows = rows.with_columns(left=(pl.col("parts") - pl.col("fraction") * pl.col("seconds")) * two - pl.col("seconds"))
-    up = (pl.col("left") > 0) | ((pl.col("left") == 0) & (pl.col("fraction") % two == 1))
-    mean = pl.col("whole") * _UNIT + pl.col("fraction") + up.cast(_WIDE)
-    return rows.select(_text(mean.cast(pl.Decimal(38, 0)) * _SMALLEST)).to_series()
+    left = (parts - fraction * seconds) * _TWO - seconds
+    up = left > _ZERO
+    if (left == _ZERO).any():
+        up = up | ((left == _ZERO) & (fraction % _TWO != _ZERO))
+    mean = whole * _UNITS + fraction + up.cast(_WIDE)
+    text = (mean.cast(pl.Decimal(38, 0)) * _SMALLEST).cast(pl.String)
+    # Few means end with zeros, or nearly all. Stripping them takes longer than all the rest.
+    row = layout(len(text), 1)[0].filter(mean // _TEN * _TEN == mean)
+    stripped = text[row].to_frame("mean").select_seq(_PLAIN).to_series()
+    place = layout(len(text), 1)[0].scatter(row, layout(len(row), 1)[0] + len(text))
+    return pl.concat([text, stripped], rechunk=True)[place]
 
 
 def _text(number: pl.Expr) -> pl.Expr:
@@ -215,6 +224,7 @@ def _text(number: pl.Expr) -> pl.Expr:
     return number.cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
 
 
+_PLAIN = _text(pl.col("mean"))
 # How columns of several candles become those of a wider one.
 _COMBINED: Mapping[str, pl.Expr] = {
     "open": pl.col("open").drop_nulls().first(),
