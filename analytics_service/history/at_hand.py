@@ -119,10 +119,10 @@ class AtHand:
         self, state: State, ids: Sequence[str], lookup: CandleLookup, columns: Sequence[str]
     ) -> pl.DataFrame | None:
         """The cells of a lookup. None if blocks are missing, which are then requested."""
-        cells = []
-        for are_days, runs in groupby(lookup.runs, key=lambda run: run.slot.slides):
-            find = self._found_days if are_days else self._found_cells
-            cells.append(find(state, ids, [*runs], columns))
+        cells = [
+            (self._found_days if are_days else self._found_cells)(state, ids, [*runs], columns)
+            for are_days, runs in groupby(lookup.runs, key=lambda run: run.slot.slides)
+        ]
         found = [one for one in cells if one is not None]
         if len(found) < len(cells):
             return None
@@ -137,8 +137,9 @@ class AtHand:
     def _found_days(
         self, state: State, ids: Sequence[str], runs: Sequence[Run], columns: Sequence[str]
     ) -> pl.DataFrame | None:
-        days: list[Days] = []
-        for run, hours in [(run, hours_of_days(run)) for run in runs]:
+        days = []
+        for run in runs:
+            hours = hours_of_days(run)
             blocks = self._blocks(state, hours)
             block = None if blocks is None else self._days(state, run)
             if blocks is not None and block is not None:

@@ -39,19 +39,15 @@ def make_days(hours: pl.DataFrame, series: int) -> pl.DataFrame:
         *(pl.col(name).cast(DECIMAL) for name in texts),
         *(pl.when(pl.col(name).is_not_null()).then(pl.lit(0, _HOUR)).alias(f"{name}_at") for name in texts),
     )
-    wide, width = one, 1
-    spans = {width: wide}
-    while width < 16:
-        wide = _joined(wide, wide, width, series)
-        width *= 2
-        spans[width] = wide
-    # 16 and 8 hours are a day.
-    days = _joined(spans[16], spans[8], 16, series)
+    two = _joined(one, one, 1, series)
+    four = _joined(two, two, 2, series)
+    eight = _joined(four, four, 4, series)
+    days = _joined(_joined(eight, eight, 8, series), eight, 16, series)
     return days.select(pl.col(name if name in SUMS else f"{name}_at").alias(name) for name in hours.columns).rechunk()
 
 
 def _joined(earlier: pl.DataFrame, later: pl.DataFrame, width: int, series: int) -> pl.DataFrame:
-    """Spans of `width` hours, each followed by the one that begins where it ends."""
+    """Spans of `width` hours from each hour on, each together with one of `later` that begins where it ends."""
     later = later.slice(width * series).rename(lambda name: f"{name}_later")
     both = pl.concat([earlier.head(later.height), later.head(earlier.height)], how="horizontal")
     columns = []
