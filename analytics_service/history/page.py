@@ -1,7 +1,7 @@
 """A page of history: its buckets, its series and its points in a format."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import SEEK_END, BytesIO
 from zoneinfo import ZoneInfo
@@ -81,21 +81,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets.
-
-    `chunks` are its points in the query's format: a member of the answer's data, or the whole body. They can be read
-    once, and are only then made; the errors of HistoryReader.values are raised there.
-    """
+    """A page of buckets. Its `points` can be read once, and are only then made."""
 
     query: Query
-    chunks: Iterator[bytes]
+    points: Points
 
-    def body(self) -> bytes:
-        """The whole body, of a format of files."""
+    def body(self, head: str = "", tail: str = "") -> bytes:
+        """The points in the query's format: a whole file, or a member of the answer's data with the JSON around it.
+        Errors are those of HistoryReader.values."""
+        chunks = self.query.format.encode(replace(self.points, around=(head, tail)))
         # The file shares the memory of its first chunk until another one follows.
-        file = BytesIO(next(self.chunks))
+        file = BytesIO(next(chunks))
         file.seek(0, SEEK_END)
-        file.writelines(self.chunks)
+        file.writelines(chunks)
         return file.getvalue()
 
 
@@ -124,7 +122,7 @@ def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
 def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: bool) -> Page:
     columns = OHLC if query.agg is Aggregate.OHLC else VALUE
     points = Points(query.starts, parts, single, columns, symbols=symbols, zone=query.zone)
-    return Page(query, query.format.encode(points))
+    return Page(query, points)
 
 
 def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:

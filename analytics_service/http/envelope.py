@@ -1,9 +1,7 @@
 """The envelope of every JSON response (rule 1.1): its bytes, and its schema."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from io import BytesIO
-from itertools import chain
 
 import orjson
 
@@ -19,12 +17,11 @@ def success(data: object, count: int | None = None) -> bytes:
     return orjson.dumps(_envelope(data, None, 200, HTTPStatus.OK.phrase) | counted)
 
 
-def success_around(data: object, place: bytes, chunks: Iterable[bytes]) -> bytes:
-    """The body of a 200 in which chunks of JSON take the place of a text in `data`. They are copied once each."""
-    head, _, tail = success(data).partition(place)
-    file = BytesIO()
-    file.writelines(chain([head], chunks, [tail]))
-    return file.getvalue()
+def success_around(data: object, place: str, body: Callable[[str, str], bytes]) -> bytes:
+    """The body of a 200 in which JSON takes the place of a text in `data`. It comes from a function that is given what
+    is around it: adding that afterwards would copy a large page once more."""
+    head, _, tail = success(data).decode().partition(place)
+    return body(head, tail)
 
 
 def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:

@@ -7,8 +7,8 @@ from analytics_service.present.kinds import ASSET_SPEC, DECIMAL, NUMBER, STRING,
 from analytics_service.present.schema import or_null, schema_of
 from analytics_service.present.shapes import Field, Kind, Many, Node, OneOf, Shape
 
-# Stands for the points in a rendered page; JSON has no such byte.
-POINTS = b"\x00"
+# Stands for the points in a rendered page; JSON has no such character.
+POINTS = "\x00"
 # USD for prices and values, a fraction for APRs and utilization.
 _VALUE = DECIMAL
 _OPTIONAL_VALUE = Kind(or_null(schema_of(_VALUE)), _VALUE.json)

@@ -73,7 +73,7 @@ class HistoryPath(SnapshotPath):
         page = self.page(self._reader, query, view.head(*self.families), symbols)
         if query.format.suffix:
             return page.body()
-        return success_around(self.shape.render(page, _SCOPE), POINTS, page.chunks)
+        return success_around(self.shape.render(page, _SCOPE), POINTS, page.body)
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Symbols are those of the definitions of assets."""

@@ -55,7 +55,7 @@ class Page:
     single: bool = False
     at_once: int = 100
 
-    def encoded(self, name: str) -> bytes:
+    def encoded(self, name: str, around: tuple[str, str] = ("", "")) -> bytes:
         """The page in a format, made of parts of at most `at_once` series."""
         ids = list(self.series)
         parts = [
@@ -63,7 +63,7 @@ class Page:
             for some in (ids[first : first + self.at_once] for first in range(0, len(ids), self.at_once))
         ]
         zone = ZoneInfo(self.zone)
-        points = Points(self.begins, iter(parts), self.single, self.columns, self.symbols, zone)
+        points = Points(self.begins, iter(parts), self.single, self.columns, self.symbols, zone, around)
         return b"".join(FORMATS[name].encode(points))
 
     def part(self, series: list[list[tuple[Value, ...]]]) -> pl.DataFrame:
@@ -117,7 +117,6 @@ PAGES = {
     "no buckets": Page(VALUE, [], {one: [] for one in MANY}, SYMBOLS),
     "no buckets of ohlc": Page(OHLC, [], {one: [] for one in MANY}, SYMBOLS),
     "no buckets of a single series": Page(VALUE, [], {"": []}, {}, single=True),
-    # More than are replaced one by one.
     "many nulls": Page(
         VALUE,
         [BEGIN + HOUR * bucket for bucket in range(601)],
@@ -346,6 +345,12 @@ def test_a_value_that_is_rounded_beyond_the_numbers_of_binary_formats_is_refused
     with pytest.raises(ParameterInvalid, match="ask for more digits") as caught:
         list(FORMATS[name].encode(points))
     assert caught.value.parameter == "digits"
+
+
+@pytest.mark.parametrize("name", ["json", "columns"])
+@pytest.mark.parametrize("page", PAGES)
+def test_points_have_the_json_around_them(name: str, page: str) -> None:
+    assert PAGES[page].encoded(name, ('{"data":', "}")) == b'{"data":%b}' % PAGES[page].encoded(name)
 
 
 @pytest.mark.parametrize("counts", [[], [0], [7, 0, 9_999], [9_999, 10_000], [2**32 - 1, 1]])

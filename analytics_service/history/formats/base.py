@@ -25,7 +25,7 @@ class Points:
     decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`; formats that take numbers
     may be given decimals instead of text. `single` is true for the
     one series over all assets. `symbols` are by asset id, for formats that name assets. Formats that show times of day
-    show them in the `zone`.
+    show them in the `zone`. Those that are members of the answer's data put the JSON `around` them.
     """
 
     begins: Sequence[int]
@@ -34,6 +34,7 @@ class Points:
     columns: tuple[str, ...] = VALUE
     symbols: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo = UTC
+    around: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,17 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
-from analytics_service.history.formats.pieces import Gaps, Leads, always, as_text, filled, in_turns, joined, value_order
+from analytics_service.history.formats.pieces import (
+    Gaps,
+    Leads,
+    always,
+    as_text,
+    filled,
+    in_turns,
+    joined,
+    value_order,
+    with_ends,
+)
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
 
@@ -34,36 +44,37 @@ _FORMS = {
 
 def encode(points: Points) -> Iterator[bytes]:
     """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
-    begin, closed, end = ("", "]", "") if points.single else ("[", "]}", "]")
-    yield begin.encode()
-    before = ""
-    for ids, values in points.parts:
-        opened = ["["] if points.single else [_opening(asset_id) for asset_id in ids]
-        yield before.encode()
-        yield _encoded([values[name] for name in points.columns], points, opened, closed)
-        before = ","
-    yield end.encode()
+    head, tail = points.around
+    begin, closed, end = (head, "]", tail) if points.single else (f"{head}[", "]}", f"]{tail}")
+    is_empty = True
+    for ids, values, lead, trail in with_ends(points.parts, begin, end):
+        first, *others = ["["] if points.single else [_opening(asset_id) for asset_id in ids]
+        opened, is_empty = [lead + first, *others], False
+        yield _encoded([values[name] for name in points.columns], points, opened, closed, trail)
+    if is_empty:
+        yield f"{begin}{end}".encode()
 
 
 JSON = Format("json", "application/json", encode, names_assets=False)
 
 
-def _encoded(columns: Sequence[pl.Series], points: Points, opened: Sequence[str], closed: str) -> bytes:
-    """The points of some series, separated by commas, each series enclosed in its text in `opened` and `closed`."""
+def _encoded(columns: Sequence[pl.Series], points: Points, opened: Sequence[str], closed: str, trail: str) -> bytes:
+    """The points of some series, separated by commas, each series enclosed in its text in `opened` and `closed`; then
+    a trailing text."""
     if not points.begins:
-        return ",".join([one + closed for one in opened]).encode()
+        return (",".join([one + closed for one in opened]) + trail).encode()
     count, form, rest = len(points.begins), _FORMS[points.columns], ""
     if columns[0].has_nulls():
         empty = ",".join([f'{{"t":{begin},{form.before[True]}{form.after[True]}' for begin in points.begins])
         some = filled(columns, opened, f"{empty}{closed}")
         columns, opened, rest = some.columns, some.opened, some.rest
         if not opened:
-            return rest.encode()
+            return (rest + trail).encode()
     series = len(opened)
     gaps, order = Gaps.of(columns[0], series, count), _order(series, count, len(columns))
     afters, befores = (form.after, form.before) if gaps is not None else (form.after[:1], form.before[:1])
     firsts, *others = (_leads(points, opened, closed, after, before) for after, before in product(afters, befores))
-    end = form.after[gaps is not None and gaps.at_end] + closed + rest
+    end = form.after[gaps is not None and gaps.at_end] + closed + rest + trail
     texts = [*firsts, *form.between, end, None]
     if gaps is not None:
         size = len(columns) * series * count
