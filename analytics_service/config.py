@@ -79,13 +79,13 @@ def whole(low: int, high: int) -> Callable[[str], int]:
 
 def zone(value: str) -> str:
     """The name of a zone or link of the IANA database."""
-    if value not in zones():
+    if value not in _zones():
         raise ValueError("must be the name of an IANA time zone, such as America/New_York")
     return value
 
 
 @cache
-def zones() -> frozenset[str]:
+def _zones() -> frozenset[str]:
     """The names are the same on every machine. The system's folder of zones has other files too, such as localtime."""
     listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
     # Factory is what a machine has before a zone is set.

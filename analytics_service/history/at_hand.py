@@ -65,20 +65,25 @@ class AtHand:
 
     def block(self, state: State, run: Run) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""
-        if run.slot.end <= state.first:
+        block = self._kept(state, run.slot)
+        return block if block is NO_HOURS or (block is not None and block.hours > run.hours[-1]) else None
+
+    def _kept(self, state: State, slot: Slot) -> Block | None:
+        """What memory has of a block; an empty one before the first observation."""
+        if slot.end <= state.first:
             return NO_HOURS
-        block = self.memory.get(state.key(run.slot))
-        return block if isinstance(block, Block) and block.hours > run.hours[-1] else None
+        block = self.memory.get(state.key(slot))
+        return block if isinstance(block, Block) else None
 
     def _numbers(self, state: State, run: Run, block: Block) -> Block:
         """A run's block of values as numbers, which is kept from now on. Making it takes some milliseconds."""
-        key = state.key(replace(run.slot, columns=NUMBERS))
-        kept = self.memory.get(key)
-        if isinstance(kept, Block) and kept.hours > run.hours[-1] and kept.ids == block.ids:
+        slot = replace(run.slot, columns=NUMBERS)
+        kept = self._kept(state, slot)
+        if kept is not None and kept.hours > run.hours[-1] and kept.ids == block.ids:
             return kept
         made = Block(block.ids, block.values.with_columns(pl.col("value").cast(DECIMAL)))
         if block is not NO_HOURS:
-            self.memory.put(key, made)
+            self.memory.put(state.key(slot), made)
         return made
 
     def observations(self, state: State, begin: int, until: int) -> Observations | None:
@@ -156,10 +161,8 @@ class AtHand:
     def _days(self, state: State, run: Run) -> Block | None:
         """The block of a run of days, made from those of hours if it is not there, and kept from now on. None if these
         are no longer in memory."""
-        if run.slot.end <= state.first:
-            return NO_HOURS
-        kept = self.memory.get(state.key(run.slot))
-        if isinstance(kept, Block) and kept.hours > run.hours[-1]:
+        kept = self.block(state, run)
+        if kept is not None:
             return kept
         blocks, hours = self._hours_at_hand(state, hours_of_days(replace(run, hours=range(run.slot.cells))))
         candles = candles_of(blocks, hours, state.ids, run.slot.columns)
@@ -172,8 +175,8 @@ class AtHand:
         blocks: list[Block] = []
         hours: list[Sequence[int]] = []
         for run in runs:
-            block = NO_HOURS if run.slot.end <= state.first else self.memory.get(state.key(run.slot))
-            if not isinstance(block, Block):
+            block = self._kept(state, run.slot)
+            if block is None:
                 break
             blocks.append(block)
             hours.append(run.hours if block is NO_HOURS else run.hours[: max(block.hours - run.hours[0], 0)])

@@ -8,9 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
-from analytics_service.config import zones
 from analytics_service.history.catalogue import HISTORIES
-from analytics_service.http.forms import time_zone
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.market.instants import DAY
 
@@ -35,14 +33,11 @@ def warm(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -
     """Request the newest state and history from a WSGI application, as of a unix second.
 
     This makes the application load history into memory in the background. `wait_for_loads` waits for that, for so many
-    seconds at most; then history is requested again, so that the first page from memory is not a caller's. The rules of
-    all time zones are loaded as well: reading those of one takes as long as a tenth of a page.
+    seconds at most; then history is requested again, so that the first page from memory is not a caller's.
     """
     begun = time.monotonic()
     statuses = [_request(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
     wait_for_loads(_LOAD_SECONDS)
-    for zone in zones():
-        time_zone(zone)
     statuses += [_request(app, path, query) for path, query in _pages(now - DAY)]
     took = (time.monotonic() - begun) * 1000
     log.info("Warmed up in %.0f ms: %d of %d answers", took, sum(map("200 OK".__eq__, statuses)), len(statuses))

@@ -8,7 +8,7 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import COUNT, Format, Points
-from analytics_service.history.formats.pieces import Gaps, Leads, always, as_text, filled, in_turns, joined, with_ends
+from analytics_service.history.formats.pieces import Gaps, Leads, always, as_text, enclosed, filled, in_turns, joined
 from analytics_service.history.sample import layout
 
 # The text before a value, and after it, and what is in their place if there is none; and the same of a count, which is
@@ -22,13 +22,13 @@ def encode(points: Points) -> Iterator[bytes]:
     """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; `[{"v": [...]}]` of a
     single series."""
     head, tail = points.around
-    is_empty = True
-    for ids, values, lead, trail in with_ends(points.parts, f"{head}[", f"]{tail}"):
+
+    def encoded(ids: Sequence[str], values: pl.DataFrame, lead: str, trail: str) -> bytes:
         first, *others = [_opening(points, asset_id) for asset_id in ids]
-        opened, is_empty = [lead + first, *others], False
-        yield _encoded([values[name] for name in points.columns], opened, len(points.begins), trail)
-    if is_empty:
-        yield f"{head}[]{tail}".encode()
+        columns = [values[name] for name in points.columns]
+        return _encoded(columns, [lead + first, *others], len(points.begins), trail)
+
+    return enclosed(points.parts, f"{head}[", f"]{tail}", encoded)
 
 
 COLUMNS = Format("columns", "application/json", encode)
@@ -44,20 +44,19 @@ def _opening(points: Points, asset_id: str) -> str:
 
 def _encoded(columns: Sequence[pl.Series], opened: Sequence[str], count: int, trail: str) -> bytes:
     """The series, separated by commas, each with so many values in every column; then a trailing text."""
-    names, rest = [column.name for column in columns], ""
+    names = [column.name for column in columns]
     if not count:
         return (",".join([f"{one}{_empty(names, 0)}" for one in opened]) + trail).encode()
-    if columns[0].has_nulls():
-        some = filled(columns, opened, _empty(names, count))
-        columns, opened, rest = some.columns, some.opened, some.rest
-        if not opened:
-            return (rest + trail).encode()
+    some = filled(columns, opened, lambda: _empty(names, count))
+    columns, opened, trail = some.columns, some.opened, some.rest + trail
+    if not opened:
+        return trail.encode()
     series = len(opened)
     gaps, order = Gaps.of(columns[0], series, count), _order(series, count, len(names))
     firsts, *others = (
         _leads(names, opened, *forms) for forms in (product((0, 1), repeat=2) if gaps is not None else [(0, 0)])
     )
-    texts = [*firsts, f"{_AFTER[names[-1] == COUNT][gaps is not None and gaps.at_end]}]}}{rest}{trail}", None]
+    texts = [*firsts, f"{_AFTER[names[-1] == COUNT][gaps is not None and gaps.at_end]}]}}{trail}", None]
     if gaps is not None:
         size, (place, within) = len(names) * series * count, layout(series, len(names) * count)
         there = gaps.at(place * count + within % count)

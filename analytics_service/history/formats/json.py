@@ -14,11 +14,11 @@ from analytics_service.history.formats.pieces import (
     Leads,
     always,
     as_text,
+    enclosed,
     filled,
     in_turns,
     joined,
     value_order,
-    with_ends,
 )
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import asset_spec
@@ -46,13 +46,13 @@ def encode(points: Points) -> Iterator[bytes]:
     """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
     head, tail = points.around
     begin, closed, end = (head, "]", tail) if points.single else (f"{head}[", "]}", f"]{tail}")
-    is_empty = True
-    for ids, values, lead, trail in with_ends(points.parts, begin, end):
+
+    def encoded(ids: Sequence[str], values: pl.DataFrame, lead: str, trail: str) -> bytes:
         first, *others = ["["] if points.single else [_opening(asset_id) for asset_id in ids]
-        opened, is_empty = [lead + first, *others], False
-        yield _encoded([values[name] for name in points.columns], points, opened, closed, trail)
-    if is_empty:
-        yield f"{begin}{end}".encode()
+        columns = [values[name] for name in points.columns]
+        return _encoded(columns, points, [lead + first, *others], closed, trail)
+
+    return enclosed(points.parts, begin, end, encoded)
 
 
 JSON = Format("json", "application/json", encode, names_assets=False)
@@ -63,23 +63,26 @@ def _encoded(columns: Sequence[pl.Series], points: Points, opened: Sequence[str]
     a trailing text."""
     if not points.begins:
         return (",".join([one + closed for one in opened]) + trail).encode()
-    count, form, rest = len(points.begins), _FORMS[points.columns], ""
-    if columns[0].has_nulls():
-        empty = ",".join([f'{{"t":{begin},{form.before[True]}{form.after[True]}' for begin in points.begins])
-        some = filled(columns, opened, f"{empty}{closed}")
-        columns, opened, rest = some.columns, some.opened, some.rest
-        if not opened:
-            return (rest + trail).encode()
-    series = len(opened)
+    form = _FORMS[points.columns]
+    some = filled(columns, opened, lambda: f"{_empty(points, form)}{closed}")
+    columns, opened, trail = some.columns, some.opened, some.rest + trail
+    if not opened:
+        return trail.encode()
+    series, count = len(opened), len(points.begins)
     gaps, order = Gaps.of(columns[0], series, count), _order(series, count, len(columns))
     afters, befores = (form.after, form.before) if gaps is not None else (form.after[:1], form.before[:1])
     firsts, *others = (_leads(points, opened, closed, after, before) for after, before in product(afters, befores))
-    end = form.after[gaps is not None and gaps.at_end] + closed + rest + trail
+    end = form.after[gaps is not None and gaps.at_end] + closed + trail
     texts = [*firsts, *form.between, end, None]
     if gaps is not None:
         size = len(columns) * series * count
         order = gaps.in_order(order, Leads(size, len(firsts), size + len(texts), 2 * len(columns)))
     return joined([*map(as_text, columns), pl.Series([*texts, *chain.from_iterable(others)])], order)
+
+
+def _empty(points: Points, form: _Form) -> str:
+    """The points of a series without a value."""
+    return ",".join([f'{{"t":{begin},{form.before[True]}{form.after[True]}' for begin in points.begins])
 
 
 def _leads(points: Points, opened: Sequence[str], closed: str, after: str, before: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Builds text from pieces. Polars puts them in order and joins them, which is faster than a Python loop."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -10,6 +10,8 @@ import polars as pl
 from analytics_service.history.formats.base import COUNT, Parts
 from analytics_service.history.sample import layout
 
+# Makes text of the ids and values of some series, between two other texts.
+Encode = Callable[[Sequence[str], pl.DataFrame, str, str], bytes]
 # Texts of common counts: looking one up takes a tenth of the time of formatting it.
 _COUNTS = pl.Series(map(str, range(10_000)))
 _FALSE = pl.Series([False])
@@ -39,18 +41,21 @@ def value_order(series: int, count: int) -> pl.Series:
     return bucket * series + place
 
 
-def with_ends(parts: Parts, before: str, after: str) -> Iterator[tuple[Sequence[str], pl.DataFrame, str, str]]:
-    """Each part with the text that comes before it and after it: a comma between two, else the text around all.
+def enclosed(parts: Parts, before: str, after: str, encode: Encode) -> Iterator[bytes]:
+    """The parts as text, separated by commas, with a text before and after all of them.
 
-    An encoder adds these texts to its own, because adding them afterwards would copy the whole part.
+    `encode` is given the ids and values of a part, and what comes before and after it: adding that afterwards would
+    copy the whole part.
     """
-    lead, following = before, iter(parts)
+    following = iter(parts)
     part = next(following, None)
+    if part is None:
+        yield f"{before}{after}".encode()
     while part is not None:
         ids, values = part
         part = next(following, None)
-        yield ids, values, lead, after if part is None else ""
-        lead = ","
+        yield encode(ids, values, before, after if part is None else "")
+        before = ","
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +120,21 @@ class Filled:
     rest: str = ""
 
 
-def filled(columns: Sequence[pl.Series], opened: Sequence[str], empty: str) -> Filled:
-    """Set apart the series without a value, whose openings `empty` completes. Texts are separated by commas.
+def filled(columns: Sequence[pl.Series], opened: Sequence[str], empty: Callable[[], str]) -> Filled:
+    """Set apart the series without a value, whose openings the text `empty` completes. Texts are separated by commas.
 
     All series are kept where one has values, but none in the last bucket.
     """
     first, size = columns[0], len(opened)
+    if not first.has_nulls():
+        return Filled(columns, opened)
     kept = tuple(place for place, value in enumerate(first.tail(size).to_list()) if value is not None)
     rows = _of_some(kept, size, len(first) // size)
     others = first[rows]
     if len(kept) == size or first.null_count() - others.null_count() != len(first) - len(others):
         return Filled(columns, opened)
-    texts = [one if place in kept else f"{one}{empty}" for place, one in enumerate(opened)]
+    end = empty()
+    texts = [one if place in kept else f"{one}{end}" for place, one in enumerate(opened)]
     ends = [place + 1 for place in kept]
     before = [",".join(texts[begin:end]) for begin, end in pairwise([0, *ends])]
     rest = ",".join(["", *texts[ends[-1] :]]) if kept else ",".join(texts)
