@@ -9,18 +9,13 @@ import polars as pl
 from analytics_service.history.blocks import (
     NO_HOURS,
     NOTHING_LATER,
-    NUMBERS,
     Block,
-    Lookup,
     Observations,
     Picked,
-    Run,
-    Slot,
     candles_of,
     in_one,
     joined,
     last_observed,
-    look_up,
 )
 from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
 from analytics_service.history.candles import Aggregate, combined, needed, no_candles
@@ -28,6 +23,7 @@ from analytics_service.history.day_blocks import Days, candles_of_days, make_day
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Memory
 from analytics_service.history.rows import Buckets
+from analytics_service.history.slots import NUMBERS, Lookup, Run, Slot, look_up
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR
 from analytics_service.store.columns import DECIMAL

@@ -9,9 +9,9 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from analytics_service.history.blocks import Run, Slot, hours_of
 from analytics_service.history.day_blocks import HOURS_OF_A_DAY
 from analytics_service.history.rows import Buckets
+from analytics_service.history.slots import Run, Slot, hours_of
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
-from analytics_service.history.blocks import Block, Observations, Slot
+from analytics_service.history.blocks import Block, Observations
+from analytics_service.history.slots import Slot
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import AtHand
-from analytics_service.history.blocks import PHASES, Block, Observations, Slot, closed, in_one, make_block, or_else
+from analytics_service.history.blocks import Block, Observations, in_one, make_block, or_else
 from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
 from analytics_service.history.catalogue import History
@@ -28,6 +28,7 @@ from analytics_service.history.rows import (
     read_values,
 )
 from analytics_service.history.sample import no_values
+from analytics_service.history.slots import PHASES, Slot, closed
 from analytics_service.history.states import State, rows_per_hour
 from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import rows_by_month

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from analytics_service.history.blocks import Observations, Slot, hours_of
+from analytics_service.history.blocks import Observations
 from analytics_service.history.memory import Key
 from analytics_service.history.rows import SeriesInfo
+from analytics_service.history.slots import Slot, hours_of
 from analytics_service.market.instants import HOUR, next_month
 from analytics_service.store.ledger import Head
 

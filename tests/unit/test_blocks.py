@@ -6,20 +6,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.history.blocks import (
-    NO_HOURS,
-    Block,
-    Observations,
-    Picked,
-    Slot,
-    candles_of,
-    closed,
-    hours_of,
-    look_up,
-    make_block,
-)
+from analytics_service.history.blocks import NO_HOURS, Block, Observations, Picked, candles_of, make_block
 from analytics_service.history.candles import CANDLE, no_candles
 from analytics_service.history.sample import no_values, sample
+from analytics_service.history.slots import Slot, closed, hours_of, look_up
 from analytics_service.market.instants import HOUR
 from tests import oracle
 from tests.unit.test_sample import rows_of

@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from analytics_service.errors import StoreUnavailable, Superseded
-from analytics_service.history.blocks import Block, Slot, make_block
+from analytics_service.history.blocks import Block, make_block
 from analytics_service.history.memory import Key, Loader, Memory
+from analytics_service.history.slots import Slot
 
 HOURS = 24
 KEYS = [Key("price", Slot(HOURS, number), 0) for number in range(4)]

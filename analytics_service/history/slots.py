@@ -1,0 +1,137 @@
+"""Where memory has the values of buckets: which block holds an hour, and where in it."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from analytics_service.market.instants import HOUR
+from analytics_service.store.cells import QUARTER
+
+# Offsets from UTC at which local hours may begin: those of zones are multiples of a quarter of an hour.
+PHASES = range(0, HOUR, QUARTER)
+# Hours of a block, 85 days: a page of days needs few blocks, and one block is read in a fraction of a second.
+_HOURS = 2048
+# Values of a block. Blocks of many series have fewer hours, so that blocks do not get larger.
+_VALUES = 2**18
+# What a slot has in place of a candle's columns if its block holds numbers.
+NUMBERS = ("number",)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Identifies a block by `number`, counted from `phase` seconds after 1970 in blocks of `cells` cells each.
+
+    A block holds values at the ends of hours, or `columns` of the candles of cells, which are `width` seconds wide (an
+    hour or a day), or `single` observations. The cells of a block that `slides` are days, one from each hour on. With
+    NUMBERS, it holds the values at the ends of hours as numbers.
+    """
+
+    cells: int
+    number: int
+    phase: int = 0
+    single: bool = False
+    columns: tuple[str, ...] = ()
+    width: int = HOUR
+    slides: bool = False
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the block is made from others that are in memory, when a page needs it."""
+        return self.slides or self.columns == NUMBERS
+
+    @property
+    def step(self) -> int:
+        """Seconds from the beginning of one cell to that of the next."""
+        return HOUR if self.slides else self.width
+
+    @property
+    def begin(self) -> int:
+        """The unix second at which its first cell begins."""
+        return self.number * self.cells * self.step + self.phase
+
+    @property
+    def end(self) -> int:
+        """The unix second at which its last cell ends."""
+        return self.begin + (self.cells - 1) * self.step + self.width
+
+    def at(self, number: int) -> "Slot":
+        """Another one of the same blocks."""
+        return Slot(self.cells, number, self.phase, self.single, self.columns, self.width, self.slides)
+
+    def bounds(self, newest: int) -> range:
+        """Starts of the cells that have ended when the newest observation was made, and the end of the last one."""
+        return range(self.begin, min(self.end, newest + 1) + 1, self.width)
+
+
+def hours_of(series: int, most: int = _HOURS, values: int = _VALUES) -> int:
+    """How many hours, or other cells, a block of so many series has: `most`, or as many as have so many `values`."""
+    return max(min(most, values // max(series, 1)), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive hours, or other cells, of one block (numbers from 0 in the slot); of values, one for each bucket."""
+
+    slot: Slot
+    hours: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Where memory has the values of a page's first buckets; the buckets after them have none.
+
+    Where the page ends within an hour, its last value in a block is that of the hour's start, `open_from`. Observations
+    from `open_from` on count too. It is None where the page ends with a quarter of an hour.
+    """
+
+    runs: list[Run]
+    open_from: int | None
+
+
+def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
+    """Where blocks of `hours` hours hold the values of the buckets between `begins` that begin before `until`.
+
+    Nothing before `until` may be observed any more. None when a bucket ends within a quarter of an hour, as in zones of
+    long ago.
+    """
+    ends = list(begins[1 : 1 + bisect_left(begins, until, 0, max(len(begins) - 1, 0))])
+    open_from = None
+    if ends and ends[-1] > until:
+        ends[-1] = until
+        if until % QUARTER:
+            # Hours of the zone start at the same minute as the last bucket.
+            ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
+            # The first hour of zones a part of an hour off begins before 1970; no observation does.
+            open_from = max(ends[-1], 0)
+    phases = {end % HOUR for end in ends}
+    if any(phase % QUARTER for phase in phases):
+        return None
+    runs: list[Run] = []
+    # Most pages have one phase only.
+    alike = groupby(ends, key=lambda end: end % HOUR) if len(phases) > 1 else [(phase, ends) for phase in phases]
+    for phase, run in alike:
+        numbers = _consecutive([end // HOUR - 1 for end in run])
+        while numbers:
+            number = numbers[0] // hours
+            within = bisect_left(numbers, (number + 1) * hours)
+            runs.append(Run(Slot(hours, number, phase), _less(numbers[:within], number * hours)))
+            numbers = numbers[within:]
+    return Lookup(runs, open_from)
+
+
+def _consecutive(numbers: list[int]) -> Sequence[int]:
+    """The numbers as a range, if each is the one after the one before: that takes no time to split and to shift."""
+    span = range(numbers[0], numbers[-1] + 1)
+    return span if len(span) == len(numbers) and [*span] == numbers else numbers
+
+
+def _less(numbers: Sequence[int], other: int) -> Sequence[int]:
+    if isinstance(numbers, range):
+        return range(numbers.start - other, numbers.stop - other)
+    return [number - other for number in numbers]
+
+
+def closed(newest: int, phase: int) -> int:
+    """The end of the last hour of a phase that the newest observation has closed."""
+    return newest + 1 - (newest + 1 - phase) % HOUR
