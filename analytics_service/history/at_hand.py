@@ -77,7 +77,8 @@ class AtHand:
         kept = self._kept(state, slot)
         if kept is not None and kept.hours > run.hours[-1] and kept.ids == block.ids:
             return kept
-        made = Block(block.ids, block.values.with_columns(pl.col("value").cast(DECIMAL)))
+        numbers = block.column("value", slice(None)).cast(DECIMAL)
+        made = Block(block.ids, block.values.with_columns(numbers.alias("value")))
         if block is not NO_HOURS:
             self.memory.put(state.key(slot), made)
         return made

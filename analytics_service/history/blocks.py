@@ -1,7 +1,8 @@
 """Immutable blocks of history in memory: values at the ends of hours, and single observations.
 
 Values are ordered by hour: those of all series at the end of the first hour come first. So a new hour is appended by
-concatenation.
+concatenation. A block keeps texts that repeat once: rates hold for days, and the open, the high and the low of an hour
+with one observation are the same.
 """
 
 from bisect import bisect_left
@@ -15,11 +16,15 @@ import polars as pl
 
 from analytics_service.history.candles import CANDLE, SUMS, make_candles, no_candles, observed_once
 from analytics_service.history.rows import Buckets
-from analytics_service.history.sample import either, layout, no_values, nothing
+from analytics_service.history.sample import either, layout, no_values, nothing, rows_from
 from analytics_service.history.slots import Lookup
 
 # Bytes of the view that each text in a column has, beside its characters.
 _VIEW = 16
+# Texts are kept once where so many of them, at most, differ. A place among them takes four bytes more.
+_DISTINCT_SHARE = 2 / 3
+# The columns of blocks that have texts.
+_TEXTS = ("value", "open", "high", "low")
 _Part = TypeVar("_Part", pl.Series, pl.DataFrame)
 
 
@@ -34,16 +39,18 @@ class Block:
     """Values of all `ids` at the ends of consecutive hours, the first being the first hour of the block's slot.
 
     `values` has the columns value (decimal text or number, or null) and observed_at (unix s, or null), hour by hour. A
-    block of candles has columns of CANDLE instead; its hours are cells, which may be days.
+    block of candles has columns of CANDLE instead; its hours are cells, which may be days. With `texts`, the columns of
+    text have places in these.
     """
 
     ids: Sequence[str]
     values: pl.DataFrame
+    texts: pl.Series | None = None
 
     @cached_property
     def size(self) -> int:
         """Bytes in memory."""
-        return _bytes_of(self.values)
+        return _bytes_of(self.values) + (0 if self.texts is None else _bytes_of(self.texts.to_frame()))
 
     @cached_property
     def hours(self) -> int:
@@ -60,6 +67,11 @@ class Block:
         instants = self.values["observed_at"].reshape((self.hours, len(self.ids)))
         return instants.arr.max().to_list()
 
+    def column(self, name: str, rows: slice | pl.Series) -> pl.Series:
+        """Some of the values of a column."""
+        found = self.values[name][rows]
+        return self.texts[found] if self.texts is not None and name in _TEXTS else found
+
     def at(self, ids: Sequence[str], hours: Sequence[int], column: str) -> pl.Series:
         """A column's values of some series at the ends of some hours (numbers from 0), hour by hour.
 
@@ -67,17 +79,22 @@ class Block:
         """
         return Picked([self], [hours], ids).column(column)
 
-    def places_of(self, ids: Sequence[str]) -> pl.Series:
-        """The places of some series among those of the block, null for those that it does not have."""
-        return pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
+    def rows(self, firsts: Sequence[int], ids: Sequence[str]) -> pl.Series:
+        """The rows of some series, given the first row of each hour; null for series that the block does not have."""
+        places = None if ids == self.ids else pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
+        return rows_from(firsts, len(ids), places)
 
     def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
         """This block with further hours appended, which may have additional series."""
-        mine = self.values
         if self.ids != ids:
-            columns = {name: self.at(ids, range(self.hours), name) for name in mine.columns}
-            mine = pl.DataFrame(columns, schema=mine.schema)
-        return Block(ids, pl.concat([mine, values.cast(mine.schema)], rechunk=True))
+            columns = [self.at(ids, range(self.hours), name).alias(name) for name in self.values.columns]
+            return make_block(ids, pl.DataFrame(columns)).followed_by(ids, values)
+        texts = self.texts
+        if texts is not None:
+            values, further = _kept_once(values)
+            values = values.with_columns(pl.col(name) + len(texts) for name in values.columns if name in _TEXTS)
+            texts = pl.concat([texts, further], rechunk=True)
+        return Block(ids, pl.concat([self.values, values.cast(self.values.schema)], rechunk=True), texts)
 
 
 class Picked:
@@ -100,8 +117,16 @@ class Picked:
 
     def column(self, name: str) -> pl.Series:
         """The selected values of a column, hour by hour; see Block.at for series that a block does not have."""
-        values = in_one([block.values[name][rows] for block, rows in self._parts])
+        values = in_one([block.column(name, rows) for block, rows in self._parts])
         return values.fill_null(0) if name in SUMS and values.null_count() else values
+
+    def at(self, name: str, places: pl.Series) -> pl.Series:
+        """The values of a column at some places among the selected ones."""
+        block, rows = self._parts[0]
+        if len(self._parts) > 1:
+            return self.column(name)[places]
+        # Only the texts at these places are looked up.
+        return block.column(name, places + rows.start if isinstance(rows, slice) else rows[places])
 
 
 def in_one(parts: Sequence[_Part]) -> _Part:
@@ -130,20 +155,39 @@ def _rows(blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence
     """The row of each value in its block, hour by hour; null for series that the block does not have."""
     if len(blocks) > 1 and any(ids != block.ids for block in blocks):
         return pl.concat([_rows([block], [some], ids) for block, some in zip(blocks, hours, strict=True)])
-    mine = blocks[0].ids
-    firsts = [hour * len(mine) for some in hours for hour in some]
-    row, place = layout(len(firsts), len(ids))
-    place = place if ids == mine else blocks[0].places_of(ids)[place]
-    return pl.Series(firsts, dtype=pl.UInt32)[row] + place
+    width = len(blocks[0].ids)
+    return blocks[0].rows([hour * width for some in hours for hour in some], ids)
 
 
 def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
     """A block of values at the ends of hours as `read_values` returns them, or of candles."""
-    # Adding an empty text copies the column, so that texts lie in memory in their order. Pages read it twice as fast.
-    values = values.with_columns(pl.col(pl.String) + "")
     if "observed_at" in values.columns:
         values = values.with_columns(pl.col("observed_at").cast(pl.UInt32))
-    return Block(ids, values.rechunk())
+    texts = _texts_of(values)["text"].drop_nulls()
+    if texts.n_unique() < _DISTINCT_SHARE * len(texts):
+        return Block(ids, *_kept_once(values))
+    return Block(ids, values.with_columns(_in_order(pl.col(pl.String))).rechunk())
+
+
+def _kept_once(values: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """The values with places of their texts instead of these, null for null; and the texts, each of them once."""
+    texts = _texts_of(values)
+    once = texts.drop_nulls().unique(maintain_order=True).with_row_index("place")
+    places = texts.join(once, on="text", how="left", maintain_order="left")["place"]
+    names = values.select(pl.col(pl.String)).columns
+    columns = [places[number * len(values) :][: len(values)].alias(name) for number, name in enumerate(names)]
+    return values.with_columns(columns).rechunk(), once.select(_in_order(pl.col("text")))["text"].rechunk()
+
+
+def _texts_of(values: pl.DataFrame) -> pl.DataFrame:
+    """All texts in one column, one column of the values after the other."""
+    columns = values.select(pl.col(pl.String))
+    return pl.DataFrame({"text": pl.concat([column.alias("text") for column in columns] or [no_values(0)])})
+
+
+def _in_order(text: pl.Expr) -> pl.Expr:
+    """A copy of texts that lie in memory in their order: pages read it twice as fast."""
+    return text + ""
 
 
 @dataclass(frozen=True)

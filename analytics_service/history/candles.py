@@ -6,11 +6,11 @@ so an area is kept as two numbers: whole units, and multiples of 10^-18.
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import groupby
+from itertools import accumulate
 
 import polars as pl
 
-from analytics_service.history.sample import choice, either, layout
+from analytics_service.history.sample import choice, either, layout, rows_from
 from analytics_service.store.columns import DECIMAL
 
 
@@ -100,15 +100,19 @@ def _held(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 def combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
     """Candles of wider buckets for `series` series; `counts` says how many of the candles each bucket combines."""
-    parts: list[pl.DataFrame] = []
-    first = 0
+    several = [bucket for bucket, count in enumerate(counts) if count != 1]
+    if len(several) == len(counts):
+        return _combined(candles, series, counts)
+    if not several:
+        return candles
     # Most local days are cells of their own; only where clocks change are there several.
-    for are_single, run in groupby(counts, key=lambda count: count == 1):
-        sizes = [*run]
-        height = sum(sizes) * series
-        cells, first = candles.slice(first, height), first + height
-        parts.append(cells if are_single else _combined(cells, series, sizes))
-    return pl.concat(parts, rechunk=True) if parts else candles
+    first = [*accumulate(counts, initial=0)]
+    cells = [cell * series for bucket in several for cell in range(first[bucket], first[bucket + 1])]
+    wide = _combined(candles[rows_from(cells, series)], series, [counts[bucket] for bucket in several])
+    for place, bucket in enumerate(several, start=len(candles) // series):
+        first[bucket] = place
+    rows = rows_from([place * series for place in first[:-1]], series)
+    return pl.concat([candles, wide], rechunk=True)[rows]
 
 
 def _combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:

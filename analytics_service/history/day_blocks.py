@@ -12,7 +12,6 @@ import polars as pl
 
 from analytics_service.history.blocks import Block, Picked, in_one
 from analytics_service.history.candles import SUMS, no_candles
-from analytics_service.history.sample import layout
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.columns import DECIMAL
 
@@ -83,8 +82,7 @@ def candles_of_days(found: Sequence[Days], ids: Sequence[str], columns: Sequence
         return no_candles(columns, len(ids) * sum(len(one.begins) for one in found))
     picked = Picked([one.block for one in found], [one.begins for one in found], ids)
     firsts = [(begin - one.begins[0]) * len(known) for one in found for begin in one.begins]
-    day, place = layout(len(firsts), len(ids))
-    rows = pl.Series(firsts, dtype=pl.UInt32)[day] + (place if ids == known else found[0].block.places_of(ids)[place])
+    rows = found[0].block.rows(firsts, ids)
     sizes = [len(one.begins) * len(ids) for one in found]
 
     def column(name: str) -> pl.Series:
@@ -93,6 +91,6 @@ def candles_of_days(found: Sequence[Days], ids: Sequence[str], columns: Sequence
             return values
         places = rows + values.cast(pl.UInt32) * len(known)
         spans = zip(found, sizes, accumulate(sizes), strict=True)
-        return in_one([one.hours.column(name)[places.slice(end - size, size)] for one, size, end in spans])
+        return in_one([one.hours.at(name, places.slice(end - size, size)) for one, size, end in spans])
 
     return pl.DataFrame([column(name).alias(name) for name in columns])

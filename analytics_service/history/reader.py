@@ -235,7 +235,7 @@ class HistoryReader:
                 found = tail.last(state.ids, end - HOUR, end)
                 values = last if found is None else {name: or_else(found[name], last[name]) for name in last}
                 following = pl.DataFrame(values)
-                block = block.followed_by(state.ids, following) if slot == before else Block(state.ids, following)
+                block = block.followed_by(state.ids, following) if slot == before else make_block(state.ids, following)
                 self._memory.put(state.key(slot), block)
                 self._append_candles(state, tail, end, last["value"])
 
@@ -246,7 +246,7 @@ class HistoryReader:
             block = self._memory.get(state.key(earlier))
             if isinstance(block, Block) and block.hours == (end - earlier.begin) // HOUR - 1:
                 candles = tail.candles(state.ids, before, end - HOUR, end).select(columns)
-                block = block.followed_by(state.ids, candles) if slot == earlier else Block(state.ids, candles)
+                block = block.followed_by(state.ids, candles) if slot == earlier else make_block(state.ids, candles)
                 self._memory.put(state.key(slot), block)
 
     def _append_observations(self, old: State, state: State, tail: Observations) -> None:

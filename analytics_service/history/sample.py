@@ -23,6 +23,12 @@ def layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     return rows.head(outer * inner), columns.head(outer * inner)
 
 
+def rows_from(firsts: Sequence[int], inner: int, places: pl.Series | None = None) -> pl.Series:
+    """The numbers of rows: `inner` consecutive ones from each of the first ones on, or so many at `places` after it."""
+    outer, place = layout(len(firsts), inner)
+    return pl.Series(firsts, dtype=pl.UInt32)[outer] + (place if places is None else places[place])
+
+
 @lru_cache(maxsize=16)
 def _layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     place = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)

@@ -89,7 +89,7 @@ def test_a_block_with_hours_appended_is_the_block_read_anew(
     rest = sample(rows_of(list(now.values())), len(now), [0] * len(ends), ends)
     whole, anew = block_of(slot, before, there).followed_by(list(now), rest), block_of(slot, now)
     assert (whole.ids, whole.hours) == (list(now), hours)
-    assert whole.values.rows() == anew.values.rows()
+    assert content(whole).rows() == content(anew).rows()
 
 
 @given(
@@ -192,11 +192,30 @@ def test_a_series_that_a_block_does_not_have_has_no_values() -> None:
     assert block.at(["new", "a"], [0, 1], "value").to_list() == [None, "1", None, "1"]
 
 
+@given(
+    candles=st.lists(st.lists(st.sampled_from(["1", "1.5", "20", None]), min_size=3, max_size=3), min_size=1),
+    share=st.floats(0, 1),
+)
+@settings(max_examples=200, deadline=None)
+def test_texts_that_repeat_are_kept_once(candles: list[list[str | None]], share: float) -> None:
+    """Also where candles are appended: then once for each time."""
+    candles = [["1", "1", "1"], *candles]
+    rows = pl.DataFrame(candles, schema=["open", "high", "low"], orient="row").cast(pl.String)
+    there = int(share * rows.height)
+    appended = make_block(["a"], rows[:there]).followed_by(["a"], rows[there:])
+    for block in (make_block(["a"], rows), appended):
+        assert content(block).rows() == rows.rows()
+    twice = make_block(["a"], pl.concat([rows, rows])).texts
+    assert twice is not None
+    assert sorted(twice) == sorted({text for candle in candles for text in candle if text is not None})
+    assert appended.texts is None or len(appended.texts) <= 6
+
+
 def test_nothing_was_observed_of_a_series_in_hours_before_it_was_new() -> None:
     """Sums of candles are 0 there, also in blocks that were extended since."""
     earlier = Block(["b"], no_candles(list(CANDLE), 2))
     extended = earlier.followed_by(["a", "b"], no_candles(list(CANDLE), 2))
-    assert extended.values.equals(no_candles(list(CANDLE), 6))
+    assert content(extended).equals(no_candles(list(CANDLE), 6))
     assert candles_of([earlier], [[0, 1]], ["a", "b"], list(CANDLE)).equals(no_candles(list(CANDLE), 4))
 
 
@@ -234,16 +253,26 @@ def test_blocks_of_many_series_have_fewer_hours() -> None:
 
 
 def test_the_size_of_a_block_is_that_of_its_buffers() -> None:
-    texts = [None if hour % 10 == 0 else "1.5" if hour % 3 else f"{hour}.{'7' * 18}" for hour in range(5000)]
+    texts = [None if hour % 10 == 0 else f"{hour}.5" if hour % 3 else f"{hour}.{'7' * 18}" for hour in range(5000)]
     block = make_block(["a"], pl.DataFrame({"value": texts, "observed_at": range(5000)}))
     short = sum(len(text) for text in texts if text is not None and len(text) <= 12)
     # Texts of twelve characters at most lie in their views; they are counted twice.
     assert buffers(block.values) <= block.size <= buffers(block.values) + short + 5000
+    assert block.texts is None
+
+    again = make_block(["a"], pl.DataFrame({"value": [f"{place % 50}.{'7' * 18}" for place in range(5000)]}))
+    assert again.texts is not None
+    assert again.size == buffers(again.values) + buffers(again.texts.to_frame())
 
     rows = {"series": [0] * 5000, "observed_at": range(5000), "value": [f"{n}.{'7' * 18}" for n in range(5000)]}
     observed = Observations.of(["a"], 0, 5000, pl.DataFrame({**rows, "rank": [0] * 5000}))
     kept = pl.DataFrame({"a": observed.seconds, "b": observed.series, "c": observed.values})
     assert observed.size == buffers(kept)
+
+
+def content(block: Block) -> pl.DataFrame:
+    """What a block has in all of its hours."""
+    return pl.DataFrame([block.column(name, slice(None)).alias(name) for name in block.values.columns])
 
 
 def buffers(values: pl.DataFrame) -> int:
