@@ -51,13 +51,12 @@ class Plan:
     @property
     def oldest_raw(self) -> int | None:
         """The start of the first quarter hour whose single observations are read; None if no such quarter hour."""
-        tail = [self.raw_from] if self.raw_from < self.until else []
-        return min([*self.edge_quarters, *tail], default=None)
+        return _oldest_raw(self)
 
     @property
     def is_aligned(self) -> bool:
         """Whether all buckets begin with quarters of an hour."""
-        return _are_quarters(self.bounds)
+        return not _cut_quarters(self.bounds)
 
     @property
     def thinned(self) -> bool:
@@ -73,8 +72,8 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
     quarter hours in which buckets end, or throughout if buckets are narrow.
     """
     lowest, until, bounds = _range(begins, until)
-    aligned = _are_quarters(bounds)
-    by_cells = aligned or until - lowest > _DENSE * len(bounds)
+    cut = _cut_quarters(bounds)
+    by_cells = not cut or until - lowest > _DENSE * len(bounds)
     raw_from = floor(until if by_cells else lowest, QUARTER)
     by_days = by_cells and until - lowest >= _DAILY * len(bounds)
     wide = until - lowest >= _WIDE * len(bounds)
@@ -87,7 +86,7 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
         raw_from=raw_from,
         days_to=floor(raw_from, DAY),
         edge_days=sorted({floor(edge, DAY) for edge in (*bounds, raw_from)}) if wide else [],
-        edge_quarters=sorted({floor(b, QUARTER) for b in bounds if b % QUARTER}) if by_cells else [],
+        edge_quarters=cut if by_cells else [],
         edge_seconds=max(edge % DAY for edge in (*bounds, raw_from)),
         bounds=[since, *bounds] if since < lowest else bounds,
     )
@@ -98,7 +97,8 @@ class CandlePlan:
     """What to read for the candles of a page, unix seconds; the queries in sql/queries say what each bound selects.
 
     Cells and rows that do not overlap cover the range from `since` to before `until`: cells of days that lie within one
-    bucket, those of quarter hours on `edge_days` and from `days_to` on, and single observations from `raw_from` on.
+    bucket, those of quarter hours on `edge_days` and from `days_to` on, and single observations of `edge_quarters` and
+    from `raw_from` on.
     """
 
     since: int
@@ -107,33 +107,42 @@ class CandlePlan:
     days_to: int
     raw_from: int
     edge_days: list[int]
+    edge_quarters: list[int]
     bounds: list[int]
 
     def parts(self, kept_from: int) -> list[str]:
         """The queries whose rows together are those of the page, if single observations are kept from a second on."""
         cells = ["candle_days" if self.by_days else "candle_quarters"] if self.since < self.raw_from else []
-        ends = ["candle_ends"] if self.raw_from < min(kept_from, self.until) else []
+        ends = ["candle_ends"] if self.oldest_raw is not None and self.oldest_raw < kept_from else []
+        edges = ["candle_edges"] if self.edge_quarters and self.edge_quarters[-1] >= kept_from else []
         tail = ["candle_tail"] if max(self.raw_from, kept_from) < self.until else []
-        return [*cells, *ends, *tail]
+        return [*cells, *ends, *edges, *tail]
+
+    @property
+    def oldest_raw(self) -> int | None:
+        """The start of the first quarter hour whose single observations are read; None if no such quarter hour."""
+        return _oldest_raw(self)
 
     @property
     def is_aligned(self) -> bool:
         """Whether all buckets begin with quarters of an hour."""
-        return _are_quarters(self.bounds)
+        return not _cut_quarters(self.bounds)
 
 
 def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:
     """Like `plan_page`, for candles: the rows before `until` that the buckets between `begins` need."""
     lowest, until, bounds = _range(begins, until)
-    aligned = _are_quarters(bounds)
-    raw_from = max(floor(until, QUARTER), lowest) if aligned else lowest
+    cut = _cut_quarters(bounds)
+    by_cells = not cut or until - lowest > _DENSE * len(bounds)
+    raw_from = max(floor(until, QUARTER), lowest) if by_cells else lowest
     return CandlePlan(
         since=lowest,
         until=until,
-        by_days=aligned and until - lowest >= _DAILY * len(bounds),
+        by_days=by_cells and until - lowest >= _DAILY * len(bounds),
         days_to=floor(raw_from, DAY),
         raw_from=raw_from,
         edge_days=sorted({floor(bound, DAY) for bound in bounds if bound % DAY}),
+        edge_quarters=[quarter for quarter in cut if quarter < floor(raw_from, QUARTER)],
         bounds=bounds,
     )
 
@@ -160,5 +169,11 @@ def _range(begins: Sequence[int], until: int) -> tuple[int, int, list[int]]:
     return lowest, until, sorted({lowest, *(begin for begin in begins if lowest < begin < until)})
 
 
-def _are_quarters(bounds: Sequence[int]) -> bool:
-    return all(bound % QUARTER == 0 for bound in bounds)
+def _cut_quarters(bounds: Sequence[int]) -> list[int]:
+    """The starts of the quarter hours within which a bucket begins."""
+    return sorted({floor(bound, QUARTER) for bound in bounds if bound % QUARTER})
+
+
+def _oldest_raw(plan: Plan | CandlePlan) -> int | None:
+    tail = [floor(plan.raw_from, QUARTER)] if plan.raw_from < plan.until else []
+    return min([*plan.edge_quarters, *tail], default=None)

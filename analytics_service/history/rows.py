@@ -189,16 +189,18 @@ def _read_candle_rows(
             days_to=plan.days_to,
             raw_from=plan.raw_from,
             tail_from=tail_from,
+            edges_from=max(plan.since, known),
             kept_from=known,
             edge_days=plan.edge_days if plan.by_days else [],
+            edge_quarters=plan.edge_quarters,
             cuts=sorted({0, *plan.bounds, *ends}) if known else [],
             bounds=plan.bounds,
         )
-        kept = kept_from(store, history.table) if plan.raw_from < plan.until else known
-        if kept <= known:
+        oldest = plan.oldest_raw
+        kept = known if oldest is None else kept_from(store, history.table)
+        if oldest is None or kept <= known:
             return rows
         known = kept
-        oldest = floor(plan.raw_from, QUARTER)
         _require_known(
             store,
             _Needed(history, ids, oldest, oldest, ends, kept),

@@ -1,5 +1,5 @@
--- What is known from cells about a range whose raw rows are gone? Quarter hours within one bucket are taken as they
--- are; of others only the first and the last observation are known.
+-- What is known from cells about quarter hours whose raw rows are gone? Those within one bucket are taken as they are;
+-- of others only the first and the last observation are known.
 SELECT
     c.asset_id AS asset_id,
     if(piece = 'last', c.last_at, c.first_at) AS first_at,
@@ -16,12 +16,13 @@ FROM
     FROM {cells:Identifier} FINAL
     WHERE width = 'quarter'
       AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
-      AND cell >= toStartOfFifteenMinutes(toDateTime({raw_from:UInt32}, 'UTC'))
+      AND (cell >= toStartOfFifteenMinutes(toDateTime({raw_from:UInt32}, 'UTC'))
+        OR toUnixTimestamp(cell) IN {edge_quarters:Array(UInt32)})
       AND cell < toDateTime({kept_from:UInt32}, 'UTC')
 ) AS c
 ARRAY JOIN if(
     roundDown(toUnixTimestamp(c.first_at), {cuts:Array(UInt32)})
         != roundDown(toUnixTimestamp(c.last_at), {cuts:Array(UInt32)}),
     ['first', 'last'], ['whole']) AS piece
-WHERE if(piece = 'last', c.last_at, c.first_at) >= toDateTime({raw_from:UInt32}, 'UTC')
+WHERE if(piece = 'last', c.last_at, c.first_at) >= toDateTime({since:UInt32}, 'UTC')
   AND if(piece = 'first', c.first_at, c.last_at) < toDateTime({until:UInt32}, 'UTC')

@@ -70,8 +70,12 @@ class Pages:
         """One page whose range lies about [first, last]."""
         draw = self.random
         period, interval, zone = draw.choice([*_SPANS]), draw.randint(1, 7), draw.choice(oracle.ZONES)
+        span = _SPANS[period]
+        if period == "min" and draw.random() < 0.5:
+            # Wide buckets that begin within quarters of an hour.
+            interval, span = draw.randint(30, 5_000), _SPANS["d"]
         start = draw.randint(first, last)
-        end = start + draw.randint(0, _SPANS[period])
+        end = start + draw.randint(0, span)
         carry = draw.random() < 0.8
         agg = draw.choice(self.aggregates)
         ids = draw.sample(sorted(self.known.series), draw.randint(1, len(self.known.series)))

@@ -176,8 +176,9 @@ def test_what_cells_do_not_tell_is_an_error_and_never_a_wrong_value(
         if number == 8:
             client.app.loader.wait()
         period, interval = draw.choice(["min", "min", "h", "d"]), draw.randint(1, 20)
+        interval *= draw.choice([1, 100]) if period == "min" else 1
         start = draw.choice([JANUARY + 10 * 86_400, JANUARY + 20 * 86_400, MARCH - 4000]) + draw.randint(0, 4000)
-        end = start + draw.randint(0, {"min": 20_000, "h": 40_000, "d": 400_000}[period])
+        end = start + draw.randint(0, {"min": 20_000 * (1 + interval // 20), "h": 40_000, "d": 400_000}[period])
         grid = oracle.begins(start, end, period, interval, "UTC")
         agg, carry = draw.choice(pages.aggregates), draw.random() < 0.8
         query = {"start": start, "end": end, "period": period, "interval": interval, "agg": agg, "limit": 250}
