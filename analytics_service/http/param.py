@@ -52,7 +52,7 @@ def read(
                 f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",
             )
     parsed = {param.name: _path_value(param, (path or {})[param.name]) for param in in_path}
-    return parsed | {param.name: _value(param, given) for param in in_query}
+    return parsed | {param.name: _value(param, given) if given.get(param.name) else param.default for param in in_query}
 
 
 def _require_known(given: Iterable[str], names: Sequence[str]) -> None:
@@ -72,9 +72,7 @@ def _path_value(param: Param, value: str) -> Any:
 
 
 def _value(param: Param, given: Mapping[str, list[str]]) -> Any:
-    values = given.get(param.name, [])
-    if not values:
-        return param.default
+    values = given[param.name]
     if param.instead in given:
         raise RequestError("query_parameter_invalid", f"Only one of {' and '.join(param.names)} may be given.")
     if len(values) > 1:

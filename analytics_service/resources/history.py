@@ -12,6 +12,7 @@ import falcon
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.catalogue import Path
+from analytics_service.history.formats.base import Format
 from analytics_service.history.formats.registry import BY_MEDIA, MEDIA
 from analytics_service.history.grid import AlignedGrid, fit_grid
 from analytics_service.history.page import Page, Query, is_large, read_page, read_total
@@ -53,7 +54,7 @@ class HistoryPath(SnapshotPath):
         """The page that is asked for, in the service's zone where none is named, and path and texts of the request."""
         given = super().given(req, path)
         form = given["format"] or BY_MEDIA[req.context.media]
-        query = replace(_query(given, given["tz"] or self._shared.zone, self._shared.schedule.now()), format=form)
+        query = _query(given, given["tz"] or self._shared.zone, form, self._shared.schedule.now())
         return {**given, "page": query, "path": req.path, "texts": req.params}
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
@@ -105,13 +106,9 @@ class HistoryPath(SnapshotPath):
         return {} if at is None else {head.family: at}
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
-        """Now, if the whole page is before the newest observation, and too old for a job to be late for it.
-
-        Both are checked, because imported observations may lie ahead of now.
-        """
+        """When jobs are too late to change the page, if all of it is before the newest observation."""
         query: Query = given["page"]
-        now = self._shared.schedule.now()
-        return now if query.is_closed(min(view.head(*self.families).last_observed_at, now - LATE)) else None
+        return query.last + 1 + LATE if query.is_closed(view.head(*self.families).last_observed_at) else None
 
     def _shows_symbols(self, query: Query) -> bool:
         return self.names_assets and query.format.names_assets
@@ -152,7 +149,7 @@ class SingleSeries(HistoryPath):
     page = staticmethod(read_total)
 
 
-def _query(given: Mapping[str, Any], zone: ZoneInfo, now: int) -> Query:
+def _query(given: Mapping[str, Any], zone: ZoneInfo, form: Format, now: int) -> Query:
     """The page that parameters ask for. ParameterInvalid where they do not go together."""
     start, end = (given[edge].second(zone, now, edge) for edge in (Edge.START, Edge.END))
     page = {
@@ -162,6 +159,7 @@ def _query(given: Mapping[str, Any], zone: ZoneInfo, now: int) -> Query:
         "ids": given.get("asset_ids"),
         "digits": given["digits"],
         "agg": given["agg"],
+        "format": form,
     }
     if given["period"] is not None:
         if given["points"] is not None:
@@ -183,5 +181,11 @@ def _resolved(given: Mapping[str, Any], offset: int) -> str:
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
         width = {"period": forms.AUTO, "points": given["points"] or DEFAULT_POINTS}
     page = {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
-    values = {**given["texts"], **page}
-    return urlencode({name: value for name, value in values.items() if value is not None}, quote_via=quote)
+    values = {name: value for name, value in {**given["texts"], **page}.items() if value is not None}
+    # Only what came from the caller needs quoting.
+    return "&".join(
+        [
+            f"{name}={value}" if name in page else urlencode({name: value}, quote_via=quote)
+            for name, value in values.items()
+        ]
+    )

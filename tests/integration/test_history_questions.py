@@ -219,6 +219,14 @@ def test_a_page_may_be_cached_for_a_day_ten_minutes_after_its_end_even_if_observ
         assert page.headers["cache-control"] == f"public, max-age={age}"
 
 
+def test_a_page_that_is_kept_is_closed_ten_minutes_after_its_end(get: Get, clock: Clock) -> None:
+    """No snapshot follows in the meantime. The cached answer must not stay one that may change."""
+    end, found = LAST - HOUR, []
+    for clock.second in (end + 300, end + 600, end + 601):
+        found.append(get(f"start={FIRST}&end={end}&period=d").headers["cache-control"])
+    assert found == ["public, max-age=1", "public, max-age=1", "public, max-age=86400"]
+
+
 def test_dates_and_times_of_day_are_those_of_the_zone_and_the_range_is_in_unix_seconds(get: Get) -> None:
     answer = get(start="2026-03-07", end="2026-03-08", period="d", tz=NEW_YORK)
     midnight = int(datetime(2026, 3, 7, 5, tzinfo=UTC).timestamp())
