@@ -64,6 +64,9 @@ def run(bench: Bench) -> Iterator[Figure]:
                     for period in ("h", "d"):
                         path = _page(bench, period, span, "middle", _HOUR)
                         yield from _grown(ours, theirs, f"{period}, {agg}", _aggregated(path, agg), _BAR)
+                for agg in ("last", "ohlc"):
+                    path = _aggregated(_days_from_any_minute(bench, span), agg)
+                    yield from _grown(ours, theirs, f"days from any minute on, {agg}", path, None)
                 yield from _offsets(ours, bench, span)
             yield _memory(large, "so far")
             _ask_largest(large, bench, span)
@@ -112,6 +115,17 @@ def _page(bench: Bench, period: str, span: int, place: str, end_step: int) -> _P
 
 def _aggregated(path: _Path, agg: str) -> _Path:
     return lambda number: f"{path(number)}&agg={agg}"
+
+
+def _days_from_any_minute(bench: Bench, span: int) -> _Path:
+    """Paths of pages that are read from the store, because their buckets begin within quarters of an hour."""
+
+    def path(number: int) -> str:
+        chance = random.Random(f"{bench.seed} minutes {number}")
+        begin = _FIRST + int((span - BUCKETS * _DAY) * chance.random()) // _HOUR * _HOUR + _MINUTE
+        return _history("min", "UTC", begin, begin + BUCKETS * _DAY - 1, 0) + f"&interval={_DAY // _MINUTE}"
+
+    return path
 
 
 def _history(period: str, zone: str, start: int, end: int, offset: int, limit: int = BUCKETS) -> str:
