@@ -59,7 +59,7 @@ class Block:
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
-        return {asset_id: place for place, asset_id in enumerate(self.ids)}
+        return _places_of(self.ids)
 
     @cached_property
     def newest(self) -> Sequence[int | None]:
@@ -81,7 +81,7 @@ class Block:
 
     def rows(self, firsts: Sequence[int], ids: Sequence[str]) -> pl.Series:
         """The rows of some series, given the first row of each hour; null for series that the block does not have."""
-        places = None if ids == self.ids else pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
+        places = None if ids == self.ids else _found(self._places, ids)
         return rows_from(firsts, len(ids), places)
 
     def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
@@ -224,45 +224,46 @@ class Observations:
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
-        return {asset_id: place for place, asset_id in enumerate(self.ids)}
+        return _places_of(self.ids)
+
+    def _within(self, begin: int, end: int) -> slice:
+        """The rows of the observations in [begin, end)."""
+        return slice(bisect_left(self.seconds, begin), bisect_left(self.seconds, end))
 
     def last(self, ids: Sequence[str], begin: int, end: int) -> pl.DataFrame | None:
         """Columns value and observed_at of the last observation of some series in [begin, end), null where a series has
         none; None where no series has one."""
-        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
-        if first == stop:
+        rows = self._within(begin, end)
+        if rows.start == rows.stop:
             return None
         value, observed_at = nothing(len(self.ids))
-        series = self.series[first:stop]
-        value = value.scatter(series, self.values[first:stop])
-        observed_at = observed_at.scatter(series, self.seconds[first:stop].cast(pl.Int64)).cast(pl.UInt32)
-        places = pl.Series(map(self._places.get, ids), dtype=pl.UInt32)
+        series = self.series[rows]
+        value = value.scatter(series, self.values[rows])
+        observed_at = observed_at.scatter(series, self.seconds[rows].cast(pl.Int64)).cast(pl.UInt32)
+        places = _found(self._places, ids)
         return pl.DataFrame({"value": value[places], "observed_at": observed_at[places]})
 
     def candles(self, ids: Sequence[str], before: pl.Series, begin: int, end: int) -> pl.DataFrame:
         """The candles of some series over [begin, end), given the values that held before it."""
-        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
-        asked = {asset_id: place for place, asset_id in enumerate(ids)}
-        places = pl.Series([asked.get(asset_id) for asset_id in self.ids], dtype=pl.Int64)
-        rows = pl.DataFrame(
+        rows = self._within(begin, end)
+        observed = pl.DataFrame(
             {
-                "series": places[self.series[first:stop]],
-                "second": self.seconds[first:stop].cast(pl.Int64),
-                "value": self.values[first:stop],
+                "series": _found(_places_of(ids), self.ids)[self.series[rows]].cast(pl.Int64),
+                "second": self.seconds[rows].cast(pl.Int64),
+                "value": self.values[rows],
             }
         ).drop_nulls("series")
         last = self.last(ids, begin, end)
         last = nothing(len(ids)) if last is None else last
-        return make_candles(observed_once(rows, len(ids)), before, last, [begin], [end])
+        return make_candles(observed_once(observed, len(ids)), before, last, [begin], [end])
 
     def over(self, values: pl.Series, ids: Sequence[str], begin: int, end: int) -> pl.Series:
         """The values of some series, instant by instant, with those at the last instant replaced by each series' last
         observation in [begin, end), if there is one."""
-        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
-        places, observed = self.series[first:stop], self.values[first:stop]
+        rows = self._within(begin, end)
+        places, observed = self.series[rows], self.values[rows]
         if ids != self.ids:
-            asked = {asset_id: place for place, asset_id in enumerate(ids)}
-            places = pl.Series(map(asked.get, self.ids), dtype=pl.UInt32)[places]
+            places = _found(_places_of(ids), self.ids)[places]
             observed, places = observed.filter(places.is_not_null()), places.drop_nulls()
         if not len(places):
             return values
@@ -272,7 +273,7 @@ class Observations:
     def followed_by(self, later: "Observations") -> "Observations":
         """These and the observations of a later span, which overlaps with this one and may have additional series."""
         fresh = bisect_left(later.seconds, self.end)
-        places = pl.Series([later._places[asset_id] for asset_id in self.ids], dtype=pl.UInt32)
+        places = _found(later._places, self.ids)
         return Observations(
             later.ids,
             self.begin,
@@ -284,9 +285,17 @@ class Observations:
 
     def between(self, begin: int, end: int) -> "Observations":
         """The observations of a span within this one."""
-        first, stop = bisect_left(self.seconds, begin), bisect_left(self.seconds, end)
-        columns = (self.seconds[first:stop], self.series[first:stop], self.values[first:stop])
-        return Observations(self.ids, begin, end, *columns)
+        rows = self._within(begin, end)
+        return Observations(self.ids, begin, end, self.seconds[rows], self.series[rows], self.values[rows])
+
+
+def _places_of(ids: Sequence[str]) -> Mapping[str, int]:
+    return {asset_id: place for place, asset_id in enumerate(ids)}
+
+
+def _found(places: Mapping[str, int], ids: Sequence[str]) -> pl.Series:
+    """The places of some ids, null for those that have none."""
+    return pl.Series(map(places.get, ids), dtype=pl.UInt32)
 
 
 # The block of a time before the first observation, of values or candles.

@@ -85,7 +85,7 @@ def hours_of_days(run: Run) -> list[Run]:
 
 def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> Slot:
     """The slot of the hour that ends at a unix second."""
-    return _runs(_slot(HOUR, end, columns, series), end - HOUR, 1)[0].slot
+    return _slot(HOUR, end, columns, series).holding(end - HOUR)
 
 
 def _slot(width: int, begin: int, columns: tuple[str, ...], series: int) -> Slot:

@@ -226,7 +226,7 @@ class HistoryReader:
         """Append the hours that were closed between two states to the blocks that end where they begin."""
         for phase in PHASES:
             for end in range(closed(old.newest, phase) + HOUR, closed(state.newest, phase) + 1, HOUR):
-                before, slot = (_slot_of_hour(state.hours, hour, phase) for hour in (end - HOUR, end))
+                before, slot = (Slot(state.hours, 0, phase).holding(begin) for begin in (end - 2 * HOUR, end - HOUR))
                 block = self._memory.get(state.key(before))
                 hour = (end - before.begin) // HOUR - 2
                 if not isinstance(block, Block) or block.hours != hour + 1:
@@ -300,8 +300,3 @@ class HistoryReader:
 
     def _request(self, state: State, slots: Sequence[Slot], *, urgent: bool) -> None:
         self._loader.request([state.key(slot) for slot in slots], self._load, urgent=urgent)
-
-
-def _slot_of_hour(hours: int, end: int, phase: int) -> Slot:
-    """The slot of the hour that ends at a unix second."""
-    return Slot(hours, ((end - phase) // HOUR - 1) // hours, phase)

@@ -59,6 +59,10 @@ class Slot:
         """Another one of the same blocks."""
         return Slot(self.cells, number, self.phase, self.single, self.columns, self.width, self.slides)
 
+    def holding(self, begin: int) -> "Slot":
+        """The one of the same blocks that has the cell which begins at a unix second."""
+        return self.at(begin // self.step // self.cells)
+
     def bounds(self, newest: int) -> range:
         """Starts of the cells that have ended when the newest observation was made, and the end of the last one."""
         return range(self.begin, min(self.end, newest + 1) + 1, self.width)
