@@ -19,6 +19,7 @@ from analytics_service.store.columns import (
     ASSET_ID,
     COUNT,
     FLAG,
+    RATE,
     RATIO,
     TIME,
     Columns,
@@ -28,7 +29,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.prices import PRICE
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
-_LEND_STATE: Columns = {"apr": RATIO, "principal": AMOUNT, "receipt_supply": AMOUNT}
+_LEND_STATE: Columns = {"apr": RATE, "principal": AMOUNT, "receipt_supply": AMOUNT}
 _LEND = SnapshotTable("market_lend", {"asset_id": ASSET_ID, **_LEND_STATE}, ("asset_id",))
 _COLLATERAL_CONFIG: Columns = {
     "enabled": FLAG,
@@ -49,7 +50,7 @@ _DEBT_CONFIG: Columns = {
     "interest_fee": RATIO,
 }
 _DEBT_STATE: Columns = {
-    "apr": RATIO,
+    "apr": RATE,
     "balance": AMOUNT,
     "shares": AMOUNT,
     "time_last_distributed_interest": TIME,

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 
 from analytics_service.market.markets import Market
-from analytics_service.market.rates import quantize_rate
-from analytics_service.store.columns import ASSET_ID, DECIMAL, Column, Columns
+from analytics_service.store.columns import ASSET_ID, RATE, Columns
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
-_RATE: Columns = {"asset_id": ASSET_ID, "apr": Column(DECIMAL, quantize_rate)}
+_RATE: Columns = {"asset_id": ASSET_ID, "apr": RATE}
 _LEND_RATES = SnapshotTable("lend_rate", _RATE, ("asset_id",))
 _BORROW_RATES = SnapshotTable("borrow_rate", _RATE, ("asset_id",))
 

@@ -213,6 +213,16 @@ def test_a_ratio_that_does_not_fit_is_refused(store: Store) -> None:
         run_once(JOBS["markets"], HandMade(config_=config), store, NOON)
 
 
+@pytest.mark.parametrize("apr", ["-0.1", "100.1"])
+@pytest.mark.parametrize("side", ["lend", "debt"])
+def test_a_rate_that_no_answer_could_show_is_refused_by_its_market(side: str, apr: str, store: Store) -> None:
+    lend = market("token;a", LendMarket(Decimal(apr), 1, 1))
+    source = HandMade(markets_=[lend if side == "lend" else market("token;a", apr=apr)])
+    with pytest.raises(OutOfRange, match=f"^apr of asset_id token;a: {apr} is not an APR"):
+        run_once(JOBS["markets"], source, store, NOON)
+    assert read_heads(store) == {}
+
+
 def test_null_where_a_column_has_none_is_refused_and_the_error_names_the_column(store: Store) -> None:
     config = replace(CONFIG, flash_loans_enabled=None)  # type: ignore[arg-type]
     with pytest.raises(OutOfRange, match=r"^flash_loans_enabled: None cannot be stored"):

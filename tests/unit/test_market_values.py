@@ -209,7 +209,12 @@ def test_ten_percent_compounds_to_just_less_than_e_to_a_tenth() -> None:
 @pytest.mark.parametrize("apr", ["-0.01", "100.01", "NaN", "Infinity"])
 def test_an_apr_outside_its_range_is_refused(apr: str) -> None:
     with pytest.raises(OutOfRange, match="must be a fraction from 0 to 100"):
-        apy(D(apr))
+        quantize_rate(D(apr))
+
+
+@pytest.mark.parametrize(("apr", "counted"), [("-0.01", "0"), ("100.01", "100"), ("99999999999999999999", "100")])
+def test_the_apy_of_an_apr_outside_its_range_is_that_of_the_nearer_limit(apr: str, counted: str) -> None:
+    assert MarketRate(D(apr)).apy == apy(D(counted))
 
 
 def test_rates_are_rounded_half_to_even_to_18_decimals() -> None:
