@@ -12,6 +12,8 @@ NONE = "N/A"
 _CENT = Decimal("0.01")
 # Length of an ISO 8601 instant up to its seconds.
 _SECOND = len("2025-03-01T12:00:00")
+# Enough digits for any sum of amounts, which have up to 78, with the 255 display decimals that an asset may have.
+_SHOWN = Context(prec=400, rounding=ROUND_HALF_EVEN)
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
 # There is no month: its length varies. A year has 365 days, as in interest rates.
 _DURATIONS = (("year", 365 * DAY), ("day", DAY), ("hour", HOUR), ("minute", MINUTE))
@@ -75,7 +77,7 @@ def rfc3339(at: datetime) -> str:
 
 
 def _rounded(value: Decimal, decimals: int) -> str:
-    short = EXACT.quantize(value, _quantum(decimals))
+    short = _SHOWN.quantize(value, _quantum(decimals))
     return f"{short if short else short.copy_abs():,f}"
 
 
