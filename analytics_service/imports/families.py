@@ -13,7 +13,7 @@ class Family:
     """A family of the ledger, the forms of its files, and the histories that they fill, by the field that does.
 
     Every row has a value for the first of them. A row without a value for one of `zero_fields` counts as 0 when another
-    row of the same asset has one.
+    row of the same asset has one, in the import or in the store.
     """
 
     name: str

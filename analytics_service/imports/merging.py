@@ -1,6 +1,6 @@
 """Merges the validated rows of all files into those that are written, in the order in which they are written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -12,15 +12,16 @@ from analytics_service.market.instants import DAY
 WINDOW = 30 * DAY
 
 
-def merged(family: Family, files: Sequence[ValidatedFile]) -> pl.DataFrame:
+def merged(family: Family, files: Sequence[ValidatedFile], begun: Mapping[str, Iterable[str]]) -> pl.DataFrame:
     """One row for each asset and instant, by window, and within a window by asset and time. Frees the files' rows.
 
-    Of several rows for one asset and instant the last one is kept, over all files in their order.
+    Of several rows for one asset and instant the last one is kept, over all files in their order. `begun` has the ids
+    of the assets that have values in the store, by each of the family's `zero_fields`.
     """
     rows = pl.concat([block for file in files for block in file.good], rechunk=True)
     for file in files:
         file.good.clear()
-    return _with_zeros(_last_rows(rows), family.zero_fields)
+    return _with_zeros(_last_rows(rows), begun)
 
 
 def _last_rows(rows: pl.DataFrame) -> pl.DataFrame:
@@ -32,9 +33,10 @@ def _last_rows(rows: pl.DataFrame) -> pl.DataFrame:
     return ordered.filter(is_last).drop("key")
 
 
-def _with_zeros(rows: pl.DataFrame, fields: Sequence[str]) -> pl.DataFrame:
-    """Rows with 0 instead of null in some fields, for assets that have a value in another row."""
-    for field in fields:
-        has_values = pl.col(field).is_not_null().any().over("asset")
+def _with_zeros(rows: pl.DataFrame, begun: Mapping[str, Iterable[str]]) -> pl.DataFrame:
+    """Rows with 0 instead of null in some fields, for assets that have a value in another row or have begun to."""
+    for field, ids in begun.items():
+        known = pl.Series(list(ids), dtype=pl.String).cast(rows.schema["asset"], strict=False)
+        has_values = pl.col(field).is_not_null().any().over("asset") | pl.col("asset").is_in(known.implode())
         rows = rows.with_columns(pl.when(has_values).then(pl.col(field).fill_null(0)).alias(field))
     return rows

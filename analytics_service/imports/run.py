@@ -5,7 +5,7 @@ of two rows wins across all files before anything is sent.
 """
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.errors import ImportRefused
+from analytics_service.history.rows import read_series
 from analytics_service.imports.assets_file import read_assets_file
 from analytics_service.imports.batches import count_known
 from analytics_service.imports.described_assets import read_described_assets
@@ -28,7 +29,7 @@ from analytics_service.market.assets import Asset, as_stored, split_id
 from analytics_service.store.admission import require_admitted
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import IMPORTED
+from analytics_service.store.ledger import IMPORTED, read_state
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retention import require_kept
 
@@ -129,13 +130,20 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
     listed += read_described_assets(tables, known=[*listed, *registered.values()])
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
     files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
-    rows = merged(request.family, files)
+    rows = merged(request.family, files, _begun(store, request.family))
     if store is not None and len(rows):
         for table in request.family.tables:
             require_kept(store, table, int(rows["observed_at"].min()))  # type: ignore[arg-type]
     new = [asset for asset in listed if asset.id not in registered]
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
     return _Found(read, rejected, rejected_files, rows, new, kept)
+
+
+def _begun(store: Store | None, family: Family) -> Mapping[str, Collection[str]]:
+    """The ids of the assets that have values in the store, by each of the family's `zero_fields`."""
+    if store is None or (head := read_state(store, family.name)) is None:
+        return dict.fromkeys(family.zero_fields, ())
+    return {one: read_series(store, family.histories[one], head.last_observed_at) for one in family.zero_fields}
 
 
 def _differ(asset: Asset, known: Asset) -> bool:

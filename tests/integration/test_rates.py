@@ -109,6 +109,29 @@ def test_an_import_registers_assets_and_writes_both_rates(store: Store, settings
     assert query(settings, "SELECT kind, rows, source FROM snapshot FINAL") == [("import", 7, "rates.csv")]
 
 
+def test_files_may_be_imported_one_after_the_other(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """A cannot be borrowed on the second day any more, so its rate is 0 there. B never could, so it has none."""
+    days = (
+        ("100,AAA,0xAbC0,18,True,True,0.01,0.05,99", "100,BBB,0xb,6,True,False,0.5,0,99"),
+        ("86500,AAA,0xAbC0,18,True,False,0.01,0,99", "86500,BBB,0xb,6,True,False,0.5,0,99"),
+    )
+    for number, day in enumerate(days):
+        imported(store, rate_file(tmp_path, *day, name=f"{number}.csv"))
+    assert stored(settings, "borrow_rate") == {(AAA, 100): Decimal("0.05"), (AAA, 86500): Decimal(0)}
+
+
+def test_a_day_from_before_the_first_borrow_rate_has_a_rate_of_0_once_it_is_imported_again(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    first = rate_file(tmp_path, "100,AAA,0xAbC0,18,True,False,0.01,0,99", name="first.csv")
+    second = rate_file(tmp_path, "86500,AAA,0xAbC0,18,True,True,0.01,0.05,99", name="second.csv")
+    imported(store, first)
+    imported(store, second)
+    assert stored(settings, "borrow_rate") == {(AAA, 86500): Decimal("0.05")}
+    imported(store, first)
+    assert stored(settings, "borrow_rate") == {(AAA, 100): Decimal(0), (AAA, 86500): Decimal("0.05")}
+
+
 def test_importing_again_changes_nothing(store: Store, settings: Settings, tmp_path: Path) -> None:
     path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", "200,AAA,0xa,18,True,True,0.1,0.25,99")
     assert imported(store, path) == Summary(2, 2, 0, 0)
