@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from analytics_service.market.assets import linked
 from analytics_service.market.prices import quoted
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import with_receipt_prices
@@ -25,7 +26,7 @@ def outdated(store: Store, start: int, end: int) -> set[int]:
 
 def _snapshot(batch: Batch, at: datetime) -> Snapshot:
     markets, prices = batch.markets(at), quoted(batch.prices(at))
-    assets = {asset.id: asset for asset in batch.source.assets(at)}
+    assets = linked({asset.id: asset for asset in batch.source.assets(at)})
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
     states = market_rows(markets, batch.source.config(at), prices)
     return Snapshot(at, {**states, **value_rows(markets, values)})

@@ -1,7 +1,7 @@
 """Assets and their ids."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -31,7 +31,8 @@ class Asset:
     """An asset's identity, metadata and classification.
 
     `origin_asset` is the id of the asset that a receipt or liquid-staking token stands for; `receipt_asset` is the id
-    of a regular asset's receipt token. 10^decimals_denom denom units make one standard unit.
+    of an asset's receipt token. A source may give only one of these links: see `linked`. 10^decimals_denom denom units
+    make one standard unit.
     """
 
     group: AssetGroup
@@ -49,6 +50,21 @@ class Asset:
     def id(self) -> str:
         """`<group>;<group_key>`, unique over all assets."""
         return f"{self.group};{self.group_key}"
+
+
+def linked(assets: Mapping[str, Asset]) -> dict[str, Asset]:
+    """The same assets by id, each with its receipt token also where only that names the other (rule 4.6).
+
+    Of several receipt tokens that name one origin, the first by id is its receipt token.
+    """
+    receipts: dict[str, str] = {}
+    for asset_id, asset in sorted(assets.items()):
+        if asset.kind is AssetKind.RECEIPT and asset.origin_asset:
+            receipts.setdefault(asset.origin_asset, asset_id)
+    return {
+        asset_id: replace(asset, receipt_asset=asset.receipt_asset or receipts.get(asset_id))
+        for asset_id, asset in assets.items()
+    }
 
 
 def split_id(asset_id: str) -> tuple[AssetGroup, str]:

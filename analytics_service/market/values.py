@@ -86,7 +86,7 @@ def with_receipt_prices(
 ) -> dict[str, Decimal]:
     """Prices by asset id: the quoted ones, and those of receipt tokens that are not quoted but whose origin is.
 
-    `assets` are by id. The `receipt_asset` of a market's asset names its receipt token.
+    `assets` are by id, and `linked`. The `receipt_asset` of a market's asset names its receipt token.
     """
     prices = dict(quoted)
     for market in markets:

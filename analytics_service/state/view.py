@@ -15,7 +15,7 @@ from analytics_service.errors import EntityNotFound, StoreUnavailable, Supersede
 from analytics_service.history.catalogue import LOANS, PRICES
 from analytics_service.history.rows import read_latest, read_series
 from analytics_service.market.activity import Activity
-from analytics_service.market.assets import Asset
+from analytics_service.market.assets import Asset, linked
 from analytics_service.market.events import EventPage, PageQuery
 from analytics_service.market.instants import month_start, next_month
 from analytics_service.market.markets import GlobalConfig, Market
@@ -80,7 +80,7 @@ class View:
     @Part
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids."""
-        return self._read("prices", lambda head: read_assets(self._store, head.version))
+        return linked(self._read("prices", lambda head: read_assets(self._store, head.version)))
 
     @property
     def shows_assets(self) -> bool:
@@ -217,7 +217,7 @@ class PastView(View):
         reaching = head.reaching if isinstance(head, PastHead) else head.version
         assets = read_assets(self._store, head.version, reaching)
         require_unchanged(self._store, head)
-        return assets
+        return linked(assets)
 
     @Part
     def market_prices(self) -> dict[str, Decimal]:

@@ -124,6 +124,26 @@ def test_each_history_has_the_values_at_the_prices_of_each_snapshot(
     assert page(client, "utilization", SECOND, SECOND + 3600)[A] == ["0.3", "0.3"]
 
 
+@pytest.mark.parametrize("moment", [{}, {"at": SECOND}])
+def test_a_receipt_token_that_only_itself_names_its_origin_has_its_price(
+    moment: dict[str, int], client: falcon.testing.TestClient, store: Store
+) -> None:
+    one_way = (asset("a", 2), replace(asset("ra", 2, AssetKind.RECEIPT), origin_asset=A), *ASSETS[2:])
+    source = replace(FIRST, assets_=one_way)
+    for job in (JOBS["prices"], JOB):
+        run_once(job, source, store, NOON)
+    assert page(client, "collateral", SECOND, SECOND)[RECEIPT] == ["1.1"]
+    flags = {"with_text": "true", "with_value": "true", **moment}
+    for path, asset_id, variant, name, shown in (
+        ("borrow/collaterals", RECEIPT, "value", "price", "2.2"),
+        ("borrow/collaterals", RECEIPT, "value", "balance", "1.1"),
+        ("lend", A, "text", "receipt_total_supply", "1.00 RA"),
+    ):
+        query = urlencode({"asset_id": asset_id, **flags})
+        answer = client.simulate_get(f"/api/v1/markets/{path}/lookup", query_string=query).json["data"]
+        assert answer["state"]["extra"][variant][name] == shown
+
+
 def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Settings, store: Store) -> None:
     """Read from the store, and from memory once that is loaded."""
     steps = {"h": 3600, "d": 86_400, "m": 31 * 86_400}

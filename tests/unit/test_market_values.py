@@ -1,5 +1,6 @@
 """USD values, fractions, receipt tokens, supply sums and rates."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.errors import OutOfRange
-from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, linked
 from analytics_service.market.markets import (
     CollateralConfig,
     CollateralMarket,
@@ -110,6 +111,29 @@ def test_the_price_of_a_receipt_token_without_an_oracle_price_is_that_of_its_ori
     assert receipt_price(D("2.5"), lend(110, 100)) == D("2.75")
     assert with_receipt_prices(quoted, assets, markets) == {**quoted, "native;ra": D("2.75")}
     assert with_receipt_prices({}, assets, markets) == {}
+
+
+def standing(key: str, origin: str, kind: AssetKind = AssetKind.RECEIPT) -> Asset:
+    return replace(asset(key, 6, kind), origin_asset=origin)
+
+
+def test_an_asset_and_its_receipt_token_are_linked_by_either() -> None:
+    """Only a's receipt names a. b names its receipt itself, and another one names b. c has two, and is also staked."""
+    listed = [
+        asset("a", 6),
+        standing("ra", "native;a"),
+        asset("b", 6, receipt="native;rb"),
+        asset("rb", 6, AssetKind.RECEIPT),
+        standing("other", "native;b"),
+        asset("c", 6),
+        standing("rc2", "native;c"),
+        standing("rc1", "native;c"),
+        standing("ac", "native;c", AssetKind.LIQUID_STAKING),
+    ]
+    found = linked({one.id: one for one in listed})
+    assert list(found) == [one.id for one in listed]
+    links = {"native;a": "native;ra", "native;b": "native;rb", "native;c": "native;rc1"}
+    assert list(found.values()) == [replace(one, receipt_asset=links.get(one.id)) for one in listed]
 
 
 def debt(balance: int, shares: int) -> DebtMarket:
