@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Key(Enum):
-    """What identifies the asset of a row. Addresses may be written in any case."""
+    """What identifies the asset of a row. Addresses `0x...` may be written in any case (rule 3.4)."""
 
     SYMBOL = "symbol"
     ID = "asset id"

@@ -12,7 +12,7 @@ from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import FORMULA, stripped
 from analytics_service.imports.forms import Form, Key
 from analytics_service.imports.tables import Table
-from analytics_service.market.assets import FORMULA_MARKS, Asset, id_key
+from analytics_service.market.assets import FORMULA_MARKS, Asset, AssetGroup, id_key
 from analytics_service.market.instants import DAY, unix_second
 from analytics_service.store.columns import DECIMAL
 
@@ -30,7 +30,7 @@ _UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that rows may use for assets, by the kind of name; addresses in lower case. `dtype` has all ids.
+    """The names that rows may use for assets, by the kind of name; those by address are `id_key`s. `dtype` has all ids.
 
     `keys` finds ids that are written in another case (rule 3.4), unless several ids differ only in case.
     """
@@ -56,7 +56,7 @@ class Names:
             symbols[asset.symbol] = asset.id
         ambiguous -= {asset.symbol for asset in listed}
         ids = sorted({asset.id for asset in [*listed, *registered]})
-        addresses = {asset.group_key.lower(): asset.id for asset in [*registered, *listed]}
+        addresses = {id_key(asset.id): asset.id for asset in [*registered, *listed]}
         resolved = {symbol: id_ for symbol, id_ in symbols.items() if symbol not in ambiguous}
         return cls(
             {Key.SYMBOL: resolved, Key.ID: dict(zip(ids, ids, strict=True)), Key.ADDRESS: addresses},
@@ -133,14 +133,17 @@ def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
 
 def _asset(names: Names, kind: Key) -> pl.Expr:
     key = _text("key")
-    lower = key.str.to_lowercase()
     if kind is Key.ADDRESS:
-        return _found(lower, names.ids[kind], names.dtype)
+        return _found(_id_key(pl.format(f"{AssetGroup.TOKEN};{{}}", key)), names.ids[kind], names.dtype)
     found = _found(key, names.ids[kind], names.dtype)
     if kind is Key.SYMBOL:
         return found
-    in_other_case = pl.when(key.str.contains("^token;0[xX]")).then(_found(lower, names.keys, names.dtype))
-    return pl.coalesce(found, in_other_case)
+    return pl.coalesce(found, _found(_id_key(key), names.keys, names.dtype))
+
+
+def _id_key(asset_id: pl.Expr) -> pl.Expr:
+    """The forms in which ids are compared, as `id_key` has them."""
+    return pl.when(asset_id.str.contains("^token;0[xX]")).then(asset_id.str.to_lowercase()).otherwise(asset_id)
 
 
 def _found(name: pl.Expr, ids: Mapping[str, str], dtype: pl.Enum) -> pl.Expr:

@@ -1,5 +1,6 @@
 """Addresses that differ only in case are one asset (rule 3.4); a store that has two of it keeps them apart."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from analytics_service.imports.described_assets import read_described_assets
 from analytics_service.imports.families import RATES
 from analytics_service.imports.tables import Table, open_table
 from analytics_service.imports.validation import Names, Rules, validate_file
-from analytics_service.market.assets import Asset
+from analytics_service.market.assets import Asset, AssetGroup
 from tests.unit.price_files import HEADER, asset, judge, written
 
 NOW = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -47,6 +48,25 @@ def test_a_file_of_rates_describes_no_asset_that_is_known_in_another_spelling(tm
     table = rates_table(tmp_path, "0xab", "0xAB")
     assert read_described_assets([table], known=[known]) == []
     assert ids_of(table, Names.of([], [known])) == [known.id] * 2
+
+
+@pytest.mark.parametrize("denom", ["uorb", "0xab"])
+def test_an_address_in_a_file_of_rates_is_not_the_native_asset_whose_denom_it_spells(
+    tmp_path: Path, denom: str
+) -> None:
+    native = replace(asset("ORB", denom), group=AssetGroup.NATIVE)
+    table = rates_table(tmp_path, denom)
+    described = read_described_assets([table], known=[native])
+    assert [one.id for one in described] == [f"token;{denom}"]
+    assert ids_of(table, Names.of(described, [native])) == [f"token;{denom}"]
+
+
+def test_addresses_of_other_forms_in_a_file_of_rates_differ_by_case(tmp_path: Path) -> None:
+    known = asset("OTHER", "AB")
+    table = rates_table(tmp_path, "ab", "AB", "Ab")
+    described = read_described_assets([table], known=[known])
+    assert [one.id for one in described] == ["token;ab", "token;Ab"]
+    assert ids_of(table, Names.of(described, [known])) == ["token;ab", "token;AB", "token;Ab"]
 
 
 @pytest.mark.parametrize(("listed", "registered"), [(UPPER, LOWER), (LOWER, UPPER)])
