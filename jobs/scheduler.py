@@ -21,7 +21,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.errors import AnalyticsError
-from analytics_service.market.instants import EPOCH, floored, shown, unix_second
+from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.announcements import forget_finished
 from analytics_service.store.connection import Store
@@ -43,7 +43,6 @@ _CLOCK_SECONDS = 1.0
 _SLACK = timedelta(seconds=1)
 # Seconds between looks for rows and tables that are old enough to be dropped.
 _TIDYING_SECONDS = 3600.0
-_MILLISECONDS = 1000
 Clock = Callable[[], datetime]
 # Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
 Measure = Callable[[str, str, float | None], None]
@@ -279,7 +278,7 @@ class Tick:
             seconds = time.monotonic() - begun
             self._measure(self._job.name, outcome, seconds)
             self._status = replace(
-                self._status, ran_at=unix_second(at), outcome=outcome, took_ms=round(seconds * _MILLISECONDS)
+                self._status, ran_at=unix_second(at), outcome=outcome, took_ms=round(seconds * MILLISECONDS)
             )
 
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, second_of
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
+from analytics_service.market.instants import MILLISECONDS
 
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
 _TIME = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?"
@@ -21,7 +22,6 @@ _DAY = re.compile(_DATE)
 _WALL = re.compile(f"{_DATE}T{_TIME}{_OFFSET}")
 _AGO = re.compile(r"now(?:-([0-9]{1,9})(min|h|d|w|m|y))?")
 _FRACTION = re.compile(rf"(?:-?[0-9]*|{_DATE}T{_TIME})[.,][0-9]*{_OFFSET}")
-_MILLISECONDS = 1000
 _LIMITS = f"must be from 0 to {MAX_SECOND}"
 ALLOWED = (
     "must be unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, now, or "
@@ -156,7 +156,7 @@ def _fold(edge: Edge) -> int:
 def _unix(text: str) -> Unix:
     # No limit has more than 18 digits. Counting digits first avoids converting a huge number.
     number = int(text) if len(text.lstrip("-0")) <= 18 else -1
-    if MAX_SECOND < number <= MAX_SECOND * _MILLISECONDS:
+    if MAX_SECOND < number <= MAX_SECOND * MILLISECONDS:
         raise ValueError(f"{_LIMITS}: unix seconds, not milliseconds")
     if not 0 <= number <= MAX_SECOND:
         raise ValueError(_LIMITS)

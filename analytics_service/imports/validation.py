@@ -13,7 +13,7 @@ from analytics_service.imports.assets_file import FORMULA, stripped
 from analytics_service.imports.forms import Form, Key
 from analytics_service.imports.tables import Table
 from analytics_service.market.assets import FORMULA_MARKS, Asset, AssetGroup, id_key
-from analytics_service.market.instants import DAY, unix_second
+from analytics_service.market.instants import DAY, MILLISECONDS, unix_second
 from analytics_service.store.columns import DECIMAL
 
 TimeUnit = Literal["s", "ms"]
@@ -109,7 +109,7 @@ def validate_file(
     for block, size in table.blocks():
         rows = _parsed(block, names, form)
         scale.add(rows["time_number"])
-        rows = rows.with_columns(observed_at=pl.col("time_number") // (1000 if unit == "ms" else 1))
+        rows = rows.with_columns(observed_at=pl.col("time_number") // (MILLISECONDS if unit == "ms" else 1))
         usable = rows.select(_is_good(form, latest)).to_series()
         good = rows if usable.all() else rows.filter(usable)
         validated.good.append(good.select("asset", pl.col("observed_at").cast(pl.UInt32), *_values(form)))

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
+# In a second.
+MILLISECONDS = 1_000
 EPOCH = datetime.fromtimestamp(0, UTC)
 _SECOND = timedelta(seconds=1)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import MILLISECONDS, instant, unix_second
 from analytics_service.state.health import Monitor, SnapshotStatus
 from analytics_service.state.report import FamilyReport, ImportReport, LastRun, Report, TableReport
 from analytics_service.store.admission import how_to_decide, read_holdings
@@ -15,7 +15,6 @@ from analytics_service.store.job_runs import JobRun, read_runs, told_intervals
 from analytics_service.store.runs import ScheduledRun, scheduled_runs
 from analytics_service.store.schema import missing, what_is_missing
 
-_MILLISECONDS = 1000
 # Imports and backfills that are reported.
 _MOST_IMPORTS = 20
 
@@ -67,7 +66,7 @@ def _imports(store: Store) -> list[ImportReport]:
         ImportReport(
             row["family"],
             row["kind"],
-            instant(row["version"] // _MILLISECONDS),
+            instant(row["version"] // MILLISECONDS),
             row["snapshots"],
             row["rows"],
             instant(row["first_observed_at"]),

@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analytics_service.market.instants import DAY
+from analytics_service.market.instants import DAY, MILLISECONDS
 from analytics_service.store.connection import Store
-
-_MILLISECONDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ def scheduled_runs(store: Store, intervals: Mapping[str, int], now: int) -> Sequ
             family=row["family"],
             at=row["newest"],
             rows=row["newest_rows"],
-            lag=row["newest_version"] / _MILLISECONDS - row["newest"],
+            lag=row["newest_version"] / MILLISECONDS - row["newest"],
             missing=row["missing"],
         )
         for row in rows.sort("family").iter_rows(named=True)
