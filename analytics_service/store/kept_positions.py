@@ -99,10 +99,18 @@ class KeptPositions:
             self._lookups += 1
             pays = kept is not None or self._lookups >= self._worth
             if pays and self._few and self._lock.acquire(blocking=False):
-                self._later(partial(self._load, head))
+                self._start(head)
         position = read_position(self._store, address, head.at)
         require_unchanged(self._store, head)
         return position
+
+    def _start(self, head: Head) -> None:
+        try:
+            self._later(partial(self._load, head))
+        except RuntimeError as error:
+            # The system has no thread left. Positions are read from the store, and the next lookup tries again.
+            log.warning("Positions are not kept in memory for now: %s", error)
+            self._lock.release()
 
     def _load(self, head: Head) -> None:
         # After a failure nothing is in memory, and lookups are counted again from zero.

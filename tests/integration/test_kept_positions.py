@@ -37,9 +37,11 @@ def at_once(work: Callable[[], None]) -> None:
     work()
 
 
-def kept(store: Store, worth: int = 1, most_items: int = 10_000) -> KeptPositions:
+def kept(
+    store: Store, worth: int = 1, most_items: int = 10_000, later: Callable[[Callable[[], None]], None] = at_once
+) -> KeptPositions:
     """Positions in parts of three addresses, loaded by the lookup that finds them missing."""
-    return KeptPositions(store, worth, most_items, chunk=3, later=at_once)
+    return KeptPositions(store, worth, most_items, chunk=3, later=later)
 
 
 def head(store: Store) -> Head:
@@ -179,6 +181,23 @@ def test_positions_that_could_not_be_loaded_come_from_the_store(store: Store, wa
     watched.away = False
     assert positions.read(ALICE, head(store)) == Position(ALICE)
     assert positions.read(BOB, head(store)) == POOR
+
+
+def test_positions_are_loaded_once_there_is_a_thread_for_it(store: Store, watched: WatchedStore) -> None:
+    run(store, 0, RICH)
+    starts: list[Callable[[], None]] = []
+
+    def later(work: Callable[[], None]) -> None:
+        starts.append(work)
+        if len(starts) == 1:
+            raise RuntimeError("can't start new thread")
+        work()
+
+    positions, now = kept(watched, later=later), head(store)
+    assert [positions.read(ALICE, now) for _ in range(2)] == [RICH, RICH]
+    queries = watched.queries.total()
+    assert positions.read(ALICE, now) == RICH
+    assert watched.queries.total() == queries
 
 
 def test_memory_is_reloaded_after_a_backup_was_restored(store: Store, watched: WatchedStore) -> None:
