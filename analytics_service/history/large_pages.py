@@ -11,10 +11,10 @@ _PATIENCE = 5.0
 
 
 class LargePages:
-    """One turn at a time. At most `waiting` threads wait for theirs, each for `patience` seconds at most."""
+    """One turn at a time. All but one of the `threads` may wait for theirs, each for `patience` seconds at most."""
 
-    def __init__(self, waiting: int, patience: float = _PATIENCE) -> None:
-        self._turns = Places(1, waiting)
+    def __init__(self, threads: int, patience: float = _PATIENCE) -> None:
+        self._turns = Places(1, threads - 1)
         self._patience = patience
 
     @contextmanager

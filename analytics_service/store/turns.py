@@ -1,14 +1,34 @@
-"""Limits how many requests wait for the store: while it is slow or hangs, other threads serve answers from memory."""
+"""Limits how many threads wait: while the store is slow or hangs, others serve answers from memory."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from analytics_service.errors import StoreUnavailable
 
 # Seconds that a request waits for its turn; only with a turn may it wait for the store.
 _QUEUE_SECONDS = 1.0
+
+
+class Shares(NamedTuple):
+    """How many of a worker's threads may be busy with what takes long.
+
+    Of three threads or more, at least one is left for everything else (rule 8.9).
+    """
+
+    store: int
+    """Wait for the store."""
+    queue: int
+    """Wait for their turn to do so."""
+    large_pages: int
+    """Build a large page, or wait for their turn to do so."""
+
+
+def shares_of(threads: int) -> Shares:
+    """The shares of so many threads. The store and large pages have one each, even if nothing is left."""
+    return Shares(max(threads // 2, 1), threads // 8, max(threads // 4, 1))
 
 
 @dataclass(slots=True)
@@ -42,14 +62,15 @@ class Places:
 
 
 class Turns:
-    """Half of `threads` may wait for the store at the same time, and a quarter for their turn to do so (rule 8.9).
+    """Of so many `threads`, half may wait for the store at the same time, and an eighth for their turn (rule 8.9).
 
     A request takes its turn when it first needs the store, and keeps it to its end. Threads that answer no request,
     such as those of jobs or those that load memory, need no turn.
     """
 
     def __init__(self, threads: int) -> None:
-        self._places = Places(max(threads // 2, 1), threads // 4)
+        shares = shares_of(threads)
+        self._places = Places(shares.store, shares.queue)
         self._here = threading.local()
 
     @contextmanager

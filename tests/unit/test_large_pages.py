@@ -47,7 +47,7 @@ def test_a_page_of_more_than_50_000_points_is_large(buckets: int, ids: list[str]
 
 
 def test_a_second_page_waits_for_its_turn_and_a_third_is_refused_at_once() -> None:
-    turns, order = LargePages(waiting=1, patience=PATIENCE), []
+    turns, order = LargePages(threads=2, patience=PATIENCE), []
 
     def second() -> None:
         with turns.turn():
@@ -64,14 +64,22 @@ def test_a_second_page_waits_for_its_turn_and_a_third_is_refused_at_once() -> No
         order.append("third")
 
 
-@pytest.mark.parametrize(("threads", "waiting"), [(3, 1), (8, 2)])
-def test_a_quarter_of_the_threads_may_wait_and_always_one(
-    threads: int, waiting: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("threads", "share"), [(3, 1), (8, 2)])
+def test_a_quarter_of_the_threads_may_be_at_large_pages_and_always_one(
+    threads: int, share: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    monkeypatch.setattr(app, "LargePages", lambda waiting: made.append(waiting))
+    monkeypatch.setattr(app, "LargePages", made.append)
     app.create_app(Settings(clickhouse_url="http://127.0.0.1:1", threads=threads))
-    assert made == [waiting]
+    assert made == [share]
+
+
+def test_the_only_thread_at_large_pages_waits_for_no_other() -> None:
+    turns = LargePages(threads=1)
+    with turns.turn():
+        assert refused(turns)
+    with turns.turn():
+        pass
 
 
 def refused(turns: LargePages) -> bool:
@@ -85,7 +93,7 @@ def refused(turns: LargePages) -> bool:
 
 
 def test_a_page_whose_turn_does_not_come_in_time_is_refused_and_leaves_its_place_to_others() -> None:
-    turns = LargePages(waiting=1, patience=0.001)
+    turns = LargePages(threads=2, patience=0.001)
     with turns.turn():
         with pytest.raises(LargePagesBusy), turns.turn():
             raise AssertionError("this is not its turn")
@@ -95,7 +103,7 @@ def test_a_page_whose_turn_does_not_come_in_time_is_refused_and_leaves_its_place
 
 
 def test_a_turn_ends_with_an_error() -> None:
-    turns = LargePages(waiting=1, patience=0.001)
+    turns = LargePages(threads=2, patience=0.001)
     with pytest.raises(ZeroDivisionError), turns.turn():
         raise ZeroDivisionError
     with turns.turn():

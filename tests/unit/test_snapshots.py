@@ -109,7 +109,7 @@ class Service:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.large_pages = LargePages(waiting=1, patience=0.001)
+        self.large_pages = LargePages(threads=2, patience=0.001)
         answers = Answers(bound, Turns(2))
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, self.large_pages))
         app = falcon.App(middleware=[Negotiation()])

@@ -11,7 +11,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY
-from analytics_service.store.turns import Turns
+from analytics_service.store.turns import Shares, Turns, shares_of
 from tests.processes import until
 
 
@@ -45,10 +45,32 @@ def take(turns: Turns, queue_seconds: float = 30) -> None:
         turns.take(queue_seconds)
 
 
-def test_half_of_the_threads_may_wait_and_a_quarter_for_their_turn() -> None:
-    """Of 8 threads, 4 wait for the store and 2 for their turn. Of 3 more requests the third is refused at once."""
-    turns = Turns(threads=8)
-    with ThreadPoolExecutor(3) as pool, waiting(turns, 4) as go_on:
+def test_a_thread_is_left_when_all_shares_are_in_use() -> None:
+    """The settings allow 1 to 256 threads; with one or two there are not enough."""
+    assert [threads for threads in range(1, 257) if sum(shares_of(threads)) >= threads] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("threads", "shares"),
+    [
+        (1, Shares(store=1, queue=0, large_pages=1)),
+        (2, Shares(store=1, queue=0, large_pages=1)),
+        (4, Shares(store=2, queue=0, large_pages=1)),
+        (8, Shares(store=4, queue=1, large_pages=2)),
+        (16, Shares(store=8, queue=2, large_pages=4)),
+        (256, Shares(store=128, queue=32, large_pages=64)),
+    ],
+)
+def test_the_store_has_half_of_the_threads_its_queue_an_eighth_and_large_pages_a_quarter(
+    threads: int, shares: Shares
+) -> None:
+    assert shares_of(threads) == shares
+
+
+def test_half_of_the_threads_may_wait_and_an_eighth_for_their_turn() -> None:
+    """Of 16 threads, 8 wait for the store and 2 for their turn. Of 3 more requests the third is refused at once."""
+    turns = Turns(threads=16)
+    with ThreadPoolExecutor(3) as pool, waiting(turns, 8) as go_on:
         asked = [pool.submit(take, turns) for _ in range(3)]
         until(lambda: any(one.done() for one in asked))
         (refused,) = [one for one in asked if one.done()]
@@ -58,8 +80,8 @@ def test_half_of_the_threads_may_wait_and_a_quarter_for_their_turn() -> None:
 
 
 def test_a_request_whose_turn_does_not_come_in_time_is_refused_and_leaves_its_place_to_others() -> None:
-    turns = Turns(threads=4)
-    with waiting(turns, 2) as go_on:
+    turns = Turns(threads=8)
+    with waiting(turns, 4) as go_on:
         with pytest.raises(StoreUnavailable):
             take(turns, queue_seconds=0.01)
         threading.Timer(0.05, go_on.set).start()
