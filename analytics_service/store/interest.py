@@ -1,21 +1,24 @@
 """Interest paid to lenders so far, as a sum over all complete snapshots of markets (rule 8.8).
 
 It is summed when it is read, because a snapshot that is added to the past changes all later sums. So the order in which
-runs complete does not matter. Memory keeps the sum for the newest head, and later snapshots are added to it. For heads
-of the past, it keeps the sums at the beginning of weeks.
+runs complete does not matter. Memory keeps the sum for the newest head, and later snapshots are added to it. It also
+keeps the sums at the ends of spans, from which those for heads of the past go on, and the next request after a failure.
 """
 
-import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analytics_service.market.instants import DAY
+from analytics_service.errors import StoreUnavailable
 from analytics_service.market.interest import Lent, interest_held, interest_since
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, PastHead, oldest_change
+from analytics_service.store.ledger import Head, PastHead, nth_completed, oldest_change
+from analytics_service.store.turns import OneAtATime
 
-# Seconds. With a snapshot each minute, summing a week reads some hundred thousand rows.
-_WEEK = 7 * DAY
+# Snapshots that one query sums up: two weeks with one each minute, and some hundred thousand rows.
+_SPAN = 20_000
+# Seconds after which a request begins no further span.
+_PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +39,29 @@ class _Kept:
 
 
 class InterestPaid:
-    """Interest paid to lenders as of heads of family markets. Threads take turns, so that one of them reads for all."""
+    """Interest paid to lenders as of heads of family markets. Threads take turns, so that one of them reads for all.
 
-    def __init__(self, store: Store) -> None:
+    A query sums up at most `span` snapshots.
+    """
+
+    def __init__(self, store: Store, span: int = _SPAN, patience: float = _PATIENCE) -> None:
         self._store = store
-        self._lock = threading.Lock()
+        self._span = span
+        self._patience = patience
+        self._renewing = OneAtATime()
         self._kept: _Kept | None = None
-        # The sums at beginnings of weeks (unix seconds), for one count of rewrites: a rewrite may change all of them.
-        self._weeks: dict[int, Mapping[str, _Earned]] = {}
+        # The sums at ends of spans (unix seconds), for one count of rewrites: a rewrite may change all of them.
+        self._sums: dict[int, Mapping[str, _Earned]] = {0: {}}
         self._rewrites = 0
-        self._weeks_lock = threading.Lock()
+        self._summing = OneAtATime()
 
     def read(self, head: Head) -> dict[str, int]:
-        """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids."""
+        """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids.
+
+        StoreUnavailable when there is too much to sum up in one request; the next one goes on from there.
+        """
         self._store.take_turn()
-        earned = self._earned_in_past(head) if isinstance(head, PastHead) else self._earned(head)
+        earned = self._summed(head) if isinstance(head, PastHead) else self._earned(head)
         listed = {asset_id: one for asset_id, one in earned.items() if one.last_at == head.at}
         return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
 
@@ -59,30 +70,40 @@ class InterestPaid:
 
         A head that others have followed since the request began is like one of the past.
         """
-        with self._lock:
+        with self._renewing.turn():
             kept = self._kept
             if kept is None or head.follows(kept.head):
                 kept = self._kept = self._renewed(kept, head)
-        return kept.markets if kept.head == head else self._earned_in_past(head)
+        return kept.markets if kept.head == head else self._summed(head)
 
     def _renewed(self, kept: _Kept | None, head: Head) -> _Kept:
-        if kept is not None:
+        # There is at most one snapshot a second.
+        if kept is not None and head.at - kept.head.at <= self._span:
             changed = oldest_change(self._store, kept.head, head)
-            if changed is not None and changed <= kept.head.at:
-                kept = None
-        return _Kept(head, self._added(kept.markets if kept else {}, kept.head.at if kept else 0, head.at))
+            if changed is None or changed > kept.head.at:
+                return _Kept(head, self._added(kept.markets, kept.head.at, head.at))
+        return _Kept(head, self._summed(head))
 
-    def _earned_in_past(self, head: Head) -> Mapping[str, _Earned]:
-        """The sums for a head of the past: those at the beginning of its week, which are kept, and what came since."""
-        week = head.at - head.at % _WEEK
-        with self._weeks_lock:
+    def _summed(self, head: Head) -> Mapping[str, _Earned]:
+        """The sums for a head: those at the end of the span before, which are kept, and what came since."""
+        give_up = time.monotonic() + self._patience
+        with self._summing.turn():
             if head.rewrites != self._rewrites:
-                self._rewrites, self._weeks = head.rewrites, {}
-            if week not in self._weeks:
-                earlier = max((one for one in self._weeks if one < week), default=0)
-                self._weeks[week] = self._added(self._weeks.get(earlier, {}), earlier, week)
-            begun = self._weeks[week]
-        return self._added(begun, week, head.at)
+                self._rewrites, self._sums = head.rewrites, {0: {}}
+            begin = max(end for end in self._sums if end <= head.at)
+            while (end := self._end_of_span(begin, head.at)) is not None:
+                self._sums[end] = self._added(self._sums[begin], begin, end)
+                begin = end
+                if time.monotonic() >= give_up:
+                    raise StoreUnavailable("Interest is not summed up yet; the next request goes on.")
+            begun = self._sums[begin]
+        return self._added(begun, begin, head.at)
+
+    def _end_of_span(self, begin: int, until: int) -> int | None:
+        """The last instant of the span after another one; None if the span is not over by an instant."""
+        if until - begin < self._span:
+            return None
+        return nth_completed(self._store, "markets", self._span, begin, until)
 
     def _added(self, before: Mapping[str, _Earned], after: int, until: int) -> dict[str, _Earned]:
         """Sums up to one unix second, and what the snapshots after that and up to another one add."""

@@ -195,6 +195,13 @@ def completed_before(store: Store, family: str, before: int) -> int | None:
     return int(rows["at"][0]) if rows.height else None
 
 
+def nth_completed(store: Store, family: str, number: int, after: int, until: int) -> int | None:
+    """Of the instants after one and up to another whose snapshot a job or a backfill has completed, that of a number,
+    counted from 1; None if there are fewer."""
+    rows = store.frame("nth_snapshot", family=family, number=number, after=after, until=until)
+    return int(rows["at"][0]) if rows.height else None
+
+
 def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, described: bool) -> PastHead:
     """The state of a family as of a moment (unix second) that is earlier than its head.
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import AnalyticsError, StoreUnavailable
 
 # Seconds that a request waits for its turn; only with a turn may it wait for the store.
 _QUEUE_SECONDS = 1.0
@@ -100,3 +100,28 @@ class Turns:
         if not self._places.take(queue_seconds):
             raise StoreUnavailable("Too many requests wait for ClickHouse already.")
         mine.taken = True
+
+
+class OneAtATime:
+    """A lock for work that one thread does for others.
+
+    Those that wait while it fails get its error: to try again would hold their threads one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._error: AnalyticsError | None = None
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Do the work in the block, alone."""
+        before = self._error
+        with self._lock:
+            if self._error is not None and self._error is not before:
+                raise self._error
+            try:
+                yield
+            except AnalyticsError as error:
+                self._error = error
+                raise
+            self._error = None

@@ -254,11 +254,43 @@ def paid(store: Store, interest: InterestPaid | None = None) -> int | None:
 
 
 def test_interest_paid_is_what_receipts_have_earned_so_far(store: Store) -> None:
-    found, kept = [], InterestPaid(store)
+    found, kept = [], [InterestPaid(store), *(InterestPaid(store, span) for span in (1, 2, 3))]
     for minute, markets in enumerate(LENT):
         run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
-        found.append((paid(store), paid(store, kept)))
-    assert found == [(each, each) for each in PAID]
+        found.append([paid(store), *(paid(store, one) for one in kept), paid(store, InterestPaid(store, span=2))])
+    assert found == [[each] * 6 for each in PAID]
+
+
+def with_all_lent(store: Store) -> None:
+    """Take all five snapshots."""
+    for minute, markets in enumerate(LENT):
+        run_once(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
+
+
+def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store, settings: Settings) -> None:
+    """Two spans of two snapshots, and one snapshot. The query of the second span takes too long at first."""
+    with_all_lent(store)
+
+    def fail_once(statement: Statement) -> None:
+        if statement.name == "interest_added" and watched.queries[statement.name] == 2:
+            raise StoreUnavailable("ClickHouse took too long.")
+
+    with closing(WatchedStore(settings, before=fail_once)) as watched:
+        interest = InterestPaid(watched, span=2)
+        with pytest.raises(StoreUnavailable):
+            paid(watched, interest)
+        assert paid(watched, interest) == PAID[-1]
+        # One that worked and one that failed; then the second span again, and the rest.
+        assert watched.queries["interest_added"] == 4
+
+
+def test_a_request_that_sums_up_for_too_long_leaves_the_rest_to_the_next_one(store: Store) -> None:
+    with_all_lent(store)
+    interest = InterestPaid(store, span=2, patience=0)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="next request goes on"):
+            paid(store, interest)
+    assert paid(store, interest) == PAID[-1]
 
 
 @pytest.mark.parametrize("by", ["run", "backfill"])
@@ -266,20 +298,24 @@ def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(
     by: str, store: Store, draw: random.Random
 ) -> None:
     """What is earned from one snapshot to another depends on those in between, so each that is added changes it."""
-    minutes, kept = draw.sample(range(len(LENT)), len(LENT)), InterestPaid(store)
+    minutes, kept = draw.sample(range(len(LENT)), len(LENT)), [InterestPaid(store), InterestPaid(store, span=2)]
     for done, minute in enumerate(minutes, 1):
         job, source, at = JOBS["markets"], HandMade(markets_=LENT[minute]), NOON + minute * MINUTE
         _ = run_once(job, source, store, at) if by == "run" else backfill(job, source, store, [at])
-        assert paid(store, kept) == paid(store) == by_hand(sorted(minutes[:done]))
+        expected = by_hand(sorted(minutes[:done]))
+        assert [paid(store), *(paid(store, one) for one in kept)] == [expected] * 3
     assert paid(store) == PAID[-1]
 
 
-def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(store: Store, draw: random.Random) -> None:
-    """Snapshots four days apart, some of them in the same week, read in any order."""
+@pytest.mark.parametrize("span", [2, 20_000])
+def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(
+    span: int, store: Store, draw: random.Random
+) -> None:
+    """Snapshots four days apart, read in any order."""
     ends = [NOON + day * timedelta(days=4) for day in range(len(LENT))]
     for at, markets in zip(ends, LENT, strict=True):
         run_once(JOBS["markets"], HandMade(markets_=markets), store, at)
-    head, kept = read_heads(store)["markets"], InterestPaid(store)
+    head, kept = read_heads(store)["markets"], InterestPaid(store, span)
     for place in draw.sample(range(len(LENT) - 1), len(LENT) - 1) * 2:
         past = past_head(store, head, unix_second(ends[place]) + 1, late=False, imported=False, described=False)
         assert kept.read(past) == {"token;a": PAID[place]}
@@ -300,8 +336,8 @@ def test_nobody_waits_for_interest_as_of_a_head_before_the_one_that_is_kept(stor
     with closing(WatchedStore(settings, before=read_newest)) as watched, ThreadPoolExecutor(1) as pool:
         kept = InterestPaid(watched)
         assert [kept.read(one)["token;a"] for one in (heads[2], heads[1], heads[0])] == [PAID[2], PAID[1], PAID[0]]
-    # Up to the beginning of the week, which is kept, and what came since; then what came since.
-    assert found == [{"token;a": PAID[2]}] * 3
+    # One query for each of the two earlier heads.
+    assert found == [{"token;a": PAID[2]}] * 2
 
 
 def by_hand(minutes: Sequence[int]) -> int:

@@ -1,7 +1,7 @@
 """How many requests wait for the store at the same time, and what becomes of the others."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -11,7 +11,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY
-from analytics_service.store.turns import Shares, Turns, shares_of
+from analytics_service.store.turns import OneAtATime, Shares, Turns, shares_of
 from tests.processes import until
 
 
@@ -135,3 +135,60 @@ def test_who_waits_for_an_answer_counts_if_its_rendering_waits_for_the_store(nee
         assert first.result(30) is answer
         if not needs_store:
             assert second.result(30) is answer
+
+
+class ObservedLock:
+    """A lock that reports each thread before it waits."""
+
+    def __init__(self) -> None:
+        self.came = threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        self.came.release()
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+
+def one_works_while_two_wait(shared: OneAtATime, work: Callable[[], None]) -> list[Future[None]]:
+    """The results of three threads. The first works when the two others wait for it."""
+    lock = shared._lock = ObservedLock()  # type: ignore[assignment]
+    begun, go_on = threading.Event(), threading.Event()
+
+    def take() -> None:
+        with shared.turn():
+            begun.set()
+            assert go_on.wait(30)
+            work()
+
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(take)]
+        assert begun.wait(30)
+        asked += [pool.submit(take) for _ in range(2)]
+        assert all(lock.came.acquire(timeout=30) for _ in asked)
+        go_on.set()
+    return asked
+
+
+def test_those_that_wait_while_the_work_fails_get_its_error_and_later_ones_try_again() -> None:
+    shared, done = OneAtATime(), []
+
+    def fail() -> None:
+        done.append("failed")
+        raise StoreUnavailable("too slow")
+
+    assert len({id(one.exception()) for one in one_works_while_two_wait(shared, fail)}) == 1
+    assert done == ["failed"]
+    with shared.turn():
+        done.append("tried again")
+    assert done == ["failed", "tried again"]
+
+
+def test_those_that_wait_while_the_work_succeeds_do_theirs() -> None:
+    shared, done = OneAtATime(), []
+    with pytest.raises(StoreUnavailable), shared.turn():
+        raise StoreUnavailable("too slow")
+    assert [one.result() for one in one_works_while_two_wait(shared, lambda: done.append("done"))] == [None] * 3
+    assert done == ["done"] * 3
