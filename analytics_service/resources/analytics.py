@@ -12,6 +12,7 @@ class AnalyticsState(Current):
     """How much the markets have been used so far."""
 
     families = ("markets", "loans", "positions")
+    describes_assets = False
     shape = MARKET_STATE
 
     def record(self, view: View, given: Mapping[str, Any]) -> MarketState:

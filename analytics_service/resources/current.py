@@ -26,6 +26,8 @@ _SCOPES: WeakKeyDictionary[View, dict[Flags, Scope]] = WeakKeyDictionary()
 class StatePath(SnapshotPath):
     """A path that shows the newest state, or that of the moment `at`."""
 
+    describes_assets = True
+    """Whether the answer describes assets. If not, it needs no snapshot of prices."""
     common = params.MOMENT
 
     def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
@@ -44,7 +46,7 @@ class StatePath(SnapshotPath):
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Assets are described with the prices."""
-        return (SHOWN_WITH,)
+        return (SHOWN_WITH,) if self.describes_assets else ()
 
     def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
         """What `act` returns for the view of now, or for that of the moment."""
@@ -86,8 +88,10 @@ class Current(StatePath):
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The record in the path's shape."""
         flags = flags_of(given)
+        if not self.describes_assets:
+            scope = Scope(flags)
         # Markets determine the prices of receipt tokens. Paths that have none do without a snapshot of markets.
-        if "markets" in self.made_from(view, given):
+        elif "markets" in self.made_from(view, given):
             scope = scope_of(view, flags)
         else:
             scope = Scope(flags, view.assets, view.quoted if flags.value else {})

@@ -98,6 +98,7 @@ class Config(Current):
     """The rules for all borrowing."""
 
     families = ("markets",)
+    describes_assets = False
     query = (params.WITH_TEXT,)
     shape = GLOBAL_CONFIG
 

@@ -18,6 +18,7 @@ class AllRoutes(Current):
     """Every source denom of a swap contract with its targets."""
 
     families = ("routes",)
+    describes_assets = False
     query = (params.CONTRACT_ADDRESS,)
     shape = Many(SWAP_TARGETS)
 
@@ -30,6 +31,7 @@ class Routes(Current):
     """One source denom of a swap contract with its targets."""
 
     families = ("routes",)
+    describes_assets = False
     query = (params.CONTRACT_ADDRESS, params.SOURCE_DENOM)
     shape = SWAP_TARGETS
 

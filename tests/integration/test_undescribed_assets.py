@@ -63,6 +63,21 @@ def test_every_path_of_markets_and_positions_shows_them_by_their_ids(
         get(client, f"{USER}/{part.path.format(index=0)}", "&".join([FLAGS, *asked]) + at)
 
 
+def test_paths_that_describe_no_assets_need_no_snapshot_of_prices(settings: Settings, store: Store) -> None:
+    for name in ("markets", "loans", "positions", "routes"):
+        run_once(JOBS[name], HandMade(), store, NOON)
+    client = falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FirstHeads(store)))
+    contract, denom = f"contract_address=0x{'d' * 40}", "source_denom=uusdt"
+    swapped = {"source": "uusdt", "targets": ["uatom"]}
+    assert get(client, "/api/v1/swap/routes", f"{contract}&{denom}").json["data"] == swapped
+    assert swapped in get(client, "/api/v1/swap/routes/all", contract).json["data"]
+    get(client, "/api/v1/markets/config", "with_text=true")
+    get(client, "/api/v1/analytics/market/state", "")
+    refused = client.simulate_get("/api/v1/markets/lend")
+    assert (refused.status_code, refused.json["error"]["kind"]) == (503, "unavailable")
+    assert "snapshot of prices" in refused.json["error"]["message"]
+
+
 def test_their_amounts_are_in_denom_units_and_without_a_value(client: falcon.testing.TestClient) -> None:
     lent = get(client, f"{USER}/markets/lend/lookup", f"{FLAGS}&asset_id={ID}").json["data"]
     held = lent["receipt_amounts"]
