@@ -4,7 +4,7 @@ from functools import cache
 
 import falcon
 
-from analytics_service.http.answer import Answer, Validators, send, tag_of
+from analytics_service.http.answer import NO_STORE, Answer, Validators, send, tag_of
 from analytics_service.http.coding import Coding, negotiate
 from analytics_service.http.errors import RequestError
 from analytics_service.http.resource import Fixed, Resource
@@ -41,7 +41,11 @@ class Page(Fixed):
 
 
 class Files(Resource):
-    """Files of the pages. What is at a path never changes."""
+    """Files of the pages. What may be cached at a path never changes.
+
+    While workers are replaced, a page of a new one may ask an old one for its files, or the other way round. Under a
+    version of another worker each file is sent as it is here, and may not be cached.
+    """
 
     media = tuple(files.TYPES.values())
     cache_control = "public, max-age=31536000, immutable"
@@ -50,14 +54,16 @@ class Files(Resource):
         self._answer = cache(_answer)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send a file. RequestError for a name or version that there is not."""
+        """Send a file. RequestError for a name that there is not."""
         version, name = path.pop("version"), path.pop("name")
         self.given(req, path)
-        if (version, name) not in files.files():
+        file = files.files().get(name)
+        if file is None:
             raise RequestError("path_unknown", f"There is nothing at {req.path[:200]}; reload the page that names it.")
-        send(req, resp, self._answer(version, name, negotiate(req.get_header("Accept-Encoding"))), self.cache_control)
+        cache_control = self.cache_control if version == file.version else NO_STORE
+        send(req, resp, self._answer(name, negotiate(req.get_header("Accept-Encoding"))), cache_control)
 
 
-def _answer(version: str, name: str, coding: Coding) -> Answer:
-    file = files.files()[version, name]
+def _answer(name: str, coding: Coding) -> Answer:
+    file = files.files()[name]
     return Answer(Validators(tag_of(file.body)), coding, file.body, (("Content-Type", file.media),))

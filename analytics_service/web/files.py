@@ -10,6 +10,7 @@ from pathlib import PurePath
 from analytics_service.http.answer import tag_of
 
 ROOT = "/static"
+_CHARTS = "plotly.min.js"
 _SCRIPT = re.compile(r'<script type="module" src="{{own}}/([^"]+)"')
 _IMPORT = re.compile(r'from "\./([^"]+)"')
 TYPES = {
@@ -21,19 +22,18 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as browsers get it."""
+    """A file as browsers get it. Its version is part of its path."""
 
+    version: str
     body: bytes
     media: str
 
 
 @cache
-def files() -> dict[tuple[str, str], File]:
-    """Every file that pages load, by version and name: our own, which share a version because modules name each other,
-    and the charting library."""
-    version, own = _own()
-    chart_version, charts = _charts()
-    return {(version, name): file for name, file in own.items()} | {(chart_version, "plotly.min.js"): charts}
+def files() -> dict[str, File]:
+    """Every file that pages load, by name: our own, which share a version because modules name each other, and the
+    charting library."""
+    return _own() | {_CHARTS: _charts()}
 
 
 def page(name: str, **facts: str) -> bytes:
@@ -44,7 +44,8 @@ def page(name: str, **facts: str) -> bytes:
     found = (_folder() / f"{name}.html").read_text("utf-8")
     preloads = [f'  <link rel="modulepreload" href="{{{{own}}}}/{module}">\n' for module in _modules(found)]
     found = found.replace("</head>", f"{''.join(preloads)}</head>")
-    paths = {"own": f"{ROOT}/{_own()[0]}", "charts": f"{ROOT}/{_charts()[0]}/plotly.min.js"}
+    (own,) = {file.version for file in _own().values()}
+    paths = {"own": f"{ROOT}/{own}", "charts": f"{ROOT}/{_charts().version}/{_CHARTS}"}
     for fact, value in (paths | facts).items():
         found = found.replace(f"{{{{{fact}}}}}", escape(value))
     return found.encode()
@@ -54,24 +55,25 @@ def _modules(html: str) -> list[str]:
     """The modules that those of a page import, and those that these import."""
     found = [*_SCRIPT.findall(html)]
     for module in found:
-        imported = _IMPORT.findall(_own()[1][module].body.decode())
+        imported = _IMPORT.findall(_own()[module].body.decode())
         found += [name for name in dict.fromkeys(imported) if name not in found]
     return found
 
 
 @cache
-def _own() -> tuple[str, dict[str, File]]:
-    """The version of our own files, and each of them by name."""
+def _own() -> dict[str, File]:
+    """Each of our own files, by name."""
     there = sorted((one for one in _folder().iterdir() if PurePath(one.name).suffix in TYPES), key=lambda one: one.name)
-    found = {one.name: File(one.read_bytes(), TYPES[PurePath(one.name).suffix]) for one in there}
-    return tag_of(b"".join(file.body for file in found.values())), found
+    bodies = {one.name: one.read_bytes() for one in there}
+    version = tag_of(b"".join(bodies.values()))
+    return {name: File(version, body, TYPES[PurePath(name).suffix]) for name, body in bodies.items()}
 
 
 @cache
-def _charts() -> tuple[str, File]:
-    """The version of the charting library, and its file as the Python package has it."""
-    body = (resources.files("plotly") / "package_data" / "plotly.min.js").read_bytes()
-    return tag_of(body), File(body, TYPES[".js"])
+def _charts() -> File:
+    """The charting library, as the Python package has it."""
+    body = (resources.files("plotly") / "package_data" / _CHARTS).read_bytes()
+    return File(tag_of(body), body, TYPES[".js"])
 
 
 def _folder() -> resources.abc.Traversable:

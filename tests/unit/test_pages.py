@@ -70,8 +70,19 @@ def test_each_file_is_served_as_it_is_with_its_type(client: falcon.testing.TestC
         assert (answer.content, answer.headers["content-type"]) == (file.read_bytes(), media)
 
 
-@pytest.mark.parametrize("path", ["/static/other/main.js", "/static/{version}/none.js", "/static/{version}/index.html"])
-def test_another_version_or_name_is_an_unknown_path(client: falcon.testing.TestClient, path: str) -> None:
+@pytest.mark.parametrize("name", ["main.js", "plotly.min.js"])
+def test_under_another_version_a_file_is_sent_but_may_not_be_cached(
+    client: falcon.testing.TestClient, name: str
+) -> None:
+    """While workers are replaced, pages of new ones ask old ones for files."""
+    (own,) = {path for path in linked(client.simulate_get("/").text) if path.endswith(f"/{name}")}
+    answer = client.simulate_get(f"/static/other/{name}")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-store")
+    assert answer.content == client.simulate_get(own).content
+
+
+@pytest.mark.parametrize("path", ["/static/{version}/none.js", "/static/{version}/index.html", "/static/other/none.js"])
+def test_another_name_is_an_unknown_path(client: falcon.testing.TestClient, path: str) -> None:
     version = _version(client)
     answer = client.simulate_get(path.format(version=version))
     assert (answer.status_code, answer.json["error"]["kind"]) == (404, "path_unknown")
