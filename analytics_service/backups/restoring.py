@@ -23,10 +23,10 @@ from analytics_service.store.applied import shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
-from analytics_service.store.ledger import Ledger, new_version, read_ledger
+from analytics_service.store.ledger import new_version, read_ledger
 from analytics_service.store.migrations import migrate
 from analytics_service.store.progress import Reporter
-from analytics_service.store.rewrite import settle
+from analytics_service.store.rewrite import settled
 from analytics_service.store.schema import complete, missing, schema_of, what_is_missing
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace
     """
     require_restorable(archive.manifest)
     with _whole(store, is_replaced=replace):
-        before = _settled(store)
+        before = settled(store)
         if (before.heads or read_holdings(store).claimed_by) and not replace:
             raise BackupRefused("The store has data. With --replace, all of it is replaced by the backup.")
         _require_no_scheduler(store)
@@ -67,7 +67,7 @@ def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace
             families = sorted({*TABLES, *before.heads, *archive.manifest.families})
             _mark(beside, store.database, families, version)
             _require_no_scheduler(store)
-            if _settled(store) != before:
+            if settled(store) != before:
                 raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
             _exchange(store, beside, archive.manifest.side, families, version)
 
@@ -101,14 +101,6 @@ def _tidying(name: str) -> Iterator[None]:
         yield
     except AnalyticsError as error:
         log.warning("%s could not be dropped: %s", name, error)
-
-
-def _settled(store: Store) -> Ledger:
-    settle(store)
-    ledger = read_ledger(store)
-    if ledger.open:
-        raise BackupFailed("The store is being written to. Stop imports and backfills, and restore again.")
-    return ledger
 
 
 def _require_no_scheduler(store: Store) -> None:

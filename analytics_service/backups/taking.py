@@ -30,10 +30,10 @@ from analytics_service.store.columns import TIMES
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.job_runs import JOB_RUNS
-from analytics_service.store.ledger import LEDGER, Head, Ledger, read_ledger, require_unchanged
+from analytics_service.store.ledger import LEDGER, Head, Ledger, require_unchanged
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retention import PRUNED
-from analytics_service.store.rewrite import settle
+from analytics_service.store.rewrite import settled
 from analytics_service.store.schema import missing, schema_of, what_is_missing
 
 # What the service says about its own processes: which runs are under way, and what schedulers run next.
@@ -52,20 +52,12 @@ def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Mani
     if lacking := missing(store):
         raise BackupRefused(what_is_missing(lacking))
     for _ in range(_ATTEMPTS):
-        ledger = _settled(store)
+        ledger = settled(store)
+        if not ledger.heads:
+            raise BackupRefused("The store has no data, so there is nothing to back up.")
         with suppress(Superseded), writing(path) as archive:
             return _write(store, ledger, archive, now, reporter)
     raise BackupFailed("The store is changed again and again while it is read. Take the backup when that is over.")
-
-
-def _settled(store: Store) -> Ledger:
-    settle(store)
-    ledger = read_ledger(store)
-    if ledger.open:
-        raise BackupFailed(f"{', '.join(sorted(ledger.open))}: history is being rewritten. Try again when it is done.")
-    if not ledger.heads:
-        raise BackupRefused("The store has no data, so there is nothing to back up.")
-    return ledger
 
 
 def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, reporter: Reporter) -> Manifest:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from analytics_service.errors import AnalyticsError, StoreUnavailable
+from analytics_service.errors import AnalyticsError, BackupFailed, StoreUnavailable
 from analytics_service.store.admission import claim
 from analytics_service.store.announcements import (
     APPEND,
@@ -155,6 +155,18 @@ def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
         if not ledger.open and not ledger.appends:
             return
         pause(HEARTBEAT_SECONDS)
+
+
+def settled(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger:
+    """The ledger once no rewrite is unfinished. BackupFailed if one still is after a few seconds."""
+    settle(store, pause)
+    ledger = read_ledger(store)
+    if ledger.open:
+        raise BackupFailed(
+            f"{', '.join(sorted(ledger.open))}: history is being rewritten. Stop imports and backfills, or wait for "
+            "their end, and try again."
+        )
+    return ledger
 
 
 def _resume(store: Store, staged: Staging) -> None:

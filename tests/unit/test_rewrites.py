@@ -10,13 +10,22 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
-from analytics_service.errors import SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.errors import BackupFailed, SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.announcements import REWRITE, announced
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.columns import TEXT
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Ledger, Origin, Run, Versions, read_ledger
-from analytics_service.store.rewrite import Recovery, appends, complete_appends, publish, recover, settle, staging
+from analytics_service.store.rewrite import (
+    Recovery,
+    appends,
+    complete_appends,
+    publish,
+    recover,
+    settle,
+    settled,
+    staging,
+)
 from analytics_service.store.snapshot_table import SnapshotTable
 from analytics_service.store.staging import Staging
 from jobs.scheduler import recover_until
@@ -761,3 +770,15 @@ def test_a_writer_at_work_does_not_keep_the_schema_from_changing_for_ever(store:
     pauses: list[float] = []
     settle(store, pauses.append)
     assert 5 <= sum(pauses) <= 10
+
+
+def test_the_ledger_is_settled_once_no_rewrite_is_open(store: LedgerStore) -> None:
+    interrupted(store)
+    assert settled(store, pause=lambda seconds: None) == read_ledger(store)
+    assert store.open == set()
+
+
+def test_a_ledger_with_a_writer_at_work_is_not_settled(store: LedgerStore) -> None:
+    interrupted(store).silent = {}
+    with pytest.raises(BackupFailed, match=r"^prices: history is being rewritten\. Stop imports and backfills"):
+        settled(store, pause=lambda seconds: None)
