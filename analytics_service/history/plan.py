@@ -20,26 +20,46 @@ _DENSE = 2 * QUARTER
 _NARROW = 2 * HOUR
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to read for a page, unix seconds; the queries in sql/queries say what each bound selects.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """What is read of the cells and observations in a range, unix seconds; the queries in sql/queries say how.
 
-    Rows from `since`, the start of a UTC day, up to `until`, exclusive, are read. With `by_days`, days are read as day
-    cells, and of `edge_days` (of all days when empty) also the quarter hours before `edge_seconds` of the day, the
-    latest at which a bucket ends. Of the quarter hours `edge_quarters` all observations are read, too. `bounds` are the
-    starts of the buckets in that range.
+    Rows from `since` up to `until`, exclusive, are read. With `by_days`, days before `days_to` are read as day cells,
+    and some in quarter hours, which `edge_days` lists. Single observations are read of `edge_quarters`, within which a
+    bucket begins, and from `raw_from` on. `bounds` are the starts of the buckets in the range.
     """
 
     since: int
     until: int
     by_days: bool
-    quarters_from: int
-    raw_from: int
     days_to: int
+    raw_from: int
     edge_days: list[int]
-    edge_seconds: int
     edge_quarters: list[int]
     bounds: list[int]
+
+    @property
+    def oldest_raw(self) -> int | None:
+        """The start of the first quarter hour whose single observations are read; None if no such quarter hour."""
+        tail = [floor(self.raw_from, QUARTER)] if self.raw_from < self.until else []
+        return min([*self.edge_quarters, *tail], default=None)
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether all buckets begin with quarters of an hour."""
+        return not _cut_quarters(self.bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Cover):
+    """What to read for the last values of a page. Rows may be more than it needs.
+
+    `since` is the start of a UTC day. On `edge_days` (on all days when it is empty) the quarter hours before
+    `edge_seconds` of the day, the latest at which a bucket ends, are read beside the day cell, from `quarters_from` on.
+    """
+
+    quarters_from: int
+    edge_seconds: int
 
     @property
     def parts(self) -> list[str]:
@@ -47,16 +67,6 @@ class Plan:
         cells = "history_days" if self.by_days else "history_quarters"
         edges, tail = ["history_edges"] if self.edge_quarters else [], ["history_tail"]
         return [cells, *edges, *(tail if self.raw_from < self.until else [])]
-
-    @property
-    def oldest_raw(self) -> int | None:
-        """The start of the first quarter hour whose single observations are read; None if no such quarter hour."""
-        return _oldest_raw(self)
-
-    @property
-    def is_aligned(self) -> bool:
-        """Whether all buckets begin with quarters of an hour."""
-        return not _cut_quarters(self.bounds)
 
     @property
     def thinned(self) -> bool:
@@ -92,23 +102,12 @@ def plan_page(begins: Sequence[int], until: int) -> Plan:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CandlePlan:
-    """What to read for the candles of a page, unix seconds; the queries in sql/queries say what each bound selects.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandlePlan(Cover):
+    """What to read for the candles of a page: cells and rows that cover the range without overlapping.
 
-    Cells and rows that do not overlap cover the range from `since` to before `until`: cells of days that lie within one
-    bucket, those of quarter hours on `edge_days` and from `days_to` on, and single observations of `edge_quarters` and
-    from `raw_from` on.
+    Day cells lie within one bucket; the quarter hours of `edge_days` are read instead of the others.
     """
-
-    since: int
-    until: int
-    by_days: bool
-    days_to: int
-    raw_from: int
-    edge_days: list[int]
-    edge_quarters: list[int]
-    bounds: list[int]
 
     def parts(self, kept_from: int) -> list[str]:
         """The queries whose rows together are those of the page, if single observations are kept from a second on."""
@@ -117,16 +116,6 @@ class CandlePlan:
         edges = ["candle_edges"] if self.edge_quarters and self.edge_quarters[-1] >= kept_from else []
         tail = ["candle_tail"] if max(self.raw_from, kept_from) < self.until else []
         return [*cells, *ends, *edges, *tail]
-
-    @property
-    def oldest_raw(self) -> int | None:
-        """The start of the first quarter hour whose single observations are read; None if no such quarter hour."""
-        return _oldest_raw(self)
-
-    @property
-    def is_aligned(self) -> bool:
-        """Whether all buckets begin with quarters of an hour."""
-        return not _cut_quarters(self.bounds)
 
 
 def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:
@@ -172,8 +161,3 @@ def _range(begins: Sequence[int], until: int) -> tuple[int, int, list[int]]:
 def _cut_quarters(bounds: Sequence[int]) -> list[int]:
     """The starts of the quarter hours within which a bucket begins."""
     return sorted({floor(bound, QUARTER) for bound in bounds if bound % QUARTER})
-
-
-def _oldest_raw(plan: Plan | CandlePlan) -> int | None:
-    tail = [floor(plan.raw_from, QUARTER)] if plan.raw_from < plan.until else []
-    return min([*plan.edge_quarters, *tail], default=None)
