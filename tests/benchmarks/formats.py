@@ -9,7 +9,7 @@ from analytics_service.http.coding import Coding
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns
-from tests.benchmarks.pages import BUCKETS, draw
+from tests.benchmarks.pages import BUCKETS, ask_in_all_zones, draw
 
 _ROUNDS = 150
 _SERIES, _HOURS = 13, 90 * 24
@@ -39,6 +39,7 @@ _COMPRESSED_AT_MOST = 0.4
 def run(bench: Bench) -> Iterator[Figure]:
     """Pages of 200 hourly and daily buckets over all assets, never the same twice, on one worker; then their bytes."""
     with bench.real_prices() as settings, gunicorn(settings) as service, connection(service.url) as ask:
+        ask_in_all_zones(ask)
         ids = _assets(ask)
         known = {name: one for name, one in TIMES.items() if _is_known(ask, _page(ids, one.more))}
         for period in ("h", "d"):

@@ -120,6 +120,7 @@ def draw(seed: str, period: str, to: End = End.LAST_SECOND) -> Callable[[int], P
 def run(bench: Bench) -> Iterator[Figure]:
     """Pages of 200 hourly and 200 daily buckets over all assets, never the same twice, on one worker."""
     with bench.real_prices() as settings, gunicorn(settings) as service, connection(service.url) as ask:
+        yield ask_in_all_zones(ask)
         for period in ("h", "d"):
             yield from _against_clickhouse(draw(f"{bench.seed} clickhouse", period), ask, settings)
         with victoria_metrics() as victoria:
@@ -129,6 +130,24 @@ def run(bench: Bench) -> Iterator[Figure]:
                 for to in End:
                     yield from _against_victoria(draw(f"{bench.seed} {to}", period, to), ask, victoria, to)
                 yield from _four_against_victoria(draw(f"{bench.seed} ohlc", period), ask, victoria)
+
+
+def ask_in_all_zones(ask: Callable[..., bytes]) -> Figure:
+    """A small page in every zone, twice. The first one in a zone loads its rules, once in the life of a worker."""
+
+    def path(number: int, start: int) -> str:
+        query = {
+            "start": start + 3600 * number,
+            "end": start + 3600 * number,
+            "period": "h",
+            "tz": zone_names()[number],
+        }
+        return f"/api/v1/assets/price-history?{urlencode(query)}"
+
+    first, middle = int(_FIRST.timestamp()), int((_FIRST + (_LAST - _FIRST) / 2).timestamp())
+    calls = {"first": lambda number: ask(path(number, first)), "next": lambda number: ask(path(number, middle))}
+    medians = in_turns(calls, len(zone_names()), warm_up=0)
+    return Figure("1 h: the first page in a zone to the next one", medians["first"] / medians["next"], "x")
 
 
 def _against_victoria(
