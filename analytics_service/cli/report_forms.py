@@ -38,7 +38,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"HTTP        {state} on {report.http.bind}"
     for scheduler in report.schedulers:
         if scheduler.alive:
-            yield f"Scheduler   {scheduler.name}, heard of {scheduler.heard_seconds_ago} s ago"
+            yield f"Scheduler   {scheduler.name}, last heard from {scheduler.heard_seconds_ago} s ago"
     for origin in report.origins:
         yield f"Source      {origin}{', which is simulated' if origin.simulated else ''}"
     if report.service:

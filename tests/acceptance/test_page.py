@@ -204,6 +204,45 @@ def test_another_zone_shows_the_same_instants_on_its_clocks(visit: Visit) -> Non
     assert [row[0] for row in numbers(page)] == expected
 
 
+def test_a_brush_that_ends_at_midnight_ends_there(visit: Visit) -> None:
+    """The library writes such an instant as a date, which would mean the end of the day to the API."""
+    page = visit.open({**ASSET, "tz": "UTC"})
+    brushed = {"xaxis.range[0]": "2026-01-02 12:30:00.1234", "xaxis.range[1]": "2026-01-04"}
+    page.locator(".chart").first.evaluate("(chart, brushed) => { chart.emit('plotly_relayout', brushed); }", brushed)
+    page.wait_for_url(lambda url: "end" in query(url))
+    assert [query(page.url)[edge] for edge in ("start", "end")] == ["2026-01-02T12:30:00", "2026-01-04T00:00:00"]
+
+
+def test_a_link_within_the_page_leaves_the_view_as_it_is(visit: Visit) -> None:
+    page = visit.open(VIEWS["markets"])
+    page.locator("table").evaluate("(table) => { table.dataset.same = ''; }")
+    page.goto(f"{page.url}#main")
+    page.go_back()
+    expect(page.locator("table[data-same]")).to_be_visible()
+
+
+@pytest.mark.parametrize("sort", ["3", "length", "map", "99"])
+def test_an_order_that_there_is_not_is_that_of_the_symbols(visit: Visit, sort: str) -> None:
+    page = visit.open({**VIEWS["markets"], "sort": sort, "down": "false"})
+    shown = page.locator("tbody th").all_inner_texts()
+    assert len(shown) > 1 and shown == sorted(shown, key=str.lower)
+
+
+def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again(visit: Visit) -> None:
+    page = visit.open(ASSET)
+    page.get_by_role("button", name="Candles").click()
+    visit.wait(page)
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_charts_are_drawn_where_browsers_have_no_idle_callbacks(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    page.add_init_script("delete globalThis.requestIdleCallback")
+    page.goto(visit.url(ASSET))
+    visit.wait(page)
+    expect(page.locator(".chart .main-svg").first).to_be_visible()
+
+
 def test_a_range_of_ones_own_is_shown_a_backward_one_refused_and_a_future_one_left_for_the_newest(visit: Visit) -> None:
     page = visit.open({"tz": "UTC"})
     page.get_by_text("Custom").click()
@@ -222,7 +261,7 @@ def test_a_range_of_ones_own_is_shown_a_backward_one_refused_and_a_future_one_le
     page.get_by_role("button", name="Show").click()
     visit.wait(page)
     told = page.locator(".chart .notice").first.inner_text()
-    assert told.startswith("There is no data in this range. The newest is of ")
+    assert told.startswith("There is no data in this range. The newest is from ")
     page.get_by_role("button", name="Show the newest data").first.click()
     visit.wait(page)
     shown = {name: datetime.fromisoformat(query(source(page))[name]) for name in ("start", "end")}
@@ -371,7 +410,10 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     for size in (WIDE, PHONE):
         visit.open(times | {"tz": "UTC"}, size=size)
         expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
-        expect(page.locator(".tile").last).to_contain_text("$20+100.00% to the day before")
+        # Liquidations are of now, and the other numbers are not.
+        expect(page.locator(".tile", has_text="Liquidations")).to_have_count(0)
+        visit.open({"tz": "UTC"}, size=size)
+        expect(page.locator(".tile").last).to_contain_text("$20+100.00% from the day before")
 
 
 def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) -> None:

@@ -99,7 +99,7 @@ def test_the_table_shows_families_tables_and_problems() -> None:
     lines = as_text(REPORT).splitlines()
     assert lines[0] == "ClickHouse  26.9.2.1 at http://127.0.0.1:8123, database analytics, 3.0 MiB of memory"
     assert "Schema      up to date" in lines
-    assert "Scheduler   host:1, heard of 30 s ago" in lines
+    assert "Scheduler   host:1, last heard from 30 s ago" in lines
     assert not any("host:0" in line for line in lines)
     assert "Source      simulated:1, which is simulated" in lines
     rows = [line.split() for line in lines]

@@ -3,7 +3,7 @@ import { ApiError, get } from "./api.js";
 import { line } from "./charts.js";
 import { failed, h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
-import { percent, short, time, wall } from "./format.js";
+import { cut, percent, short, time, wall } from "./format.js";
 import { go } from "./route.js";
 import { families } from "./status.js";
 import { transactions } from "./transactions.js";
@@ -40,7 +40,7 @@ async function show(result, route, signal) {
   const asOf = answer.asOf ? h("p", { class: "soft" }, `As of ${time(answer.asOf, route.tz)}.`) : null;
   const unlocks = ptoken.unlocks.arrangements.length
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
-        () => unlocksChart(ptoken.unlocks, route))
+        () => unlocksChart(ptoken.unlocks, route, route.at ? answer.asOf : Date.now() / 1000))
     : null;
   const events = transactions(path, at, route, signal);
   const sections = [
@@ -53,7 +53,7 @@ async function show(result, route, signal) {
 
 function form({ address: shown = "", at = "" }) {
   const field = h("input", { name: "address", value: shown, required: true, size: "46", spellcheck: "false",
-    autocomplete: "off", pattern: "\\s*([a-z]+1[a-z0-9]+|0x[0-9a-fA-F]{40})\\s*", title: "bech32, or 0x and 40 hex digits" });
+    autocomplete: "off", pattern: "\\s*(\\S+1[0-9A-Za-z]+|0x[0-9a-fA-F]{40})\\s*", title: "bech32, or 0x and 40 hex digits" });
   const moment = h("input", { type: "datetime-local", name: "at", value: at, step: "1" });
   const submit = (event) => {
     event.preventDefault();
@@ -85,9 +85,9 @@ function health(accounts) {
   if (!accounts.length) return panel("Health", notice("The address has no borrow account."));
   const columns = [
     { title: "Account", cell: ({ index }) => index },
-    { title: "Health", number: true, cell: ({ health: { result } }) => (result === "Infinity" ? "no debt" : Number(result).toFixed(3)) },
-    { title: "Base", number: true, cell: ({ health: { base } }) => (base === "Infinity" ? "–" : Number(base).toFixed(3)) },
-    { title: "Boost from staking", number: true, cell: ({ health: { boost } }) => Number(boost).toFixed(3) },
+    { title: "Health", number: true, cell: ({ health: { result } }) => (result === "Infinity" ? "no debt" : cut(result)) },
+    { title: "Base", number: true, cell: ({ health: { base } }) => (base === "Infinity" ? "–" : cut(base)) },
+    { title: "Boost from staking", number: true, cell: ({ health: { boost } }) => cut(boost) },
     { title: "Debt APR", number: true, cell: ({ debts_net_rate: rate }) => percent(rate.apr) },
   ];
   return panel("Health", h("p", { class: "soft" }, "Below 1, an account may be liquidated."),
@@ -146,8 +146,9 @@ function wallet({ balances, extra }) {
 // Instants that the chart of unlocks shows between the first and the last one.
 const STEPS = 120;
 
-/** What all arrangements together have unlocked by each of some instants, if none is reclaimed or expires. */
-function unlocksChart({ arrangements, totals }, { tz }) {
+/** What all arrangements together have unlocked by each of some instants, if none is reclaimed or expires. What is still
+ * to come at the instant `now` is dotted. */
+function unlocksChart({ arrangements, totals }, { tz }, now) {
   const plans = arrangements.map(({ begins_at: begins, schedule, amounts: { amount } }) => {
     const begin = Date.parse(begins) / 1000;
     return { begin, end: schedule.ends_at ? Date.parse(schedule.ends_at) / 1000 : begin, amount: BigInt(amount) };
@@ -158,8 +159,6 @@ function unlocksChart({ arrangements, totals }, { tz }) {
   const x = t.map((second) => wall(second, tz));
   const all = plans.reduce((sum, { amount }) => sum + amount, 0n);
   const parts = t.map((second) => Number((plans.reduce((sum, plan) => sum + unlocked(plan, second), 0n) * 10_000n) / all) / 10_000);
-  // What is still to come is dotted.
-  const now = Date.now() / 1000;
   const isPast = t.map((second) => Number(second <= now));
   const columns = [{ title: "At", cell: (place) => x[place] },
     { title: "Unlocked", number: true, cell: (place) => percent(parts[place]) }];

@@ -19,7 +19,7 @@ export function address(path, query = {}) {
 }
 
 /** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), and the instant
- * of the newest snapshot in it (`asOf`, unix seconds; null without one). */
+ * of the oldest snapshot in it (`asOf`, unix seconds; null without one). */
 export async function get(path, query = {}, signal = null) {
   const url = address(path, query);
   const begun = performance.now();
@@ -27,7 +27,7 @@ export async function get(path, query = {}, signal = null) {
   const envelope = parsed(body);
   if (!response.ok || !envelope) throw failure(response, envelope);
   const instants = [...(response.headers.get("As-Of") ?? "").matchAll(/=@(\d+)/g)].map(([, second]) => Number(second));
-  const asOf = instants.length ? Math.max(...instants) : null;
+  const asOf = instants.length ? Math.min(...instants) : null;
   return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), asOf };
 }
 

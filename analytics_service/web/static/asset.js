@@ -30,21 +30,22 @@ export async function asset(place, route, signal) {
   const missing = id ? `There is no asset ${id}.` : "No asset is chosen.";
   if (!found) return place.replaceChildren(h("h1", {}, "Asset"), notice(missing, true), back);
   const { name, symbol } = found.metadata;
-  const of = (path, more = {}) => history(path, route, { asset_ids: id, agg: "ohlc", ...more }, signal);
+  const stored = found.asset.id;
+  const of = (path, more = {}) => history(path, route, { asset_ids: stored, agg: "ohlc", ...more }, signal);
   const there = await families();
   const [prices, lend, borrow, usage, originated] = await Promise.all(
-    PATHS.map(async ([path, family]) => (there.has(family) && (await has(path, id, signal)) ? path : null)));
+    PATHS.map(async ([path, family]) => (there.has(family) && (await has(path, stored, signal)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
   const charts = [
     prices && figure("Price", () => of(prices), (answer) => price(answer, route), priceTools(route)),
     (lent ?? owed) && figure("Lend and borrow APR", () => Promise.all([lent, owed].filter(Boolean).map((load) => load())), apr),
     use && figure("Utilization", use, used),
     use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
-    originated && figure("Loans a day", () => loans(originated, id, route, signal), daily),
+    originated && figure("Loans a day", () => loans(originated, stored, route, signal), daily),
   ].filter(Boolean);
   const [first, ...others] = charts.map((chart) => chart.panel);
   place.replaceChildren(h("h1", {}, `${symbol} `, h("span", { class: "soft" }, name)),
-    h("p", { class: "soft" }, h("code", {}, id)), first ?? notice("The asset has no price and no market."),
+    h("p", { class: "soft" }, h("code", {}, stored)), first ?? notice("The asset has no price and no market."),
     h("div", { class: "pair" }, others), back);
   await Promise.all(charts.map((chart) => chart.done));
 }
@@ -86,10 +87,11 @@ function apr(...answers) {
     const spread = owed.map((value, place) =>
       value === null || lent[place] === null ? null : Number(value) - Number(lent[place]));
     traces.push(...line("Spread", first.x, spread, "--series-8"));
-    readings.push(["spread", spread]);
+    readings.push(["spread", spread, true]);
   }
   const there = readings.filter(([, values]) => values);
-  return overTime(first, traces, there.map(([name, values]) => ({ name, values, format: percent })), { yaxis: PERCENT });
+  const shown = there.map(([name, values, calculated]) => ({ name, values, calculated, format: percent }));
+  return overTime(first, traces, shown, { yaxis: PERCENT });
 }
 
 function used(answer) {
@@ -117,7 +119,7 @@ function curve(lend, borrow, utilization) {
 
 /** Days of the range and the one before it, whose sum the first day's is compared with. */
 function loans(path, id, route, signal) {
-  const days = { ...bounds(route, 1), period: "d", points: null, limit: 1000, asset_ids: id };
+  const days = { ...bounds(route, 1), period: "d", points: null, limit: 10_000, asset_ids: id };
   return history(path, route, days, signal);
 }
 
@@ -128,5 +130,5 @@ function daily(answer) {
   const widths = days.t.map((second, place) => 1000 * ((days.t[place + 1] ?? second + 86_400) - second) * 0.9);
   const marker = { color: colorOf("--series-1") };
   const bars = { x: days.x, y: values, width: widths, offset: 0, name: "Loans", type: "bar", hoverinfo: "skip", marker };
-  return overTime(days, [bars], [{ name: "loans", values, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
+  return overTime(days, [bars], [{ name: "loans", values, calculated: true, format: usd }], { yaxis: { ...DOLLARS, rangemode: "tozero" } });
 }

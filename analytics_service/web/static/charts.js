@@ -69,7 +69,8 @@ export async function draw(box, readout, spec) {
 }
 
 function zoom(start, end) {
-  const second = (wall) => wall.replace(" ", "T").slice(0, 19);
+  // The library writes midnight as a date, which would mean the end of that day to the API.
+  const second = (wall) => (wall.length > 10 ? wall : `${wall} 00:00:00`).replace(" ", "T").slice(0, 19);
   go({ range: null, start: second(start), end: second(end) });
 }
 
@@ -207,7 +208,9 @@ function library() {
       script.remove();
       failed(new Error("The charting library could not be loaded."));
     });
-    setTimeout(() => requestIdleCallback(() => document.head.append(script), { timeout: PAUSE }), PAUSE);
+    // Safari has no idle callbacks.
+    const idle = globalThis.requestIdleCallback ?? setTimeout;
+    setTimeout(() => idle(() => document.head.append(script), { timeout: PAUSE }), PAUSE);
   });
   return loading;
 }

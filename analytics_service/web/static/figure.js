@@ -38,7 +38,7 @@ function empty({ asOf, t }) {
   if (asOf >= t[0]) return [notice("There is no data in this range.")];
   const route = current();
   const show = () => go(rangeUpTo(asOf, route));
-  const text = `There is no data in this range. The newest is of ${time(asOf, route.tz)}.`;
+  const text = `There is no data in this range. The newest is from ${time(asOf, route.tz)}.`;
   return [notice(text), h("p", {}, h("button", { type: "button", onclick: show }, "Show the newest data"))];
 }
 

@@ -16,6 +16,12 @@ export function percent(fraction) {
   return fraction === null || fraction === undefined ? "–" : `${(100 * Number(fraction)).toFixed(2)}%`;
 }
 
+/** A decimal string with three decimals. The rest is cut off: rounded, an account just below 1 would be at 1. */
+export function cut(value) {
+  const [whole, decimals = ""] = value.split(".");
+  return `${whole}.${decimals.padEnd(3, "0").slice(0, 3)}`;
+}
+
 /** A change as a signed percentage, and the class that colours it. */
 export function change(before, after) {
   if (before === null || after === null || before === undefined || after === undefined || !Number(before)) {

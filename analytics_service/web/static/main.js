@@ -32,8 +32,10 @@ async function show(changes = {}) {
   document.title = [title(route), ...(shown ? [short(shown)] : []), "Lending market data"].join(" · ");
   if (asksForKeys() && !apiKey()) return askForKey();
   const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
+  // Focus on something that is replaced would go back to the top of the document.
+  const hadFocus = main.contains(document.activeElement);
   main.replaceChildren(place);
-  if (changes.view) main.focus();
+  if (changes.view || hadFocus) main.focus({ preventScroll: !changes.view });
   try {
     await VIEWS[route.view](place, route, signal);
   } catch (error) {

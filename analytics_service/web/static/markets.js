@@ -39,7 +39,8 @@ export async function markets(place, route, signal) {
   function fill() {
     const { q = "", sort, down } = { ...order(rows), ...current() };
     const found = rows.filter(({ symbol, id }) => `${symbol} ${id}`.toLowerCase().includes(q.trim().toLowerCase()));
-    const sorted = found.sort(by(COLUMNS[sort] ?? COLUMNS[0], down === "true"));
+    const chosen = COLUMNS.find((column, number) => column.sort && String(number) === sort);
+    const sorted = found.sort(by(chosen ?? COLUMNS[0], down === "true"));
     body.replaceChildren(...sorted.map((row) => h("tr", {}, COLUMNS.map((column) => cell(column, row)))));
     heads.forEach((one, number) => mark(one, String(number) === sort, down === "true"));
     count.textContent = `${sorted.length} of ${rows.length} assets`;

@@ -65,7 +65,7 @@ function problems({ faults, clickhouse }) {
 
 function jobs({ families, schedulers }) {
   const alive = schedulers.filter((one) => one.alive);
-  const heard = alive.map((one) => h("li", {}, `Scheduler ${one.name}, heard of ${age(one.heard_seconds_ago)} ago`));
+  const heard = alive.map((one) => h("li", {}, `Scheduler ${one.name}, last heard from ${age(one.heard_seconds_ago)} ago`));
   const columns = [
     { title: "Family", cell: (one) => one.family },
     { title: "Newest snapshot", cell: (one) => time(one.newest) },

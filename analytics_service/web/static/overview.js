@@ -1,6 +1,6 @@
 // What the protocol holds, and how it has changed.
 import { ApiError, get } from "./api.js";
-import { line } from "./charts.js";
+import { clear, line } from "./charts.js";
 import { failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, percent, time, usd, wall } from "./format.js";
@@ -23,7 +23,8 @@ export async function overview(place, route, signal) {
   const begun = Promise.all(paths.map((path) => beginning(path, route, signal)));
   const moment = until(route);
   const loading = Promise.all([get("/markets", { with_text: true, ...moment }, signal), tvl(), deposits(), debt(), begun,
-    there.has("loans") ? recentLiquidations(route, signal) : null]);
+    // These are of the last hours, and would stand beside numbers of another moment.
+    there.has("loans") && !("at" in moment) ? recentLiquidations(route, signal) : null]);
   const charts = [
     figure("Total value locked", tvl, tvlChart),
     figure("Deposits by asset", deposits, stacked),
@@ -36,7 +37,11 @@ export async function overview(place, route, signal) {
     tiles.replaceChildren(...all(route, "at" in moment, ...(await loading)));
   } catch (error) {
     if (signal.aborted || !(error instanceof ApiError)) throw error;
-    tiles.replaceChildren(...failed(error.message, () => overview(place, route, signal)));
+    const again = () => {
+      clear(place);
+      overview(place, route, signal).catch((fault) => signal.aborted || place.replaceChildren(notice(fault.message, true)));
+    };
+    tiles.replaceChildren(...failed(error.message, again));
   }
   await Promise.all(charts.map((chart) => chart.done));
 }
@@ -94,6 +99,6 @@ function liquidationTile({ data }) {
   const [before, last] = [daily.at(-2), daily.at(-1)];
   const { text } = change(before, last);
   return h("section", { class: "tile" }, h("h2", {}, "Liquidations, 24 h"), h("div", { class: "value" }, usd(last ?? null)),
-    h("div", {}, h("span", {}, text), h("span", { class: "soft" }, " to the day before")),
+    h("div", {}, h("span", {}, text), h("span", { class: "soft" }, " from the day before")),
     spark(daily, "Liquidations of each of the last days"));
 }

@@ -9,10 +9,11 @@ const INPUT = ["pointermove", "pointerdown", "keydown", "wheel", "scroll"];
 /** Renews the view in `main`. `fill` draws it into an element, which replaces the old view once it is complete, so that
  * nothing flickers. Call `begin` with the route of each view, and `looked` with the newest snapshots. */
 export function renewing(main, fill) {
-  let [usedAt, isMoving, known, isBusy] = [0, false, null, false];
+  let [usedAt, isMoving, known, newest, isBusy] = [0, false, null, null, false];
   for (const kind of INPUT) addEventListener(kind, () => (usedAt = performance.now()), { capture: true, passive: true });
   function begin(route) {
-    [usedAt, known] = [performance.now(), null];
+    // A snapshot between the last look and the next one may be shown already; then the view is drawn once in vain.
+    [usedAt, known] = [performance.now(), newest];
     // Markets are those of now whatever the range; so is an address unless it is shown as of a moment.
     isMoving = { markets: true, address: Boolean(route.address) && !route.at }[route.view] ?? !route.custom;
   }
@@ -21,12 +22,13 @@ export function renewing(main, fill) {
       || [...main.querySelectorAll("form input")].some((input) => input.value !== input.defaultValue);
     return document.visibilityState === "visible" && !isUsed && performance.now() - usedAt >= IDLE;
   }
-  async function looked(newest) {
-    known ??= newest;
-    if (newest === known || !isMoving || isBusy || !isWatched()) return;
+  async function looked(found) {
+    newest = found;
+    known ??= found;
+    if (found === known || !isMoving || isBusy || !isWatched()) return;
     isBusy = true;
     try {
-      if (await renewed(main, fill)) known = newest;
+      if (await renewed(main, fill, isWatched)) known = found;
     } finally {
       isBusy = false;
     }
@@ -34,15 +36,16 @@ export function renewing(main, fill) {
   return { begin, looked };
 }
 
-/** Whether the view was drawn again. If its data cannot be loaded now, it stays as it is. */
-async function renewed(main, fill) {
+/** Whether the view was drawn again. It stays as it is if its data cannot be loaded now, or if it is no longer only
+ * watched by the time it is there. */
+async function renewed(main, fill, isWatched) {
   const before = [...main.children];
   // Charts need the size that they will have.
   const place = h("div", { class: "next", inert: true, "aria-hidden": "true" });
   main.append(place);
   const isWhole = await fill(place).then(() => !place.querySelector(".notice.bad"), () => false);
   // Another view may have taken the place of all of them meanwhile.
-  if (!isWhole || !place.isConnected) {
+  if (!isWhole || !place.isConnected || !isWatched()) {
     clear(place);
     place.remove();
     return false;

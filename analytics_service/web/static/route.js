@@ -30,9 +30,17 @@ export function link(changes) {
   return `?${new URLSearchParams(said)}`;
 }
 
+// The query of the URL that is shown. A link to a place within the page does not change it.
+let shown = location.search;
+
 /** Goes to the URL with some changes. */
 export function go(changes) {
   history.pushState(null, "", link(changes));
+  tell(changes);
+}
+
+function tell(changes) {
+  shown = location.search;
   for (const listener of listeners) listener(changes);
 }
 
@@ -40,20 +48,21 @@ export function go(changes) {
  * letter by letter. */
 export function note(changes) {
   history.replaceState(null, "", link(changes));
+  shown = location.search;
 }
 
 /** Calls back after every change of the address, also by back and forward. */
 export function onChange(listener) {
   listeners.push(listener);
 }
-addEventListener("popstate", () => listeners.forEach((listener) => listener({})));
+addEventListener("popstate", () => location.search === shown || tell({}));
 
 /** A link within the page that other programs may still open elsewhere. */
 export function follow(event) {
   if (event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
   event.preventDefault();
   history.pushState(null, "", event.currentTarget.getAttribute("href"));
-  for (const listener of listeners) listener({ view: current().view });
+  tell({ view: current().view });
 }
 
 /** The range as the API takes it, which may begin some days earlier. */

@@ -10,7 +10,8 @@ export const PERCENT = { tickformat: "~%" };
 const MOST = 7;
 
 /** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with a
- * name, how the crosshair formats them, and whether they only count observations; `more` goes to `draw` of charts.js. */
+ * name, how the crosshair formats them, whether they only count observations, and whether the page calculated them: then
+ * they are numbers, and formatted in the table too. `more` goes to `draw` of charts.js. */
 export function overTime(answer, traces, readings, more = {}) {
   if (!readings.some(({ values, counts }) => !counts && hasValues(values))) return null;
   const { x, range } = answer;
@@ -18,7 +19,8 @@ export function overTime(answer, traces, readings, more = {}) {
   const open = end * 1000 > Date.now() ? { openFrom: x.at(-1), openTo: answer.at(end) } : {};
   const said = (place) => readings.map(({ name, values, format }) => `${name} ${format(values[place])}`).join(" · ");
   const columns = [{ title: "From", cell: (place) => x[place] },
-    ...readings.map(({ name, values }) => ({ title: name, number: true, cell: (place) => values[place] }))];
+    ...readings.map(({ name, values, format, calculated }) =>
+      ({ title: name, number: true, cell: (place) => (calculated ? format(values[place]) : values[place]) }))];
   return {
     x,
     traces,
