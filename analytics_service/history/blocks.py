@@ -91,7 +91,7 @@ class Block:
             return make_block(ids, pl.DataFrame(columns)).followed_by(ids, values)
         texts = self.texts
         if texts is not None:
-            values, further = _kept_once(values)
+            values, further = _kept_once(values, _texts_of(values))
             values = values.with_columns(pl.col(name) + len(texts) for name in values.columns if name in _TEXTS)
             texts = pl.concat([texts, further], rechunk=True)
         return Block(ids, pl.concat([self.values, values.cast(self.values.schema)], rechunk=True), texts)
@@ -163,15 +163,15 @@ def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
     """A block of values at the ends of hours as `read_values` returns them, or of candles."""
     if "observed_at" in values.columns:
         values = values.with_columns(pl.col("observed_at").cast(pl.UInt32))
-    texts = _texts_of(values)["text"].drop_nulls()
-    if texts.n_unique() < _DISTINCT_SHARE * len(texts):
-        return Block(ids, *_kept_once(values))
+    texts = _texts_of(values)
+    there = texts["text"].drop_nulls()
+    if there.n_unique() < _DISTINCT_SHARE * len(there):
+        return Block(ids, *_kept_once(values, texts))
     return Block(ids, values.with_columns(_in_order(pl.col(pl.String))).rechunk())
 
 
-def _kept_once(values: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-    """The values with places of their texts instead of these, null for null; and the texts, each of them once."""
-    texts = _texts_of(values)
+def _kept_once(values: pl.DataFrame, texts: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+    """The values with places of their `texts` instead of these, null for null; and the texts, each of them once."""
     once = texts.drop_nulls().unique(maintain_order=True).with_row_index("place")
     places = texts.join(once, on="text", how="left", maintain_order="left")["place"]
     names = values.select(pl.col(pl.String)).columns

@@ -234,9 +234,7 @@ class HistoryReader:
                 last = {name: block.at(state.ids, [hour], name) for name in block.values.columns}
                 found = tail.last(state.ids, end - HOUR, end)
                 values = last if found is None else {name: or_else(found[name], last[name]) for name in last}
-                following = pl.DataFrame(values)
-                block = block.followed_by(state.ids, following) if slot == before else make_block(state.ids, following)
-                self._memory.put(state.key(slot), block)
+                self._put_after(state, before, block, slot, pl.DataFrame(values))
                 self._append_candles(state, tail, end, last["value"])
 
     def _append_candles(self, state: State, tail: Observations, end: int, before: pl.Series) -> None:
@@ -246,8 +244,13 @@ class HistoryReader:
             block = self._memory.get(state.key(earlier))
             if isinstance(block, Block) and block.hours == (end - earlier.begin) // HOUR - 1:
                 candles = tail.candles(state.ids, before, end - HOUR, end).select(columns)
-                block = block.followed_by(state.ids, candles) if slot == earlier else make_block(state.ids, candles)
-                self._memory.put(state.key(slot), block)
+                self._put_after(state, earlier, block, slot, candles)
+
+    def _put_after(self, state: State, before: Slot, block: Block, slot: Slot, rows: pl.DataFrame) -> None:
+        """Put the rows of an hour after those of the hour before, which the block of a slot has: into the same block,
+        or into that of the next slot."""
+        extended = block.followed_by(state.ids, rows) if slot == before else make_block(state.ids, rows)
+        self._memory.put(state.key(slot), extended)
 
     def _append_observations(self, old: State, state: State, tail: Observations) -> None:
         """Append the tail to the block of single observations that ends within it."""

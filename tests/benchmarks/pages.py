@@ -136,12 +136,8 @@ def ask_in_all_zones(ask: Callable[..., bytes]) -> Figure:
     """A small page in every zone, twice. The first one in a zone loads its rules, once in the life of a worker."""
 
     def path(number: int, start: int) -> str:
-        query = {
-            "start": start + 3600 * number,
-            "end": start + 3600 * number,
-            "period": "h",
-            "tz": zone_names()[number],
-        }
+        at = start + _SECONDS["h"] * number
+        query = {"start": at, "end": at, "period": "h", "tz": zone_names()[number]}
         return f"/api/v1/assets/price-history?{urlencode(query)}"
 
     first, middle = int(_FIRST.timestamp()), int((_FIRST + (_LAST - _FIRST) / 2).timestamp())

@@ -23,9 +23,9 @@ class Points:
     `begins` are the starts of its buckets, unix seconds. Each of `parts` has some series: their ids, and their values
     bucket by bucket, with all series of the first bucket first. `columns` are the same in every part, VALUE or OHLC:
     decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`; formats that take numbers
-    may be given decimals instead of text. `single` is true for the
-    one series over all assets. `symbols` are by asset id, for formats that name assets. Formats that show times of day
-    show them in the `zone`. Those that are members of the answer's data put the JSON `around` them.
+    may be given decimals instead of text. `single` is true for the one series over all assets. `symbols` are by asset
+    id, for formats that name assets. Formats that show times of day show them in the `zone`. Those that are members of
+    the answer's data put the JSON `around` them.
     """
 
     begins: Sequence[int]
