@@ -218,17 +218,15 @@ class LedgerStore(Store):
         else:
             table, staged = words[2], next(word for word in words if "_staging_" in word)
             self._require(staged)
-            self.in_place.setdefault(table, set()).add(int(staged.rpartition("_")[2]))
+            if table == "snapshot":
+                self._complete(self.staged[staged])
+            else:
+                self.in_place.setdefault(table, set()).add(int(staged.rpartition("_")[2]))
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        """Compute cells, list runs, or have definitions of assets shown; what is forgotten is never here."""
+        """Compute cells, or have definitions of assets shown; what is forgotten is never here."""
         if query in ("forget_finished", "forget_future_reports"):
             self._begin("run", query)
-            return
-        if query == "list_runs":
-            self._begin("run", query)
-            self._require(str(parameters["table"]))
-            self._complete(self.staged[str(parameters["table"])])
             return
         if query == "show_assets":
             self._begin("run", query)
@@ -296,10 +294,9 @@ class LedgerStore(Store):
 
 def dying_in_place(settings: Settings, table: str) -> WatchedStore:
     """A store that loses ClickHouse when staged rows of a table are put in place; so their run has been announced."""
-    begins = "list_runs" if table == "snapshot" else (f"ALTER TABLE {table} ATTACH", f"INSERT INTO {table} ")
 
     def die(statement: Statement) -> None:
-        if statement.name.startswith(begins):
+        if statement.name.startswith((f"ALTER TABLE {table} ATTACH", f"INSERT INTO {table} ")):
             raise StoreUnavailable("ClickHouse is gone.")
 
     return WatchedStore(settings, before=die)

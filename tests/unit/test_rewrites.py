@@ -343,7 +343,7 @@ def test_the_steps_of_a_rewrite(store: LedgerStore) -> None:
         "ALTER TABLE price",
         "ALTER TABLE price_cell",
         # The ledger's row is the last thing that is put in place.
-        "list_runs",
+        "INSERT INTO snapshot",
         "publication",
         "DROP TABLE IF",
     ]
@@ -379,8 +379,8 @@ def test_assets_of_other_families_get_versions_that_no_reader_has_seen(store: Le
     assert version > 1_700_000_000_000
     assert "WHERE id NOT IN (SELECT id FROM asset WHERE version > 7)" in statement
     # The head of prices names them last.
-    begun = [one for one in store.statements if one.startswith(("INSERT INTO asset", "list", "show"))]
-    assert begun == [statement, "list_runs", "show_assets"]
+    begun = [one for one in store.statements if one.startswith(("INSERT INTO asset", "INSERT INTO snapshot", "show"))]
+    assert begun == [statement, "INSERT INTO snapshot SELECT * FROM snapshot_staging_7 FINAL", "show_assets"]
     assert store.heads["prices"].version > version
 
 
