@@ -112,7 +112,7 @@ class Staging:
         if self._computed_beside is None or not self._is_next_after(self._computed_beside):
             change = self._change(runs, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
             write_cells(self._store, tables, change)
-        self._store.run("list_runs", table=LEDGER + self.suffix)
+        self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
         if adds_assets:
             self._show_assets()
 

@@ -120,24 +120,6 @@ def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, t
     assert read_heads(store)["prices"].version >= int(str(newest))
 
 
-def test_imports_of_different_files_that_end_at_the_same_second_are_listed_each(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    """There is one file for each asset, and the first one twice. The staging tables of the last one are of an earlier
-    version."""
-    for number in (0, 1, 0):
-        run(store, prices_file(tmp_path, [(IDS[number], 100, "1")], f"{number}.csv"))
-
-    def as_earlier() -> None:
-        (staged,) = query(settings, "SELECT name FROM system.tables WHERE startsWith(name, 'snapshot_staging_')")
-        store.execute(f"ALTER TABLE {staged[0]} MODIFY ORDER BY (family, at, kind)")
-        store.execute(f"ALTER TABLE {staged[0]} DROP COLUMN files")
-
-    run(store, prices_file(tmp_path, [(IDS[2], 100, "1")], "2.csv"), reporter=Progress(at_first_batch=as_earlier))
-    listed = query(settings, "SELECT source FROM snapshot FINAL ORDER BY version")
-    assert listed == [("1.csv",), ("0.csv",), ("2.csv",)]
-
-
 def test_progress_adds_up_to_its_totals(store: Store, tmp_path: Path) -> None:
     path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[0], 10**9, "1"), (IDS[0], 10**9, "2")])
     progress = Progress()
