@@ -23,8 +23,8 @@ _MANIFEST = "manifest.json"
 _CHUNK = 2**20
 # Of zlib's levels the fastest: Native is columnar, so that higher ones gain little.
 _LEVEL = 1
-# What reading a zip that was damaged or cut short raises.
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError)
+# What reading a zip that was damaged or cut short raises; RuntimeError if it seems to be encrypted.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,9 @@ class ArchiveReader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # Opening a named pipe would wait for whoever writes to it.
+        if path.exists() and not path.is_file():
+            raise BackupRefused(f"{path} is not a file. Name another one.")
         with self._checked(), zipfile.ZipFile(path) as archive:
             text = archive.read(_MANIFEST).decode()
             written_as = json.loads(text)["format"]

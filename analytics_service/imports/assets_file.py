@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.tables import require_text
 from analytics_service.market.assets import Asset, AssetGroup, id_key, is_formula
 
 _COLUMNS = ("symbol", "address", "decimals")
@@ -24,7 +25,7 @@ def read_assets_file(path: Path) -> list[Asset]:
     table = _read(path)
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
-    for number, row in enumerate(table.iter_rows(named=True), start=1):
+    for number, row in enumerate(_without_blank_end(table), start=1):
         address = id_key(f"{AssetGroup.TOKEN};{row['address']}")
         fault = asset_fault(row) or _conflict(row, symbols.get(row["symbol"]), addresses.get(address))
         if fault:
@@ -35,7 +36,16 @@ def read_assets_file(path: Path) -> list[Asset]:
     return list(addresses.values())
 
 
+def _without_blank_end(table: pl.DataFrame) -> list[dict[str, str]]:
+    """The rows, without blank ones at the end, as in files of history."""
+    rows = table.to_dicts()
+    while rows and not any(rows[-1].values()):
+        rows.pop()
+    return rows
+
+
 def _read(path: Path) -> pl.DataFrame:
+    require_text(path)
     if not path.is_file():
         raise ImportRefused(f"{path} is not a file. Check the name given to --assets.")
     try:
@@ -44,7 +54,11 @@ def _read(path: Path) -> pl.DataFrame:
         )
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ImportRefused(f"{path} cannot be read as CSV: {str(error).partition(chr(10))[0][:200]}.") from error
-    names = {name.strip().lower(): name for name in table.columns}
+    # Polars numbers names that are repeated.
+    found = [re.sub(r"_duplicated_\d+$", "", name).strip().lower() for name in table.columns]
+    if repeated := [name for name in _COLUMNS if found.count(name) > 1]:
+        raise ImportRefused(f"{path} has several columns {', '.join(repeated)}. Keep one of each.")
+    names = dict(zip(found, table.columns, strict=True))
     missing = [name for name in _COLUMNS if name not in names]
     if missing:
         raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(table.columns)[:200]}.")

@@ -67,16 +67,24 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     with staging(store, family.name, tables, version, retry) as staged:
         known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
-        retry(lambda: _require_one_spelling(store, content.assets))
+        retry(lambda: _require_as_described(store, content.assets))
         rewrite.publish(store, staged, [content.run(version)], retry)
     return known
 
 
-def _require_one_spelling(store: Store, assets: Sequence[Asset]) -> None:
-    """ImportRefused when another run has brought one of the new assets meanwhile, in another spelling (rule 3.4)."""
+def _require_as_described(store: Store, assets: Sequence[Asset]) -> None:
+    """ImportRefused when another run has brought one of the new assets meanwhile, in another spelling (rule 3.4), with
+    another symbol, or with other decimals."""
     ids = [asset.id for asset in assets]
-    stored = as_stored(ids, read_assets(store)) if ids else []
-    for asset_id in ids:
+    registered = read_assets(store) if ids else {}
+    stored = as_stored(ids, registered)
+    for asset in assets:
+        known, asset_id = registered.get(asset.id, asset), asset.id
+        if (known.symbol, known.decimals_denom) != (asset.symbol, asset.decimals_denom):
+            raise ImportRefused(
+                f"Another run has just registered {asset_id} as {known.symbol} with {known.decimals_denom} decimals, "
+                "so nothing was written. Run the same command again: it will keep that description."
+            )
         if asset_id not in stored:
             raise ImportRefused(
                 f"Another run has just registered {asset_id} in another spelling, so nothing was written. "

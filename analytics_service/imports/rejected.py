@@ -1,5 +1,6 @@
 """Writes the rows that an import rejects into a file beside the one they came from."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -11,6 +12,8 @@ from analytics_service.imports.tables import Table
 
 # The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666
+# The columns that follow those of the file.
+_OWN = ("line", "reason")
 
 
 class RejectedFile:
@@ -22,7 +25,7 @@ class RejectedFile:
 
     def __init__(self, table: Table) -> None:
         self.path = Path(f"{table.path}.rejected.csv")
-        self._columns = dict(zip(table.fields, table.columns, strict=True))
+        self._columns = dict(zip(table.fields, _once(table.columns), strict=True))
         self._new: NewFile | None = None
 
     def add(self, bad: pl.DataFrame) -> None:
@@ -31,7 +34,7 @@ class RejectedFile:
             first = self._new is None
             self._new = self._new or NewFile(self.path, _MODE)
             own = [pl.col(field).alias(column) for field, column in self._columns.items()]
-            bad.select(*own, "line", "reason").write_csv(self._new.file, include_header=first)
+            bad.select(*own, *_OWN).write_csv(self._new.file, include_header=first)
         except OSError as error:
             raise self._refused(error) from error
 
@@ -59,3 +62,14 @@ class RejectedFile:
             f"The rejected rows cannot be written to {self.path}: {error.strerror or error}. Nothing was imported. "
             "Make its folder writable, or import a copy of the file elsewhere."
         )
+
+
+def _once(columns: Sequence[str]) -> list[str]:
+    """The names of a file's columns, made different from each other and from those that are added."""
+    names: list[str] = []
+    for column in columns:
+        name = column
+        while name in (*_OWN, *names):
+            name += "_"
+        names.append(name)
+    return names

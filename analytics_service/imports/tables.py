@@ -13,7 +13,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -27,6 +27,7 @@ _BLOCK_ROWS = 500_000
 _LONGEST_HEADER = 64 * 2**10
 _LONGEST_LINE = 4 * _BLOCK_BYTES
 _TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
+_Blocks = Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 _QUOTED = r'^\s*"(.*)"\s*$'
 
 
@@ -46,19 +47,49 @@ class Table:
     fields: list[str]
     size: int
     place: str
-    blocks: Callable[[], Iterator[tuple[pl.DataFrame, int]]]
+    blocks: _Blocks
 
 
 def open_table(path: Path, forms: Sequence[Form]) -> Table:
     """Recognise the form of a file. ImportRefused when it is missing, unreadable, or has the columns of no form."""
+    require_text(path)
     if not path.is_file():
         raise ImportRefused(f"{path} is not a file. Check the name.")
+    opened = _state(path)
     with _readable(path), path.open("rb") as file:
         start = file.read(4)
     if not start:
         raise ImportRefused(f"{path} is empty. It needs a header line: {_shown(forms)}.")
-    if start == b"PAR1" or path.suffix == ".parquet":
-        return _parquet_table(path, forms)
+    is_parquet = start == b"PAR1" or path.suffix == ".parquet"
+    table = _parquet_table(path, forms) if is_parquet else _csv_table(path, forms)
+    return replace(table, blocks=partial(_unchanged, path, opened, table.blocks))
+
+
+def require_text(path: Path) -> None:
+    """ImportRefused for a name that is not UTF-8, which neither the ledger nor Polars can take."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ImportRefused(f"The name of the file {str(path)!r} is not UTF-8. Rename it.") from None
+
+
+def _state(path: Path) -> tuple[int, int, int, int]:
+    """What changes when a file is written to or replaced."""
+    with _readable(path):
+        found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _unchanged(path: Path, opened: tuple[int, int, int, int], blocks: _Blocks) -> Iterator[tuple[pl.DataFrame, int]]:
+    """The blocks. ImportRefused at the end if the file is no longer as it was opened: they may be a mixture."""
+    yield from blocks()
+    if _state(path) != opened:
+        raise ImportRefused(
+            f"{path} changed while it was read, so nothing was imported. Import it when it is complete."
+        )
+
+
+def _csv_table(path: Path, forms: Sequence[Form]) -> Table:
     with _lines(path) as (_, stream):
         header = stream.readline(_LONGEST_HEADER)
     columns = [name.strip().strip('"') for name in header.decode("utf-8-sig", "replace").strip().split(",")]

@@ -54,6 +54,19 @@ def test_an_asset_that_another_run_registers_meanwhile_in_another_spelling_is_re
     assert query(settings, "SELECT asset_id FROM price") == [("token;0xA",)]
 
 
+def test_an_asset_that_another_run_describes_otherwise_meanwhile_is_refused(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """The file has AAA with 18 decimals."""
+    other = replace(TOKEN, symbol="AAA", decimals_denom=8)
+    file = prices_file(tmp_path, [(IDS[0], 100, "1")])
+    with pytest.raises(ImportRefused, match="just registered token;0xa as AAA with 8 decimals, so nothing was written"):
+        run(store, file, reporter=Progress(at_first_batch=lambda: write_assets(store, [other], 1)))
+    assert query(settings, "SELECT count() FROM price") == [(0,)]
+    assert run(store, file).kept != ()
+    assert read_assets(store)["token;0xa"].decimals_denom == 8
+
+
 def test_an_import_tells_which_assets_the_store_describes_otherwise(store: Store, tmp_path: Path) -> None:
     write_assets(store, [replace(TOKEN, group_key="0xA", symbol="OLD"), replace(TOKEN, group_key="0xb")], 1)
     done = run(store, prices_file(tmp_path, [(IDS[0], 100, "1")]))

@@ -84,6 +84,22 @@ def test_any_other_file_is_refused(tmp_path: Path) -> None:
             ArchiveReader(tmp_path / "other")
     with pytest.raises(BackupRefused, match="No such file"):
         ArchiveReader(tmp_path / "nothing")
+    # Nobody writes to it, so opening it would wait for ever.
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BackupRefused, match="not a file"):
+        ArchiveReader(tmp_path / "pipe")
+
+
+def test_a_file_that_seems_to_be_encrypted_is_refused(path: Path) -> None:
+    """Bit 0 of the flags, which are 8 bytes after the signature in the directory at the end, and 6 in the file."""
+    content = bytearray(path.read_bytes())
+    directory = content.find(b"PK\x01\x02")
+    while directory >= 0:
+        content[directory + 8] |= 1
+        directory = content.find(b"PK\x01\x02", directory + 1)
+    path.write_bytes(content)
+    with pytest.raises(BackupRefused, match="damaged"):
+        ArchiveReader(path)
 
 
 @contextmanager

@@ -50,6 +50,9 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals\nA,0x1,-1\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1,1.5\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1\n", "from 0 to 77"),
+        ("symbol,address,decimals,decimals\nA,0x1,18,6\n", "several columns decimals"),
+        ("symbol,address,decimals,Decimals\nA,0x1,18,6\n", "several columns decimals"),
+        ("symbol,address,decimals\nA,0x1,18\n\nB,0x2,18\n", "Asset 2 of .*the symbol is empty"),
         ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "the symbol stands for 0x1 further up"),
         ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "the address is that of A with 18 decimals"),
         ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "the address is that of A with 18 decimals"),
@@ -58,6 +61,11 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
 def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ImportRefused, match=message):
         read_assets(tmp_path, text)
+
+
+def test_blank_lines_at_the_end_are_ignored(tmp_path: Path) -> None:
+    found = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18\n\n \n")
+    assert [one.id for one in found] == ["token;0x1"]
 
 
 def test_a_missing_assets_file_is_refused(tmp_path: Path) -> None:

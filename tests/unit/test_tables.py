@@ -1,6 +1,7 @@
 """Price files as a whole: forms and formats, which files are refused, and the files of rejected rows."""
 
 import gzip
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
@@ -11,9 +12,10 @@ import polars as pl
 import pytest
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.families import PRICES
+from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.forms import Form
 from analytics_service.imports.rejected import RejectedFile
+from analytics_service.imports.tables import open_table
 from tests.unit.price_files import HEADER, NOW, judge, opened, validated, written
 
 
@@ -143,6 +145,46 @@ def test_rejected_rows_have_the_columns_of_their_file_and_line_and_reason(tmp_pa
         '1,AAA,"100,7",4,the row has more than 3 fields',
     ]
     assert sorted(tmp_path.iterdir()) == [path, rejected.path]
+
+
+def test_rejected_rows_that_are_rejected_again_keep_their_columns(tmp_path: Path) -> None:
+    """Files of rates may have further columns, such as those that were added the first time, or two of one name."""
+    known = (
+        "asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate,current_variable_borrow_rate"
+    )
+    text = f"{known},line,reason,x,x\n0xa,100,AAA,18,true,-1,1,2,no,1,2\n"
+    table = open_table(written(tmp_path, text), RATES.forms)
+    with RejectedFile(table) as rejected:
+        validated(table, rejected.add)
+        (path,) = rejected.keep()
+    header = path.read_text().splitlines()[0].split(",")
+    assert header[7:] == ["line_", "reason_", "x", "x_", "line", "reason"]
+
+
+@pytest.mark.parametrize("pack", ["csv", "parquet"])
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, pack: str) -> None:
+    """Another one takes its place, or it grows."""
+    path = tmp_path / "prices.parquet"
+    path.write_bytes(f"{HEADER}AAA,100,1\n".encode())
+    if pack == "parquet":
+        pl.DataFrame({"symbol": "AAA", "timestamp": 100, "USD_price": "1"}).write_parquet(path)
+    else:
+        path = path.rename(tmp_path / "prices.csv")
+    table = opened(path)
+    blocks = table.blocks()
+    assert next(blocks)[0].height == 1
+    path.with_name("new").write_bytes(path.read_bytes())
+    path.with_name("new").replace(path)
+    with pytest.raises(ImportRefused, match="changed while it was read"):
+        next(blocks)
+    assert [rows.height for rows, _ in opened(path).blocks()] == [1]
+
+
+def test_a_file_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv"))
+    path.write_text(f"{HEADER}AAA,100,1\n")
+    with pytest.raises(ImportRefused, match=r"is not UTF-8\. Rename it"):
+        opened(path)
 
 
 def test_an_abandoned_file_of_rejected_rows_leaves_nothing_behind(tmp_path: Path) -> None:
