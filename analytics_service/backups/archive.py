@@ -23,8 +23,9 @@ _MANIFEST = "manifest.json"
 _CHUNK = 2**20
 # Of zlib's levels the fastest: Native is columnar, so that higher ones gain little.
 _LEVEL = 1
-# What reading a zip that was damaged or cut short raises; RuntimeError if it seems to be encrypted.
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError)
+# What reading a zip that was damaged or cut short raises. If it seems to be encrypted that is RuntimeError, and if
+# compressed in an unknown way NotImplementedError, which is one.
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +107,15 @@ class ArchiveWriter:
 
 def require_writable(path: Path, *, overwrite: bool) -> None:
     """BackupRefused for a file that exists, unless it may be overwritten, and for anything else of that name."""
-    if path.exists() and not path.is_file():
-        raise BackupRefused(f"{path} is not a file. Name another one.")
+    _require_no_other(path)
     if path.exists() and not overwrite:
         raise BackupRefused(f"{path} exists. Name another file, or overwrite it with --force.")
+
+
+def _require_no_other(path: Path) -> None:
+    """BackupRefused for what is there and is not a file, such as a folder or a named pipe."""
+    if path.exists() and not path.is_file():
+        raise BackupRefused(f"{path} is not a file. Name another one.")
 
 
 @contextmanager
@@ -133,8 +139,7 @@ class ArchiveReader:
     def __init__(self, path: Path) -> None:
         self._path = path
         # Opening a named pipe would wait for whoever writes to it.
-        if path.exists() and not path.is_file():
-            raise BackupRefused(f"{path} is not a file. Name another one.")
+        _require_no_other(path)
         with self._checked(), zipfile.ZipFile(path) as archive:
             text = archive.read(_MANIFEST).decode()
             written_as = json.loads(text)["format"]

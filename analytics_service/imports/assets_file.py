@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.tables import require_text
+from analytics_service.imports.tables import require_file
 from analytics_service.market.assets import Asset, AssetGroup, id_key, is_formula
 
 _COLUMNS = ("symbol", "address", "decimals")
@@ -45,9 +45,7 @@ def _without_blank_end(table: pl.DataFrame) -> list[dict[str, str]]:
 
 
 def _read(path: Path) -> pl.DataFrame:
-    require_text(path)
-    if not path.is_file():
-        raise ImportRefused(f"{path} is not a file. Check the name given to --assets.")
+    require_file(path, "Check the name given to --assets.")
     try:
         table = pl.read_csv(
             path, infer_schema=False, empty_string_is_null=False, truncate_ragged_lines=True, glob=False
@@ -87,6 +85,11 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
     if not re.fullmatch(r"[0-9]{1,2}", row["decimals"]) or int(row["decimals"]) > _MOST_DECIMALS:
         return f"decimals must be a whole number from 0 to {_MOST_DECIMALS}"
     return None
+
+
+def differ(asset: Asset, known: Asset) -> bool:
+    """Whether two descriptions of an asset differ in what an import brings."""
+    return (asset.symbol, asset.decimals_denom) != (known.symbol, known.decimals_denom)
 
 
 def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:

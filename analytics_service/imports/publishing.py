@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from analytics_service.errors import ImportRefused, StoreUnavailable
+from analytics_service.imports.assets_file import differ
 from analytics_service.imports.batches import BatchWriter
 from analytics_service.imports.families import Family
 from analytics_service.market.assets import Asset, as_stored
@@ -79,14 +80,14 @@ def _require_as_described(store: Store, assets: Sequence[Asset]) -> None:
     registered = read_assets(store) if ids else {}
     stored = as_stored(ids, registered)
     for asset in assets:
-        known, asset_id = registered.get(asset.id, asset), asset.id
-        if (known.symbol, known.decimals_denom) != (asset.symbol, asset.decimals_denom):
+        known = registered.get(asset.id)
+        if known is not None and differ(asset, known):
             raise ImportRefused(
-                f"Another run has just registered {asset_id} as {known.symbol} with {known.decimals_denom} decimals, "
+                f"Another run has just registered {asset.id} as {known.symbol} with {known.decimals_denom} decimals, "
                 "so nothing was written. Run the same command again: it will keep that description."
             )
-        if asset_id not in stored:
+        if asset.id not in stored:
             raise ImportRefused(
-                f"Another run has just registered {asset_id} in another spelling, so nothing was written. "
+                f"Another run has just registered {asset.id} in another spelling, so nothing was written. "
                 "Run the same command again: it will use that one."
             )

@@ -13,7 +13,7 @@ from analytics_service.imports.tables import Table
 # The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666
 # The columns that follow those of the file.
-_OWN = ("line", "reason")
+_ADDED = ("line", "reason")
 
 
 class RejectedFile:
@@ -34,7 +34,7 @@ class RejectedFile:
             first = self._new is None
             self._new = self._new or NewFile(self.path, _MODE)
             own = [pl.col(field).alias(column) for field, column in self._columns.items()]
-            bad.select(*own, *_OWN).write_csv(self._new.file, include_header=first)
+            bad.select(*own, *_ADDED).write_csv(self._new.file, include_header=first)
         except OSError as error:
             raise self._refused(error) from error
 
@@ -69,7 +69,7 @@ def _once(columns: Sequence[str]) -> list[str]:
     names: list[str] = []
     for column in columns:
         name = column
-        while name in (*_OWN, *names):
+        while name in (*_ADDED, *names):
             name += "_"
         names.append(name)
     return names

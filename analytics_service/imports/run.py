@@ -15,7 +15,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.history.rows import read_series
-from analytics_service.imports.assets_file import read_assets_file
+from analytics_service.imports.assets_file import differ, read_assets_file
 from analytics_service.imports.batches import count_known
 from analytics_service.imports.described_assets import read_described_assets
 from analytics_service.imports.families import Family
@@ -126,7 +126,7 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
     tables = _opened(request.files, request.family.forms)
     registered = read_assets(store) if store is not None else {}
     listed = [_as_registered(asset, registered) for asset in listed]
-    kept = [known for asset in listed if (known := registered.get(asset.id)) and _differ(asset, known)]
+    kept = [known for asset in listed if (known := registered.get(asset.id)) and differ(asset, known)]
     listed += read_described_assets(tables, known=[*listed, *registered.values()])
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
     files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
@@ -144,10 +144,6 @@ def _begun(store: Store | None, family: Family) -> Mapping[str, Collection[str]]
     if store is None or (head := read_state(store, family.name)) is None:
         return dict.fromkeys(family.zero_fields, ())
     return {one: read_series(store, family.histories[one], head.last_observed_at) for one in family.zero_fields}
-
-
-def _differ(asset: Asset, known: Asset) -> bool:
-    return (asset.symbol, asset.decimals_denom) != (known.symbol, known.decimals_denom)
 
 
 def _as_registered(asset: Asset, registered: Collection[str]) -> Asset:

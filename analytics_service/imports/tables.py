@@ -52,9 +52,7 @@ class Table:
 
 def open_table(path: Path, forms: Sequence[Form]) -> Table:
     """Recognise the form of a file. ImportRefused when it is missing, unreadable, or has the columns of no form."""
-    require_text(path)
-    if not path.is_file():
-        raise ImportRefused(f"{path} is not a file. Check the name.")
+    require_file(path, "Check the name.")
     opened = _state(path)
     with _readable(path), path.open("rb") as file:
         start = file.read(4)
@@ -65,12 +63,15 @@ def open_table(path: Path, forms: Sequence[Form]) -> Table:
     return replace(table, blocks=partial(_unchanged, path, opened, table.blocks))
 
 
-def require_text(path: Path) -> None:
-    """ImportRefused for a name that is not UTF-8, which neither the ledger nor Polars can take."""
+def require_file(path: Path, cure: str) -> None:
+    """ImportRefused when there is no such file, which `cure` tells how to mend, and for a name that is not UTF-8, which
+    neither the ledger nor Polars can take."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
         raise ImportRefused(f"The name of the file {str(path)!r} is not UTF-8. Rename it.") from None
+    if not path.is_file():
+        raise ImportRefused(f"{path} is not a file. {cure}")
 
 
 def _state(path: Path) -> tuple[int, int, int, int]:

@@ -91,7 +91,7 @@ def test_any_other_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_seems_to_be_encrypted_is_refused(path: Path) -> None:
-    """Bit 0 of the flags, which are 8 bytes after the signature in the directory at the end, and 6 in the file."""
+    """Bit 0 of an entry's flags says so; they are 8 bytes after the signature in the directory at the end."""
     content = bytearray(path.read_bytes())
     directory = content.find(b"PK\x01\x02")
     while directory >= 0:

@@ -161,23 +161,34 @@ def test_rejected_rows_that_are_rejected_again_keep_their_columns(tmp_path: Path
     assert header[7:] == ["line_", "reason_", "x", "x_", "line", "reason"]
 
 
-@pytest.mark.parametrize("pack", ["csv", "parquet"])
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, pack: str) -> None:
-    """Another one takes its place, or it grows."""
-    path = tmp_path / "prices.parquet"
-    path.write_bytes(f"{HEADER}AAA,100,1\n".encode())
-    if pack == "parquet":
-        pl.DataFrame({"symbol": "AAA", "timestamp": 100, "USD_price": "1"}).write_parquet(path)
-    else:
-        path = path.rename(tmp_path / "prices.csv")
-    table = opened(path)
-    blocks = table.blocks()
+def replaced(path: Path) -> None:
+    """Have a copy of a file take its place."""
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def grown(path: Path) -> None:
+    """Append a line to a file."""
+    with path.open("a") as file:
+        file.write("AAA,200,2\n")
+
+
+@pytest.mark.parametrize("name", ["prices.csv", "prices.parquet"])
+@pytest.mark.parametrize("change", [replaced, grown])
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    tmp_path: Path, name: str, change: Callable[[Path], None]
+) -> None:
+    path = tmp_path / name
+    rows = pl.DataFrame({"symbol": "AAA", "timestamp": 100, "USD_price": "1"})
+    rows.write_csv(path) if path.suffix == ".csv" else rows.write_parquet(path)
+    blocks = opened(path).blocks()
     assert next(blocks)[0].height == 1
-    path.with_name("new").write_bytes(path.read_bytes())
-    path.with_name("new").replace(path)
+    change(path)
     with pytest.raises(ImportRefused, match="changed while it was read"):
-        next(blocks)
-    assert [rows.height for rows, _ in opened(path).blocks()] == [1]
+        list(blocks)
+    if change is replaced:
+        assert [block.height for block, _ in opened(path).blocks()] == [1]
 
 
 def test_a_file_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
