@@ -106,7 +106,7 @@ def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], 
     missing = [at for at in instants if unix_second(at) not in done]
     if missing:
         snapshots = job.collect(Batch(job.family, source, store, missing))
-        commit(store, snapshots, Taking(job.family, kind, origin_of(source)), new_version())
+        commit(store, snapshots, Taking(job.family, kind, origin_of(source)), new_version(store))
     return len(missing)
 
 

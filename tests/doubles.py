@@ -153,6 +153,8 @@ class LedgerStore(Store):
         if self.away:
             raise StoreUnavailable("away")
         family = str(parameters.get("family"))
+        if query == "newest_version":
+            return pl.DataFrame({"version": [max((head.version for head in self.heads.values()), default=0)]})
         if query in ("ledger", "family_state"):
             self.on_look()
             return self._ledger() if query == "ledger" else self._state(family)
@@ -230,8 +232,8 @@ class LedgerStore(Store):
             return
         if query == "show_assets":
             self._begin("run", query)
-            self._require(str(parameters["staged"]))
-            if (head := self.heads.get(str(parameters["family"]))) is not None:
+            head = self.heads.get(str(parameters["family"]))
+            if head is not None and max(self.in_place.get("asset", ()), default=0) > head.version:
                 self.change(head.family, version=int(str(parameters["version"])), runs=head.runs + 1)
             return
         cells = str(parameters["cells"])
@@ -321,6 +323,7 @@ class FakeStore(LedgerStore):
         known = (
             "ledger",
             "family_state",
+            "newest_version",
             "run_state",
             "staged_runs",
             "staged_tables",

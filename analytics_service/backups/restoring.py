@@ -10,6 +10,7 @@ Writers must be stopped: what they write while tables are exchanged might be los
 """
 
 import logging
+import uuid
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 
@@ -61,8 +62,8 @@ def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace
             raise BackupRefused("The store has data. With --replace, all of it is replaced by the backup.")
         _require_no_scheduler(store)
         archive.check(reporter)
-        version = new_version()
-        with _beside(store, version) as beside:
+        version = new_version(store)
+        with _beside(store) as beside:
             _load(beside, archive, reporter)
             families = sorted({*TABLES, *before.heads, *archive.manifest.families})
             _mark(beside, store.database, families, version)
@@ -83,7 +84,7 @@ def _whole(store: Store, *, is_replaced: bool) -> Iterator[None]:
         raise BackupRefused(what_is_missing(lacking))
     try:
         if lacking:
-            with _beside(store, new_version()) as other:
+            with _beside(store) as other:
                 migrate(other, is_alone=True)
                 complete(store, other)
         yield
@@ -109,12 +110,15 @@ def _require_no_scheduler(store: Store) -> None:
 
 
 @contextmanager
-def _beside(store: Store, version: int) -> Iterator[Store]:
-    """A database beside the store's own, for the duration of the block; those that killed restores left are dropped."""
-    for name in store.frame("databases_of_restores", database=store.database)["name"]:
+def _beside(store: Store) -> Iterator[Store]:
+    """A database beside the store's own, for the duration of the block; those that killed restores left are dropped.
+    Their comment tells them from databases of others, whatever these are named."""
+    comment = f"A restore of {store.database}; the next one drops it"
+    for name in store.frame("databases_by_comment", comment=comment)["name"]:
         store.execute_outside_database(f"DROP DATABASE IF EXISTS `{name}` SYNC")
-    with closing(store.sibling(f"{store.database}_restore_{version}")) as beside:
+    with closing(store.sibling(f"{store.database}_restore_{uuid.uuid4().hex}")) as beside:
         try:
+            store.execute_outside_database(f"CREATE DATABASE `{beside.database}` COMMENT '{comment}'")
             yield beside
         finally:
             with _tidying(beside.database):

@@ -66,8 +66,11 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
     months = _months(store)
     reporter.stage("Backup", sum(found[table]["bytes"] for table in tables))
     contents = {table: _save(store, table, only, archive, reporter) for table, only in tables.items()}
+    families = _saved(store, tables[LEDGER])
     for head in ledger.heads.values():
         require_unchanged(store, head)
+        if head.family not in families or families[head.family].version != head.version:
+            raise Superseded(f"The newest row of the ledger about {head.family} was replaced while it was read.")
     if not months <= _months(store):
         raise Superseded("Old observations were dropped while they were read.")
     manifest = Manifest(
@@ -78,11 +81,17 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
         origins=sorted(map(str, ledger.origins)),
         side=read_holdings(store).claimed_by,
         migrations=[Script(each.number, each.name, each.checksum) for each in shipped()],
-        families={one.family: Snapshot(one.at, one.last_observed_at, one.version) for one in ledger.heads.values()},
+        families=families,
         tables=contents,
     )
     archive.finish(manifest)
     return manifest
+
+
+def _saved(store: Store, only: str) -> dict[str, Snapshot]:
+    """The heads, by family, of a store whose ledger has but these rows."""
+    rows = store.frame("heads_of_runs", {"only": only}).iter_rows()
+    return {family: Snapshot(at, last_observed_at, version) for family, at, last_observed_at, version in rows}
 
 
 def _months(store: Store) -> set[tuple[str, int]]:

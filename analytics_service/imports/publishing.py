@@ -60,7 +60,7 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     """
     # Half a minute is enough for the embedded server to restart many times over.
     retry = Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
-    family, version = content.family, ledger.new_version()
+    family, version = content.family, retry(lambda: ledger.new_version(store))
     definitions = retry(lambda: changed_assets(store, content.assets, version))
     tables = [ASSETS, *family.tables]
     rewrite.recover(store)

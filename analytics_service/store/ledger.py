@@ -157,21 +157,26 @@ class Ledger:
 
 class Versions:
     """Versions of runs: unix milliseconds, which fit the 42 bits that ranks keep for them, but each greater than the
-    one before, also for threads that begin in the same millisecond."""
+    one before, also for threads that begin in the same millisecond, and where a clock was ahead."""
 
     def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._last = 0
 
-    def new(self) -> int:
-        """Version of a run that begins to write now."""
+    def new(self, after: int) -> int:
+        """A version that is greater than `after`, too."""
         with self._lock:
-            self._last = max(self._clock() // 1_000_000, self._last + 1)
+            self._last = max(self._clock() // 1_000_000, self._last + 1, after + 1)
             return self._last
 
 
-new_version = Versions().new
+_VERSIONS = Versions()
+
+
+def new_version(store: Store) -> int:
+    """Version of a run that begins to write now: greater than all that the store has, of which later ones win."""
+    return _VERSIONS.new(after=int(store.frame("newest_version")["version"][0]))
 
 
 def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:

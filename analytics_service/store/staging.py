@@ -142,15 +142,15 @@ class Staging:
         """Add definitions under a version above those of all prices that readers have seen, so that answers already
         given do not change. Definitions that were written since the run began stay as they are."""
         self._store.execute(
-            f"INSERT INTO {ASSETS} SELECT * REPLACE ({new_version()} AS version) FROM {ASSETS}{self.suffix} "
+            f"INSERT INTO {ASSETS} SELECT * REPLACE ({new_version(self._store)} AS version) FROM {ASSETS}{self.suffix} "
             f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
 
     def _show_assets(self) -> None:
         """Make added definitions visible, even of assets without prices: the newest run of prices, the family that
-        assets are shown with, gets a version above theirs. Nothing else of that family changes."""
-        staged = ASSETS + self.suffix
-        self._store.run("show_assets", family=SHOWN_WITH, version=new_version(), staged=staged)
+        assets are shown with, gets a version above theirs. Nothing else of that family changes. So are those that an
+        earlier version of the service added and left invisible."""
+        self._store.run("show_assets", family=SHOWN_WITH, version=new_version(self._store))
 
     def _staged(self) -> pl.DataFrame:
         return self._store.frame("staged_tables", suffix=self.suffix)

@@ -52,7 +52,7 @@ def insert_prices(
 
 def register(store: Store, assets: int, first: int, last: int, rows: int) -> None:
     """Make these prices visible, as an import would: with cells, definitions of the assets, and a row in the ledger."""
-    version = new_version()
+    version = new_version(store)
     write_all_cells(store, NO_REPORT)
     write_assets(store, [_asset(number) for number in range(assets)], version)
     store.insert(LEDGER, ledger_frame([Run("prices", last, "import", first, last, rows, "benchmark", version)]))

@@ -39,7 +39,7 @@ def asset(name: str) -> Asset:
 
 def commit(store: Store, observations: Observations, kind: str = "job", version: int | None = None) -> None:
     """Write observations as one completed run."""
-    version = version or ledger.new_version()
+    version = version or ledger.new_version(store)
     write(store, observations, version)
     seconds = [second for seen in observations.values() for second, _ in seen]
     oldest, newest = min(seconds), max(seconds)

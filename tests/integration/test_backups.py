@@ -187,7 +187,7 @@ class Meanwhile(Silent):
 
 def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, tmp_path: Path) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
-    rewrite = lambda: tell(store, REWRITE, ["prices"], new_version(), finished=1)  # noqa: E731
+    rewrite = lambda: tell(store, REWRITE, ["prices"], new_version(store), finished=1)  # noqa: E731
     back_up(store, tmp_path / "backup.zip", NOW, Meanwhile(rewrite, 1))
     assert ArchiveReader(tmp_path / "backup.zip").manifest.tables["price"].rows == 1
     with pytest.raises(BackupFailed, match="again and again"):
@@ -208,7 +208,7 @@ def test_a_backup_begins_again_when_rows_without_a_time_are_added_while_it_reads
             yield from super().native_rows(query, parts, **parameters)
             if parameters["table"] == "asset" and len(added) < 2:
                 added.append(len(added))
-                write_assets(self, [asset(f"new{len(added)}")], version=new_version())
+                write_assets(self, [asset(f"new{len(added)}")], version=new_version(self))
 
     with closing(Busy(settings)) as store:
         migrate(store)
@@ -218,6 +218,34 @@ def test_a_backup_begins_again_when_rows_without_a_time_are_added_while_it_reads
         assert manifest.tables["asset"].rows == before + 2
         restore(store, ArchiveReader(tmp_path / "backup.zip"), NO_REPORT, replace=True)
         assert store.frame("backup_count", {"only": "true"}, table="asset")["rows"][0] == before + 2
+
+
+def test_a_backup_begins_again_when_a_row_of_the_ledger_is_replaced_while_it_begins(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """As when an import of rates brings an asset, which the newest run of prices then shows."""
+
+    class Busy(Store):
+        """Has a definition shown before the rows of the ledger are read for the first time."""
+
+        shown = False
+
+        def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
+            if not self.shown:
+                self.shown = True
+                write_assets(self, [asset("new")], version=new_version(self))
+                self.run("show_assets", family="prices", version=new_version(self))
+            return super().native_rows(query, parts, **parameters)
+
+    with closing(Busy(settings)) as store:
+        migrate(store)
+        commit(store, {"token;a": [(100, Decimal(1))]})
+        back_up(store, tmp_path / "backup.zip", NOW, NO_REPORT)
+        assert store.shown
+        head = read_ledger(store).heads["prices"]
+        restore(store, ArchiveReader(tmp_path / "backup.zip"), NO_REPORT, replace=True)
+        assert read_ledger(store).heads["prices"].version == head.version
+    assert prices(settings) == ONE
 
 
 def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> Path:
@@ -237,13 +265,15 @@ def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], None]) 
 def test_a_restore_that_fails_leaves_the_store_as_it_was_and_nothing_beside_it(
     store: Store, settings: Settings, of_two: Path, tmp_path: Path
 ) -> None:
-    """Somebody writes to the store, or rows are missing. A database that a killed restore left is dropped."""
+    """Somebody writes to the store, or rows are missing. A database that a killed restore left is dropped, and none
+    that only has such a name."""
     write = Meanwhile(lambda: commit(store, {"token;a": [(100, Decimal(1))]}), 1)
     with pytest.raises(BackupFailed, match="meanwhile"):
         restore(store, ArchiveReader(of_two), write, replace=False)
     assert prices(settings) == ONE
-    store.execute_outside_database(f"CREATE DATABASE {store.database}_restore_1")
-    foreign = f"{store.database}_restore_check"
+    comment = f"A restore of {store.database}; the next one drops it"
+    store.execute_outside_database(f"CREATE DATABASE {store.database}_restore_1 COMMENT '{comment}'")
+    foreign = f"{store.database}_restore_2"
     store.execute_outside_database(f"CREATE DATABASE {foreign}")
     short = changed(of_two, tmp_path, lambda manifest: manifest["tables"]["price"].update(rows=3))
     with pytest.raises(BackupRefused, match="price has 2 rows, and the backup says 3"):

@@ -278,7 +278,7 @@ class Scenario:
         return [f"token;new{self.random.randrange(10**6)}"] if self.random.random() < 0.3 else []
 
     def _version(self) -> int:
-        self.last_version = max(self.last_version + 1, ledger.new_version())
+        self.last_version = max(self.last_version + 1, ledger.new_version(self.plain_store))
         return self.last_version
 
     def _remember(self, rows: Observations, version: int, unseen: bool = False) -> None:

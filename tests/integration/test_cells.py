@@ -207,7 +207,7 @@ def tick(store: Store, at: int, usd: int) -> None:
     """A job's snapshot of prices."""
     rows = price_frame([Price(name, oracle.instant(at), Decimal(usd)) for name in IDS[:2]])
     snapshot = Snapshot(oracle.instant(at), dated={"price": rows})
-    commit(store, [snapshot], Taking("prices", "job", Origin("test")), new_version())
+    commit(store, [snapshot], Taking("prices", "job", Origin("test")), new_version(store))
 
 
 @pytest.mark.parametrize("is_tick", [True, False], ids=["tick", "import"])

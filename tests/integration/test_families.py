@@ -100,9 +100,8 @@ def test_a_snapshot_that_is_written_twice_is_stored_once(job: Job, store: Store,
     found = [job.collect(Batch(job.family, source, store, [NOON])) for _ in range(2)]
     tables = []
     for number, snapshots in enumerate(found):
-        commit(
-            store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version() + number
-        )
+        version = new_version(store) + number
+        commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), version)
         tables.append(contents(client, without=["version", "rank", "runs"]))
         del tables[-1]["publication"], tables[-1]["append_run"]
     assert tables[0][TABLES[job.name]]
@@ -439,7 +438,7 @@ def test_a_simulated_snapshot_that_is_written_twice_leaves_all_tables_equal(stor
     assert all(finished for *_, finished in once["append_run"])
     for job in JOBS.values():
         snapshots = job.collect(Batch(job.family, source, store, [at]))
-        commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version())
+        commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version(store))
     assert contents(client, versions) | announcements == but_versions | announcements
 
 

@@ -35,6 +35,7 @@ from tests.integration.imports import (
     query,
     run,
 )
+from tests.integration.pages import commit
 from tests.stored import write_assets
 
 TOKEN = Asset(AssetGroup.TOKEN, "0xa", "TOK", "TOK", "tok", 6, 2)
@@ -231,6 +232,20 @@ def test_the_later_line_wins_and_the_later_file_over_the_earlier(
     assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(4)}
     assert run(store, two, one) == Summary(read=4, written=0, replaced=4, rejected=0)
     assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(2)}
+
+
+def test_an_import_replaces_what_was_written_while_the_clock_was_ahead(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """Of two rows for one second the one with the greater version wins, and versions come from the clock."""
+    ahead = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp()) * 1000
+    commit(store, {IDS[0]: [(100, Decimal(1))]}, version=ahead)
+    done = run(store, prices_file(tmp_path, [(IDS[0], 100, "2"), (IDS[1], 100, "3")]))
+    assert (done.written, done.replaced) == (1, 1)
+    assert observations(settings) == {(IDS[0], 100): Decimal(2), (IDS[1], 100): Decimal(3)}
+    head = read_heads(store)["prices"]
+    assert head.version > ahead
+    assert list(read_assets(store, head.version)) == list(IDS)
 
 
 def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, tmp_path: Path) -> None:

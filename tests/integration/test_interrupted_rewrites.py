@@ -20,8 +20,10 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.imports.run import Summary
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.store.announcements import APPEND, REWRITE
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import run_once
@@ -272,3 +274,13 @@ def test_the_schema_changes_only_when_a_writer_that_was_killed_just_now_is_known
 def announce(store: Store, seconds_ago: int) -> None:
     """Announce a rewrite of prices whose writer does nothing more."""
     store.execute(f"INSERT INTO publication SELECT 'prices', 7, now() - {seconds_ago}, 0")
+
+
+@pytest.mark.parametrize("kind", [REWRITE, APPEND])
+def test_a_writer_whose_last_heartbeat_came_while_the_clock_was_ahead_is_silent(store: Store, kind: str) -> None:
+    """Else nobody would complete its run before that time has come."""
+    store.execute(
+        f"INSERT INTO {kind} (family, version, announced_at, finished) "
+        "VALUES ('prices', 7, now() + 3600, 0), ('rates', 8, now() + 1, 0), ('loans', 9, now() - 1, 0)"
+    )
+    assert read_ledger(store).silent == [("prices", 7)]

@@ -24,6 +24,7 @@ from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse
 from tests.doubles import dying
+from tests.stored import write_assets
 
 PRICES = JOBS["prices"]
 SOURCE = SimulatedSource("1")
@@ -186,6 +187,13 @@ def test_a_later_snapshot_redefines_assets(store: Store) -> None:
     assert read_assets(store)[first.id].name == "Old Name"
     backfill(PRICES, source, store, [NOON - HOUR, NOON, NOON + HOUR])
     assert read_assets(store)[first.id].name == "New Name"
+
+
+def test_a_snapshot_redefines_assets_that_were_written_while_the_clock_was_ahead(store: Store) -> None:
+    first, *_ = SOURCE.assets(NOON)
+    write_assets(store, [replace(first, name="Old Name")], int(datetime(2100, 1, 1, tzinfo=UTC).timestamp()) * 1000)
+    run_once(PRICES, SOURCE, store, NOON)
+    assert read_assets(store)[first.id] == first
 
 
 class Oracle(SimulatedSource):

@@ -183,7 +183,7 @@ def test_a_snapshot_that_is_corrected_corrects_every_history(client: falcon.test
         run_once(JOB, FIRST, store, at)
     assert page(client, "tvl", SECOND, SECOND + 3600) == ["16.2", "16.2"]
     found = JOB.collect(Batch(JOB.family, dearer, store, [NOON]))
-    commit(store, found, Taking(JOB.family, "backfill", Origin(FIRST.spec)), new_version())
+    commit(store, found, Taking(JOB.family, "backfill", Origin(FIRST.spec)), new_version(store))
     assert page(client, "tvl", SECOND, SECOND + 3600) == ["162", "16.2"]
     assert page(client, "debt", SECOND, SECOND + 3600) == {A: ["6.6", "0.66"]}
 

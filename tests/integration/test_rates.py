@@ -24,7 +24,7 @@ from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import read_heads
+from analytics_service.store.ledger import new_version, read_heads
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import FreshHeads, Statement, WatchedStore
@@ -223,6 +223,17 @@ def test_assets_of_an_import_are_shown_with_prices_that_never_change(
     answer = client.simulate_get("/api/v1/markets/lend/rate-history", query_string=query)
     assert [one["asset"]["id"] for one in answer.json["data"]["series"]] == ["token;0xa"]
     assert client.simulate_get("/api/v1/assets/prices").text == prices.text
+
+
+def test_assets_that_an_earlier_version_registered_are_shown_once_rates_are_imported_again(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    commit(store, {"token;0xb": [(100, Decimal(1))]}, kind="import")
+    write_assets(store, [Asset(AssetGroup.TOKEN, "0xa", "AAA", "AAA", "aaa", 18, 6)], new_version(store))
+    assert shown(client) == ["token;0xb"]
+    imported(store, rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99"))
+    assert shown(client) == ["token;0xa", "token;0xb"]
 
 
 def test_an_import_without_new_assets_changes_nothing_else(store: Store, settings: Settings, tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ class Ticking:
 
 def write_heads(store: Store, observations: Observations, newest: Sequence[int]) -> list[Head]:
     """Write observations, in runs with these newest ones, and return the heads that the runs led to."""
-    version = ledger.new_version()
+    version = ledger.new_version(store)
     write(store, observations, version)
     runs = [ledger.Run("prices", at, "job", at, at, 1, "test", version + n) for n, at in enumerate(newest)]
     store.insert(ledger.LEDGER, ledger.ledger_frame(runs))
@@ -175,7 +175,7 @@ def test_an_hour_that_was_read_while_it_was_rewritten_is_not_kept(reading: Readi
     """The rewrite changes only what is later than all that the reader knew, so blocks keep their keys."""
     reading.write(history((-2 * HOUR, 1), (-10, 2)))
     commit(store, history((-5, 9), (10, 3)))
-    rewrite = ledger.new_version()
+    rewrite = ledger.new_version(store)
     tell(store, REWRITE, ["prices"], rewrite, finished=0)
     with pytest.raises(Superseded):
         reading.reader.prepare(replace(read_heads(store)["prices"], rewrites=0))

@@ -110,7 +110,7 @@ def test_rows_stay_while_a_run_is_put_in_place(kept: Kept) -> None:
     """It may have been announced before the note, so that it needs them."""
     prune(kept.store, 30, NOW)
     for kind in (REWRITE, APPEND):
-        version = new_version()
+        version = new_version(kept.store)
         tell(kept.store, kind, ["prices"], version, finished=0)
         prune(kept.store, 30, NOW + HOUR)
         assert kept.count() == [202501, 202502, 202503]
@@ -128,7 +128,7 @@ def test_cells_that_are_missing_are_computed_first(kept: Kept) -> None:
 def test_cells_that_are_older_than_their_rows_are_computed_again(kept: Kept, settings: Settings) -> None:
     """The last price of the tenth of February is corrected by hand: there are as many rows as before."""
     second, _ = kept.rows["token;hours"][(31 + 10) * 24 - 1]
-    corrected = f"('token;hours', {second}, 7.5, {new_version()})"
+    corrected = f"('token;hours', {second}, 7.5, {new_version(kept.store)})"
     kept.store.execute(f"INSERT INTO price (asset_id, observed_at, price, version) VALUES {corrected}")
     kept.drop()
     assert kept.count() == [202503]

@@ -583,7 +583,12 @@ def test_a_run_with_the_version_of_another_one_begins_again(store: LedgerStore) 
 def test_versions_are_unique_and_grow_even_when_the_clock_goes_back() -> None:
     times = iter([5_000_000, 5_000_001, 5_999_999, 4_000_000, 9_000_000])
     versions = Versions(lambda: next(times))
-    assert [versions.new() for _ in range(5)] == [5, 6, 7, 8, 9]
+    assert [versions.new(after=0) for _ in range(5)] == [5, 6, 7, 8, 9]
+
+
+def test_a_version_is_greater_than_those_of_a_clock_that_was_ahead() -> None:
+    versions = Versions(lambda: 5_000_000)
+    assert [versions.new(after) for after in (4, 100, 99)] == [5, 101, 102]
 
 
 # Heartbeats.

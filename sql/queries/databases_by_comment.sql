@@ -1,0 +1,4 @@
+-- Which databases have a comment?
+SELECT name
+FROM system.databases
+WHERE comment = {comment:String}
