@@ -1,7 +1,7 @@
 """`import`: history from files."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,7 +85,7 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) 
             with open_store_to_read(settings) as existing:
                 done = try_import(existing, request, datetime.now(UTC), bars)
         else:
-            with open_store(settings) as store:
+            with open_store(settings) as store, _explained():
                 require_import_admitted(store, settings.source)
                 done = import_files(store, request, datetime.now(UTC), bars)
     click.echo(_outcome(done, settings, dry_run))
@@ -95,6 +95,20 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) 
         click.echo(f"Rejected rows are in {path}.")
 
 
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Tell whoever stops an import what becomes of it: from some moment on others complete it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(
+            "\nThe import was stopped. Either nothing was written or, if its rows were being put in place, the service "
+            "or the next command completes it. The same command may be run again: it ends in the same state.",
+            err=True,
+        )
+        raise
+
+
 def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
     """What an import did or would do, and where."""
     if dry_run:
@@ -102,9 +116,10 @@ def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
             f"Read {done.read} rows: would write {done.written} new observations and replace {done.replaced}, "
             f"{done.rejected} rejected.\nNothing was written. Without --dry-run they go into {place(settings)}."
         )
+    where = f"They are in {place(settings)}." if done.written + done.replaced else "Nothing was written."
     return (
         f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected.\n"
-        f"They are in {place(settings)}."
+        f"{where}"
     )
 
 

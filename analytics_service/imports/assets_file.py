@@ -14,6 +14,8 @@ from analytics_service.market.assets import Asset, AssetGroup, id_key, is_formul
 _COLUMNS = ("symbol", "address", "decimals")
 _MOST_DECIMALS = 77
 _DISPLAYED = 6
+# Control characters, and what bytes that are not UTF-8 are read as.
+_UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
 FORMULA = "begins with = + - @, a tab or a carriage return: a spreadsheet would run it as a formula"
 
 
@@ -79,6 +81,8 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
         return "the symbol holds a comma, which separates symbols in requests"
     if is_formula(row["symbol"]):
         return f"the symbol {FORMULA}"
+    if re.search(_UNREADABLE, row["symbol"] + row["address"]):
+        return "the symbol or the address holds a control character, or bytes that are not UTF-8"
     # Commas separate ids in requests, a semicolon the group from the key.
     if not re.fullmatch(r"[^\s,;]+", row["address"]):
         return "the address is empty or holds a space, comma or semicolon"

@@ -26,6 +26,8 @@ _BLOCK_BYTES = 16 * 2**20
 _BLOCK_ROWS = 500_000
 _LONGEST_HEADER = 64 * 2**10
 _LONGEST_LINE = 4 * _BLOCK_BYTES
+# What Polars can read of a decimal.
+_MOST_DIGITS = 38
 _TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 _Blocks = Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 _QUOTED = r'^\s*"(.*)"\s*$'
@@ -146,6 +148,11 @@ def _parquet_table(path: Path, forms: Sequence[Form]) -> Table:
     form, fields = _recognised(path, schema.names(), forms)
     for name, field in zip(schema.names(), fields, strict=True):
         dtype = schema[name]
+        if isinstance(dtype, pl.Decimal) and dtype.precision > _MOST_DIGITS:
+            raise ImportRefused(
+                f"Column {name} of {path} has decimals of {dtype.precision} digits, and only {_MOST_DIGITS} can be "
+                "read. Write decimals of fewer digits, or text."
+            )
         if field in form.columns and not (dtype.is_numeric() or dtype in _TEXTS):
             raise ImportRefused(
                 f"Column {name} of {path} is of type {dtype}. Write prices, rates and unix times as numbers or text."

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from datetime import datetime, timedelta
 from itertools import islice
@@ -93,7 +93,10 @@ class _Caller:
 
 
 class BoundedSource(Source):
-    """Wraps a source so that each of its answers must come in time; see Calls."""
+    """Wraps a source so that each of its answers must come in time, also where it is made as it is read; see Calls.
+
+    What it is called and its sample addresses must be known to it without asking anybody.
+    """
 
     def __init__(self, source: Source, calls: Calls) -> None:
         self.simulated = source.simulated
@@ -108,12 +111,12 @@ class BoundedSource(Source):
     @property
     def history(self) -> timedelta | None:
         """That of the source."""
-        return self._of.history
+        return self._calls("history", lambda: self._of.history)
 
     @property
     def since(self) -> datetime | None:
         """That of the source."""
-        return self._of.since
+        return self._calls("since", lambda: self._of.since)
 
     @property
     def samples(self) -> Mapping[Sample, str]:
@@ -129,15 +132,15 @@ class BoundedSource(Source):
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         """Those of the source."""
-        return self._calls("assets", lambda: self._of.assets(at))
+        return self._all("assets", lambda: self._of.assets(at))
 
     def prices(self, at: datetime) -> Sequence[Price]:
         """Those of the source."""
-        return self._calls("prices", lambda: self._of.prices(at))
+        return self._all("prices", lambda: self._of.prices(at))
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """Those of the source."""
-        return self._calls("markets", lambda: self._of.markets(at))
+        return self._all("markets", lambda: self._of.markets(at))
 
     def config(self, at: datetime) -> GlobalConfig:
         """That of the source."""
@@ -145,7 +148,7 @@ class BoundedSource(Source):
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """Those of the source."""
-        return self._calls("events", lambda: self._of.events(after, until))
+        return self._all("events", lambda: self._of.events(after, until))
 
     def ptoken(self, at: datetime) -> Ptoken:
         """That of the source."""
@@ -153,7 +156,7 @@ class BoundedSource(Source):
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
         """Those of the source."""
-        return self._calls("arrangements", lambda: self._of.arrangements(at))
+        return self._all("arrangements", lambda: self._of.arrangements(at))
 
     def positions(self, at: datetime) -> Iterator[Position]:
         """Those of the source. Each thousand of them has to come in time."""
@@ -163,4 +166,7 @@ class BoundedSource(Source):
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """Those of the source."""
-        return self._calls("swaps", lambda: self._of.swaps(at))
+        return self._all("swaps", lambda: self._of.swaps(at))
+
+    def _all(self, what: str, call: Callable[[], Iterable[_T]]) -> Sequence[_T]:
+        return self._calls(what, lambda: list(call()))

@@ -1,11 +1,12 @@
 """Imported history and simulated data as operators meet them: each in a store of its own."""
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.conftest import Service, stop
-from tests.processes import children, command_line, until
+from tests.processes import PATIENCE, children, command_line, until
 
 
 @pytest.fixture
@@ -23,6 +24,23 @@ def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service
     assert "Read 2 rows: would write 2 new observations and replace 0, 0 rejected." in output
     assert f"Nothing was written. Without --dry-run they go into the data folder {own.data_dir}." in output
     assert not own.data_dir.exists()
+
+
+def test_an_import_that_is_stopped_or_finds_nothing_says_what_was_written(own: Service, files: tuple[str, ...]) -> None:
+    long = Path(files[2])
+    long.write_text("symbol,timestamp,USD_price\n" + "".join(f"AAA,{at},1\n" for at in range(10**9, 10**9 + 10**6)))
+    process = own.command(*files)
+    assert process.stdout is not None
+    assert any("Reading" in line for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert "The import was stopped. Either nothing was written or" in output
+    assert "Traceback" not in output
+    long.write_text("symbol,timestamp,USD_price\n")
+    code, output = own.done(*files)
+    assert code == 0, output
+    assert "Read 0 rows: 0 new observations, 0 replaced, 0 rejected.\nNothing was written." in output
 
 
 def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tuple[str, ...], tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "the symbol begins with = ") for one in ("=", "+", "-", "@")],
         *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "a spreadsheet would run it") for one in ("\t", "\r", " =")],
         ('symbol,address,decimals\n"A,B",0x1,18\n', "the symbol holds a comma"),
+        *[(f"symbol,address,decimals\nA{one}A,0x1,18\n", "control character") for one in ("\0", "\x85", "\ufffd")],
+        *[(f"symbol,address,decimals\nA,0x1{one}1,18\n", "control character") for one in ("\0", "\x7f", "\ufffd")],
         ("symbol,address,decimals\nA,,18\n", "Asset 1 of .*the address is empty"),
         ("symbol,address,decimals\nA,0x1;2,18\n", "semicolon"),
         ("symbol,address,decimals\nA,0x1,78\n", "from 0 to 77"),

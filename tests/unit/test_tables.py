@@ -9,6 +9,8 @@ from pathlib import Path
 from shutil import rmtree
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from analytics_service.errors import ImportRefused
@@ -129,6 +131,14 @@ def test_parquet_times_must_be_numbers(tmp_path: Path) -> None:
     path = tmp_path / "prices.parquet"
     pl.DataFrame({"symbol": ["AAA"], "timestamp": [NOW], "USD_price": [1.0]}).write_parquet(path)
     with pytest.raises(ImportRefused, match=r"Column timestamp .*Datetime.*unix times as numbers"):
+        opened(path)
+
+
+def test_parquet_decimals_of_more_digits_than_can_be_read_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "prices.parquet"
+    price = pa.array([Decimal("1.5")], pa.decimal256(39, 18))
+    pq.write_table(pa.table({"asset_id": ["token;0xa"], "ts": [int(NOW.timestamp())], "price": price}), path)
+    with pytest.raises(ImportRefused, match=r"Column price .* decimals of 39 digits, and only 38 can be read"):
         opened(path)
 
 
