@@ -66,15 +66,20 @@ def flag(value: str) -> bool:
     return value == "true"
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
+@dataclass(frozen=True, slots=True)
+class Whole:
     """A parser of whole numbers from `low` to `high`."""
 
-    def parse(value: str) -> int:
-        if not re.fullmatch(r"[0-9]{1,9}", value) or not low <= int(value) <= high:
-            raise ValueError(f"must be a whole number from {low} to {high}")
-        return int(value)
+    low: int
+    high: int
 
-    return parse
+    def __str__(self) -> str:
+        return f"from {self.low} to {self.high}"
+
+    def __call__(self, value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not self.low <= int(value) <= self.high:
+            raise ValueError(f"must be a whole number {self}")
+        return int(value)
 
 
 def zone(value: str) -> str:
@@ -205,11 +210,13 @@ def log_format(value: str) -> str:
 
 
 # Seconds between the snapshots of a job.
-_interval = whole(1, 86_400)
+_interval = Whole(1, 86_400)
 
 
 def _setting(default: Any, parse: Callable[[str], Any], help: str) -> Any:
     make = default if callable(default) else lambda: default
+    if isinstance(parse, Whole):
+        help = f"{help} A whole number {parse}."
     return field(default_factory=make, metadata={"default": make, "parse": parse, "help": help})
 
 
@@ -221,9 +228,9 @@ class Settings:
     metrics_bind: str = _setting(
         "127.0.0.1:8001", bind_or_none, "Address that operators' paths, such as /metrics, are at; none turns them off."
     )
-    workers: int = _setting(2, whole(1, 512), "gunicorn worker processes.")
+    workers: int = _setting(2, Whole(1, 512), "gunicorn worker processes.")
     threads: int = _setting(
-        16, whole(1, 256), "Threads of each worker. Half of them may wait for ClickHouse at the same time."
+        16, Whole(1, 256), "Threads of each worker. Half of them may wait for ClickHouse at the same time."
     )
     source: str | None = _setting(
         None,
@@ -232,7 +239,7 @@ class Settings:
         "Unset: where the store's data is from.",
     )
     source_timeout: int = _setting(
-        300, whole(1, 86_400), "Seconds that the source may take for one answer; then there is no snapshot."
+        300, Whole(1, 86_400), "Seconds that the source may take for one answer; then there is no snapshot."
     )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),
@@ -250,15 +257,15 @@ class Settings:
     )
     clickhouse_verify: bool = _setting(True, flag, "Whether that server's certificate is verified.")
     query_timeout: int = _setting(
-        20, whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
+        20, Whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
     )
     history_memory: int = _setting(
         128,
-        whole(0, 65_536),
+        Whole(0, 65_536),
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
-        32, whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
+        32, Whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
     )
     tz: str = _setting("UTC", zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting("*", origins, "Origins that browsers may call from: * or a comma-separated list.")
@@ -285,7 +292,7 @@ class Settings:
     raw_days: int | None = _setting(
         None,
         # Workers read single observations of the last two days without asking whether they are kept.
-        whole(7, 36_500),
+        Whole(7, 36_500),
         "Days that single observations of prices, rates, loans and liquidations are kept, in whole UTC months. "
         "Unset: for ever.",
     )
@@ -391,6 +398,7 @@ def _is_of_others(variable: str, value: str) -> bool:
 
 
 def _unknown(variable: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(variable, known, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    names = [one.removeprefix(PREFIX) for one in known]
+    near = difflib.get_close_matches(variable.removeprefix(PREFIX), names, n=1)
+    hint = f" Did you mean {PREFIX}{near[0]}?" if near else ""
     return f"{variable} is not a setting.{hint} `analytics-service settings` lists them all."

@@ -1,5 +1,6 @@
--- What was the mean price of each asset in each month that has ended, weighted by the time that each price held?
--- `area` reaches from the first observation of the month to the last; where there is only one, that is the mean.
+-- What was the mean price of each asset in each whole month, weighted by the time that each price held?
+-- A month is whole once an observation of a later one has followed, whatever the asset. `area` reaches from the first
+-- observation of the month to the last; where there is only one, that is the mean.
 SELECT
     a.symbol AS symbol,
     toDate(c.cell) AS month,
@@ -8,5 +9,5 @@ SELECT
 FROM price_cell AS c FINAL
 INNER JOIN (SELECT id, argMax(symbol, version) AS symbol FROM asset GROUP BY id) AS a ON a.id = c.asset_id
 WHERE c.width = 'month'
-  AND c.cell < toStartOfMonth(now('UTC'))
+  AND c.cell < (SELECT toStartOfMonth(max(observed_at)) FROM price)
 ORDER BY symbol, month;

@@ -177,10 +177,10 @@ def test_the_example_of_daily_closes_answers_the_candle_of_each_day(store: Store
 
 
 def test_the_example_of_monthly_means_weighs_each_price_by_its_time(store: Store, run: Run) -> None:
-    """1 for a day and 4 for two days: (1 + 2 * 4) / 3. A single observation is its own mean."""
+    """1 for a day and 4 for two days: (1 + 2 * 4) / 3. A single observation is its own mean. The last month is open."""
     days = [int(datetime(2026, 1, day, tzinfo=UTC).timestamp()) for day in (1, 2, 4)]
-    next_month = int(datetime(2026, 2, 1, tzinfo=UTC).timestamp())
-    commit(store, {"token;a": [*zip(days, map(Decimal, (1, 4, 9)), strict=True), (next_month, Decimal(9))]})
+    later = [(int(datetime(2026, month, 1, tzinfo=UTC).timestamp()), Decimal(9)) for month in (2, 3)]
+    commit(store, {"token;a": [*zip(days, map(Decimal, (1, 4, 9)), strict=True), *later]})
     assert run(example("monthly_mean_price")) == [
         ("a", date(2026, 1, 1), Decimal(3), 3),
         ("a", date(2026, 2, 1), Decimal(9), 1),
