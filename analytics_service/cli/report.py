@@ -4,12 +4,13 @@ import http.client
 import shlex
 import threading
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached
-from analytics_service.embedded.folder import DataFolder
+from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.errors import AnalyticsError, StoreUnavailable
 from analytics_service.run.address import local_address
 from analytics_service.state.heads import Heads
@@ -31,7 +32,7 @@ def report(settings: Settings, now: datetime, bind: str | None = None) -> Report
     so."""
     found = Report(now, settings.clickhouse_database)
     found.http = _http(settings, bind)
-    reached = attached(settings)
+    reached = attached(_as_told(settings))
     if reached is None:
         found.faults.append(
             f"ClickHouse is not running in {settings.data_dir}; start it with `analytics-service up`, or set "
@@ -91,12 +92,23 @@ def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
     command that holds the data folder serves."""
     if bind is not None:
         return bind, True
+    holder = _service(settings)
+    # The lock file of an earlier version does not say where it serves.
+    return (holder.bind or settings.bind, True) if holder else (settings.bind, False)
+
+
+def _as_told(settings: Settings) -> Settings:
+    """The settings with the source that the service was told to use, unless they name one: its own report says whether
+    snapshots are due, and this one must not differ."""
+    holder = _service(settings)
+    return replace(settings, source=holder.source) if holder and settings.source is None else settings
+
+
+def _service(settings: Settings) -> Holder | None:
+    """The `up` or `serve` that holds the data folder."""
     folder = DataFolder(settings.data_dir)
     holder = folder.holder() if settings.clickhouse_url is None and folder.locked() else None
-    if holder is None or not {"up", "serve"} & set(shlex.split(holder.command)[1:2]):
-        return settings.bind, False
-    # The lock file of an earlier version does not say where it serves.
-    return holder.bind or settings.bind, True
+    return holder if holder and {"up", "serve"} & set(shlex.split(holder.command)[1:2]) else None
 
 
 def _status(bind: str, path: str) -> int:

@@ -41,7 +41,7 @@ def clickhouse(
         return
     folder = DataFolder(settings.data_dir)
     folder.create()
-    lock = _lock(folder, command, settings.bind, attach)
+    lock = _lock(folder, command, settings, attach)
     reached = replace(settings, data_dir=folder.root)
     if lock is None:
         yield reached
@@ -88,11 +88,11 @@ def serving(
                 folder.announce(None)
 
 
-def _lock(folder: DataFolder, command: str, bind: str, attach: bool) -> int | None:
+def _lock(folder: DataFolder, command: str, settings: Settings, attach: bool) -> int | None:
     """The folder's lock; None when another process's server may be attached to."""
     begun = time.monotonic()
     while True:
-        lock = folder.lock(command, bind)
+        lock = folder.lock(command, settings.bind, settings.source)
         if lock is not None:
             return lock
         holder = folder.holder()

@@ -21,11 +21,13 @@ _PRIVATE = 0o600
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a data folder, and where it serves HTTP if its command does."""
+    """The process that holds a data folder: where it serves HTTP, if its command does, and the source that it was told
+    to use, if any."""
 
     pid: int
     command: str
     bind: str = ""
+    source: str | None = None
 
     @property
     def alive(self) -> bool:
@@ -72,7 +74,7 @@ class DataFolder:
         except OSError as error:
             raise self.unusable(error) from error
 
-    def lock(self, command: str, bind: str = "") -> int | None:
+    def lock(self, command: str, bind: str = "", source: str | None = None) -> int | None:
         """A file descriptor that locks the folder until it is closed; None when another process holds the lock.
 
         EmbeddedServerError when the system refuses.
@@ -89,7 +91,7 @@ class DataFolder:
         try:
             _write_private(self._running, "")
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), command, bind))).encode(), 0)
+            os.pwrite(descriptor, json.dumps(asdict(Holder(os.getpid(), command, bind, source))).encode(), 0)
         except OSError as error:
             os.close(descriptor)
             raise self.unusable(error) from error

@@ -3,9 +3,10 @@
 import json
 import socket
 import time
+import urllib.request
 
-from tests.acceptance.conftest import Service
-from tests.processes import slack, until
+from tests.acceptance.conftest import Service, stop
+from tests.processes import PATIENCE, slack, until
 
 
 def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
@@ -42,3 +43,18 @@ def test_a_clickhouse_that_hangs_is_reported_within_seconds(own: Service) -> Non
         assert time.monotonic() - begun < 10 * slack()
     assert code == 1
     assert "cannot be reached: it does not answer" in output
+
+
+def test_a_service_without_a_schedule_is_well_although_its_store_had_one(own: Service) -> None:
+    """`status` need not be told what `up` was told; the page of operators says the same."""
+    assert stop(own.up()) == 0
+    own.source = "none"
+    process = own.up()
+    own.source = None
+    code, output = own.done("status", "--json")
+    assert code == 0, output
+    document = json.loads(output)
+    assert {one["interval_seconds"] for one in document["families"]} == {None}
+    with urllib.request.urlopen(f"http://{own.metrics_bind}/operations", timeout=PATIENCE) as response:
+        assert json.load(response)["data"]["healthy"] is True
+    assert stop(process) == 0
