@@ -4,9 +4,11 @@ An import that was stopped leaves rows of its own version only. The next run has
 state as if there had been no interruption.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -26,18 +28,27 @@ from analytics_service.store.staging import drop_abandoned
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What an import brings: merged rows of a family, definitions of new assets, and the names of its files."""
+    """What an import brings: merged rows of a family, and definitions of new assets; and the files it brings them
+    from."""
 
     family: Family
     rows: pl.DataFrame
     assets: Sequence[Asset]
-    source: str
+    files: Sequence[Path]
 
     def run(self, version: int) -> ledger.Run:
         """The ledger's row about the import."""
         first, last = int(self.rows["observed_at"].min()), int(self.rows["observed_at"].max())  # type: ignore[arg-type]
         count = sum(self.rows.height - self.rows[field].null_count() for field in self.family.histories)
-        return ledger.Run(self.family.name, last, "import", first, last, count, self.source, version)
+        names = ", ".join(path.name for path in self.files)
+        files = _number(self.files)
+        return ledger.Run(self.family.name, last, "import", first, last, count, names, version, files=files)
+
+
+def _number(files: Sequence[Path]) -> int:
+    """A number of 64 bits that stands for the paths of some files, in whatever order."""
+    paths = "\0".join(sorted(str(path.resolve()) for path in files))
+    return int.from_bytes(hashlib.sha256(paths.encode()).digest()[:8])
 
 
 @contextmanager

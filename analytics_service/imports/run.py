@@ -86,7 +86,7 @@ def import_files(
     repeated.
     """
     found = _read(store, request, at, reporter, keep_rejected=True)
-    content = Content(request.family, found.rows, found.new, ", ".join(path.name for path in request.files))
+    content = Content(request.family, found.rows, found.new, request.files)
     return found.summary(publish(store, content, reporter, wait) if len(found.rows) else 0)
 
 

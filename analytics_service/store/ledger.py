@@ -26,6 +26,7 @@ _SCHEMA = {
     "source": pl.String,
     "version": pl.UInt64,
     "simulated": pl.Boolean,
+    "files": pl.UInt64,
 }
 
 
@@ -53,6 +54,7 @@ class Run:
     """A completed run of a job, a backfill or an import. Instants are unix seconds.
 
     `source` is the spec of a source, or the names of imported files. `simulated` says whether the rows are made up.
+    `files` stands for the files of an import: one of the same files that ends at the same instant takes its place.
     """
 
     family: str
@@ -64,6 +66,7 @@ class Run:
     source: str
     version: int
     simulated: bool = False
+    files: int = 0
 
     @property
     def origin(self) -> Origin:
@@ -185,8 +188,8 @@ def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def runs_of(rows: pl.DataFrame) -> list[Run]:
-    """The runs that rows of the ledger are about."""
-    return [Run(**row) for row in rows.select(list(_SCHEMA)).iter_rows(named=True)]
+    """The runs that rows of the ledger are about, which may lack columns if they were staged under an older schema."""
+    return [Run(**row) for row in rows.iter_rows(named=True)]
 
 
 def completed(store: Store, family: str, start: int, end: int) -> set[int]:

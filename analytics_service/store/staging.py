@@ -112,7 +112,9 @@ class Staging:
         if self._computed_beside is None or not self._is_next_after(self._computed_beside):
             change = self._change(runs, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
             write_cells(self._store, tables, change)
-        self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self.suffix} FINAL")
+        # Those of a run that was staged under an older schema may be fewer than the ledger's.
+        columns = ", ".join(self._store.frame("staged_runs", table=LEDGER + self.suffix).columns)
+        self._store.execute(f"INSERT INTO {LEDGER} ({columns}) SELECT {columns} FROM {LEDGER}{self.suffix} FINAL")
         if adds_assets:
             self._show_assets()
 
@@ -147,9 +149,9 @@ class Staging:
         )
 
     def _show_assets(self) -> None:
-        """Make added definitions visible, even of assets without prices: the newest run of prices, the family that
-        assets are shown with, gets a version above theirs. Nothing else of that family changes. So are those that an
-        earlier version of the service added and left invisible."""
+        """Make added definitions visible, even of assets without prices: the head of prices, the family that assets are
+        shown with, gets a version above theirs. Nothing else of that family changes. So are those that an earlier
+        version of the service added and left invisible."""
         self._store.run("show_assets", family=SHOWN_WITH, version=new_version(self._store))
 
     def _staged(self) -> pl.DataFrame:

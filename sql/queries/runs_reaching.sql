@@ -1,7 +1,7 @@
 -- Of the runs of a family that may have rows at or before an instant: what is the greatest version above that of its
--- newest snapshot, and how many are imports that may have rows between the two? A later import that ends with the same
--- observation takes the place of one that began earlier, so all count that end with the snapshot or later. The index on
--- versions leaves few snapshots to read; where nothing was imported, no imports are looked for.
+-- newest snapshot, and how many are imports that may have rows between the two? A later import of the same files that ends
+-- with the same observation takes the place of one that began earlier, so all count that end with the snapshot or later.
+-- The index on versions leaves few snapshots to read; where nothing was imported, no imports are looked for.
 SELECT max(version) AS version, sum(import) AS imports
 FROM
 (

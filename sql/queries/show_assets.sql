@@ -1,9 +1,16 @@
--- Repeats the ledger's row about the newest run of a family with a greater version, if there are definitions that are newer
--- than the family's head.
-INSERT INTO snapshot
-SELECT * REPLACE ({version:UInt64} AS version)
-FROM snapshot FINAL
+-- Raises the version of a family's head, unless it is above those of all definitions: with a row of the ledger of its own,
+-- which brings no observations and is of the source of the newest run.
+INSERT INTO snapshot (family, at, kind, first_observed_at, last_observed_at, source, version, simulated)
+SELECT
+    family,
+    max(s.at),
+    'assets',
+    max(s.last_observed_at),
+    max(s.last_observed_at),
+    argMax(if(s.kind = 'import', '', s.source), s.version),
+    {version:UInt64},
+    argMax(s.simulated, s.version)
+FROM snapshot AS s
 WHERE family = {family:String}
-  AND (SELECT max(version) FROM asset) > (SELECT max(version) FROM snapshot_head WHERE family = {family:String})
-ORDER BY at DESC, version DESC
-LIMIT 1
+GROUP BY family
+HAVING max(s.version) < (SELECT max(version) FROM asset)

@@ -223,25 +223,29 @@ def test_a_backup_begins_again_when_rows_without_a_time_are_added_while_it_reads
 def test_a_backup_begins_again_when_a_row_of_the_ledger_is_replaced_while_it_begins(
     settings: Settings, tmp_path: Path
 ) -> None:
-    """As when an import of rates brings an asset, which the newest run of prices then shows."""
+    """As when a second import of rates brings an asset: its description is shown with prices."""
 
     class Busy(Store):
-        """Has a definition shown before the rows of the ledger are read for the first time."""
+        """Has another definition shown before the rows of the ledger are read for the first time."""
 
-        shown = False
+        begun = False
 
         def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
-            if not self.shown:
-                self.shown = True
-                write_assets(self, [asset("new")], version=new_version(self))
-                self.run("show_assets", family="prices", version=new_version(self))
+            if not self.begun:
+                self.begun = True
+                self.show("second")
             return super().native_rows(query, parts, **parameters)
+
+        def show(self, name: str) -> None:
+            write_assets(self, [asset(name)], version=new_version(self))
+            self.run("show_assets", family="prices", version=new_version(self))
 
     with closing(Busy(settings)) as store:
         migrate(store)
         commit(store, {"token;a": [(100, Decimal(1))]})
+        store.show("first")
         back_up(store, tmp_path / "backup.zip", NOW, NO_REPORT)
-        assert store.shown
+        assert store.begun
         head = read_ledger(store).heads["prices"]
         restore(store, ArchiveReader(tmp_path / "backup.zip"), NO_REPORT, replace=True)
         assert read_ledger(store).heads["prices"].version == head.version

@@ -27,6 +27,7 @@ from tests.integration.imports import (
     NOW,
     Observations,
     Progress,
+    assets_file,
     contents,
     many,
     observations,
@@ -132,6 +133,26 @@ def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, t
     assert rows == [("prices", 10**9, "import", 100, 10**9, 3, "200.csv, 100.csv, 1000000000.csv")]
     newest = query(settings, "SELECT max(version) FROM price")[0][0]
     assert read_heads(store)["prices"].version >= int(str(newest))
+
+
+def test_imports_of_different_files_that_end_alike_have_a_row_each_in_the_ledger(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """As with a file for each asset, or a folder: which of them brought what can still be told. Those of the same files
+    have one row, in whatever order they are named."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        assets_file(tmp_path / folder)
+    one = prices_file(tmp_path / "a", [(IDS[0], 100, "1"), (IDS[0], 900, "1")], "one.csv")
+    two = prices_file(tmp_path / "a", [(IDS[1], 200, "2"), (IDS[1], 900, "2")], "two.csv")
+    three = prices_file(tmp_path / "b", [(IDS[2], 300, "3"), (IDS[2], 900, "3")], "one.csv")
+    for files in ((one,), (two,), (three,), (one, two), (two, one), (one,)):
+        run(store, *files)
+    listed = "SELECT source, toUnixTimestamp(first_observed_at), rows FROM snapshot FINAL ORDER BY version"
+    expected = [("two.csv", 200, 2), ("one.csv", 300, 2), ("two.csv, one.csv", 100, 4), ("one.csv", 100, 2)]
+    assert query(settings, listed) == expected
+    found = [(row["source"], row["rows"]) for row in store.frame("recent_imports", most=9).iter_rows(named=True)]
+    assert found == [(source, rows) for source, _, rows in reversed(expected)]
 
 
 def test_progress_adds_up_to_its_totals(store: Store, tmp_path: Path) -> None:

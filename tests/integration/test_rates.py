@@ -24,7 +24,7 @@ from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import new_version, read_heads
+from analytics_service.store.ledger import IMPORTED, new_version, oldest_change, read_heads, read_ledger
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import FreshHeads, Statement, WatchedStore
@@ -216,13 +216,19 @@ def test_assets_of_an_import_are_shown_with_prices_that_never_change(
     """There is no schedule that would take a later snapshot of prices."""
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     commit(store, {"token;0xb": [(100, Decimal(1))]}, kind="import")
-    prices = client.simulate_get("/api/v1/assets/prices")
+    prices, before = client.simulate_get("/api/v1/assets/prices"), read_heads(store)["prices"]
     imported(store, rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99"))
     assert shown(client) == ["token;0xa", "token;0xb"]
     query = "start=0&end=100&period=h&symbols=AAA"
     answer = client.simulate_get("/api/v1/markets/lend/rate-history", query_string=query)
     assert [one["asset"]["id"] for one in answer.json["data"]["series"]] == ["token;0xa"]
     assert client.simulate_get("/api/v1/assets/prices").text == prices.text
+    # To operators and researchers the import of prices is what it was, and readers need not read its history again.
+    listed = [(row["family"], row["rows"]) for row in store.frame("recent_imports", most=9).iter_rows(named=True)]
+    assert listed == [("rates", 2), ("prices", 1)]
+    assert read_ledger(store).origins == {IMPORTED}
+    head = read_heads(store)["prices"]
+    assert oldest_change(store, before, head) == head.last_observed_at
 
 
 def test_assets_that_an_earlier_version_registered_are_shown_once_rates_are_imported_again(

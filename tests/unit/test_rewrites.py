@@ -379,8 +379,9 @@ def test_assets_of_other_families_get_versions_that_no_reader_has_seen(store: Le
     assert version > 1_700_000_000_000
     assert "WHERE id NOT IN (SELECT id FROM asset WHERE version > 7)" in statement
     # The head of prices names them last.
-    begun = [one for one in store.statements if one.startswith(("INSERT INTO asset", "INSERT INTO snapshot", "show"))]
-    assert begun == [statement, "INSERT INTO snapshot SELECT * FROM snapshot_staging_7 FINAL", "show_assets"]
+    words = [" ".join(one.split()[:3]) for one in store.statements]
+    begun = [one for one in words if one.startswith(("INSERT INTO asset", "INSERT INTO snapshot", "show"))]
+    assert begun == ["INSERT INTO asset", "INSERT INTO snapshot", "show_assets"]
     assert store.heads["prices"].version > version
 
 

@@ -85,6 +85,7 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         "rows": 2,
         "source": "simulated:9",
         "simulated": True,
+        "files": 0,
     }
     assert [frame["version"].unique().to_list() for _, frame in store.inserts] == [[version]] * 3
 
