@@ -188,8 +188,8 @@ def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def runs_of(rows: pl.DataFrame) -> list[Run]:
-    """The runs that rows of the ledger are about, which may lack columns if they were staged under an older schema."""
-    return [Run(**row) for row in rows.iter_rows(named=True)]
+    """The runs that rows of the ledger are about. They may have been staged under an older or newer schema."""
+    return [Run(**row) for row in rows.select([name for name in _SCHEMA if name in rows.columns]).iter_rows(named=True)]
 
 
 def completed(store: Store, family: str, start: int, end: int) -> set[int]:

@@ -239,6 +239,7 @@ def test_a_backup_begins_again_when_a_row_of_the_ledger_is_replaced_while_it_beg
         def show(self, name: str) -> None:
             write_assets(self, [asset(name)], version=new_version(self))
             self.run("show_assets", family="prices", version=new_version(self))
+            self.execute("OPTIMIZE TABLE snapshot FINAL")
 
     with closing(Busy(settings)) as store:
         migrate(store)
