@@ -5,9 +5,10 @@ state as if there had been no interruption.
 """
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -47,8 +48,8 @@ class Content:
 
 def _number(files: Sequence[Path]) -> int:
     """A number of 64 bits that stands for the paths of some files, in whatever order."""
-    paths = "\0".join(sorted(str(path.resolve()) for path in files))
-    return int.from_bytes(hashlib.sha256(paths.encode()).digest()[:8])
+    paths = b"\0".join(sorted(os.fsencode(path.resolve()) for path in files))
+    return int.from_bytes(hashlib.sha256(paths).digest()[:8])
 
 
 @contextmanager
@@ -80,8 +81,16 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
         known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
         retry(lambda: _require_as_described(store, content.assets))
-        rewrite.publish(store, staged, [content.run(version)], retry)
+        run = content.run(version)
+        rewrite.publish(store, staged, [retry(lambda: _with_replaced(store, run))], retry)
     return known
+
+
+def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:
+    """The run, which begins where that of the same files began whose row in the ledger it takes: the ledger must tell
+    of every moment that imports brought."""
+    began = store.frame("import_began", family=run.family, at=run.at, files=run.files)["first_observed_at"]
+    return replace(run, first_observed_at=min([run.first_observed_at, *began]))
 
 
 def _require_as_described(store: Store, assets: Sequence[Asset]) -> None:

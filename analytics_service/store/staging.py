@@ -115,7 +115,7 @@ class Staging:
         # Those of a run that was staged under an older schema may be fewer than the ledger's.
         columns = ", ".join(self._store.frame("staged_runs", table=LEDGER + self.suffix).columns)
         self._store.execute(f"INSERT INTO {LEDGER} ({columns}) SELECT {columns} FROM {LEDGER}{self.suffix} FINAL")
-        if adds_assets:
+        if any(run.kind == "import" for run in runs):
             self._show_assets()
 
     def drop(self) -> None:
@@ -150,9 +150,10 @@ class Staging:
 
     def _show_assets(self) -> None:
         """Make added definitions visible, even of assets without prices: the head of prices, the family that assets are
-        shown with, gets a version above theirs. Nothing else of that family changes. So are those that an earlier
-        version of the service added and left invisible."""
+        shown with, gets a version above theirs. Nothing else of that family changes. So are those that were added
+        before there were prices, and those that an earlier version of the service left invisible."""
         self._store.run("show_assets", family=SHOWN_WITH, version=new_version(self._store))
+        self._store.run("announce_assets", family=SHOWN_WITH)
 
     def _staged(self) -> pl.DataFrame:
         return self._store.frame("staged_tables", suffix=self.suffix)

@@ -1,7 +1,7 @@
--- Of the runs of a family that may have rows at or before an instant: what is the greatest version above that of its
--- newest snapshot, and how many are imports that may have rows between the two? A later import of the same files that ends
--- with the same observation takes the place of one that began earlier, so all count that end with the snapshot or later.
--- The index on versions leaves few snapshots to read; where nothing was imported, no imports are looked for.
+-- Of the runs of a family that may have rows, or show definitions, at or before an instant: what is the greatest version
+-- above that of its newest snapshot, and how many are imports that may have rows between the two? Where imports from before
+-- `files` was there began is not known for sure, so all of these count that end with the snapshot or later. The index on
+-- versions leaves few snapshots to read; where nothing was imported, no imports are looked for.
 SELECT max(version) AS version, sum(import) AS imports
 FROM
 (
@@ -13,11 +13,12 @@ FROM
 
     UNION ALL
 
-    SELECT version, toUInt64(1) AS import
+    SELECT version, toUInt64(kind = 'import') AS import
     FROM snapshot
     WHERE {imported:UInt8}
       AND family = {family:String}
-      AND kind = 'import'
+      AND kind IN ('import', 'assets')
       AND at >= toDateTime({since:UInt32}, 'UTC')
+      AND (first_observed_at <= toDateTime({at:UInt32}, 'UTC') OR (kind = 'import' AND files = 0))
 )
 SETTINGS max_threads = 1

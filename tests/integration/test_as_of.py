@@ -357,12 +357,12 @@ def test_of_imported_history_the_newest_observation_counts(prices: Prices, store
 def test_an_import_that_ends_like_one_before_hides_none_of_its_moments(
     prices: Prices, store: Store, settings: Settings, tmp_path: Path
 ) -> None:
-    """The ledger has one row for both, which are of the same file."""
+    """The ledger has one row for both, which are of the same file. It begins where the first one did."""
     rows = [("token;0xa", NOON - 5000, "1"), ("token;0xa", NOON - 1000, "2")]
     for some in (rows, rows[1:]):
         imports.run(store, imports.prices_file(tmp_path, some))
     store.execute("OPTIMIZE TABLE snapshot FINAL")
-    assert imports.query(settings, "SELECT toUnixTimestamp(first_observed_at) FROM snapshot") == [(NOON - 1000,)]
+    assert imports.query(settings, "SELECT toUnixTimestamp(first_observed_at) FROM snapshot") == [(NOON - 5000,)]
     assert prices.price(NOON - 3000) == ("1", f"prices=@{NOON - 5000}")
 
 

@@ -1,5 +1,6 @@
 """Imports of price files into ClickHouse: what they write, and what they report."""
 
+import contextlib
 import csv
 import gzip
 import os
@@ -133,6 +134,17 @@ def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, t
     assert rows == [("prices", 10**9, "import", 100, 10**9, 3, "200.csv, 100.csv, 1000000000.csv")]
     newest = query(settings, "SELECT max(version) FROM price")[0][0]
     assert read_heads(store)["prices"].version >= int(str(newest))
+
+
+def test_a_folder_may_have_a_name_that_is_not_utf8(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """The name of the file is in the ledger, and those of the folders above it are not."""
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    path = prices_file(folder, [(IDS[0], 100, "1")])
+    assets_file(folder)
+    with contextlib.chdir(folder):
+        run(store, Path(path.name))
+    assert observations(settings) == {(IDS[0], 100): Decimal(1)}
 
 
 def test_imports_of_different_files_that_end_alike_have_a_row_each_in_the_ledger(

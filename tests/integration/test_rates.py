@@ -17,7 +17,7 @@ from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.history.catalogue import BORROW_RATES, LEND_RATES, History
 from analytics_service.history.rows import read_latest
-from analytics_service.imports.families import RATES
+from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples
@@ -242,6 +242,47 @@ def test_assets_that_an_earlier_version_registered_are_shown_once_rates_are_impo
     assert shown(client) == ["token;0xa", "token;0xb"]
 
 
+def test_assets_that_only_rates_bring_are_shown_whichever_import_ends_first(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """In an empty store, the import of prices has begun before that of rates, and ends after it."""
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    rates_file = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99")
+    prices, assets = tmp_path / "prices.csv", tmp_path / "assets.csv"
+    prices.write_text("asset_id,ts,price\ntoken;0xb,100,1\n")
+    assets.write_text("symbol,address,decimals\nBBB,0xb,18\n")
+    between = Progress(at_first_batch=lambda: imported(store, rates_file))
+    import_files(store, Request(PRICES, [prices], assets), NOW, between)
+    assert shown(client) == ["token;0xa", "token;0xb"]
+
+
+def test_past_moments_have_the_assets_of_all_imports_whatever_was_asked_before(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """Which import came first, and what a worker has in memory, makes no difference. An import that only adds to the
+    end tells nothing of the moments before."""
+    moment = f"at={SECOND}"
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    prices, assets = tmp_path / "prices.csv", tmp_path / "assets.csv"
+    assets.write_text("symbol,address,decimals\nBBB,0xb,18\nCCC,0xc,18\n")
+    first = f"asset_id,ts,price\ntoken;0xb,{SECOND - 100},1\ntoken;0xb,{SECOND + 100},1\n"
+
+    def import_prices(content: str) -> None:
+        prices.write_text(content)
+        import_files(store, Request(PRICES, [prices], assets), datetime.fromtimestamp(SECOND + 900, UTC), Progress())
+
+    import_prices(first)
+    assert shown(client, moment) == ["token;0xb", "token;0xc"]
+    imported(store, rate_file(tmp_path, f"{SECOND - 50},AAA,0xa,18,True,True,0.1,0.25,99"))
+    assert shown(client, moment) == ["token;0xa", "token;0xb", "token;0xc"]
+    assets.write_text("symbol,address,decimals\nDDD,0xd,18\n")
+    import_prices(f"asset_id,ts,price\ntoken;0xd,{SECOND + 200},1\n")
+    fresh = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    for one in (client, fresh):
+        assert shown(one, moment) == ["token;0xa", "token;0xb", "token;0xc"]
+        assert shown(one) == ["token;0xa", "token;0xb", "token;0xc", "token;0xd"]
+
+
 def test_an_import_without_new_assets_changes_nothing_else(store: Store, settings: Settings, tmp_path: Path) -> None:
     commit(store, {"token;0xa": [(100, Decimal(1))]}, kind="import")
     before = read_heads(store)["prices"]
@@ -277,11 +318,13 @@ def test_assets_of_an_import_change_no_answer_of_the_state_before(
         import_files(watched, Request(RATES, [file]), NOW, Progress(at_first_batch=begin))
     look()
     assert [*dict.fromkeys(counts)] == [1, 2]
-    assert len({*zip(heads, etags, strict=True)}) == len({*heads}) == 2
+    # The last head differs from the one before in that it tells of a rewrite: past moments have another asset, too.
+    assert len({*zip(heads, etags, strict=True)}) == len({*heads}) == 3
+    assert len({*etags}) == 2
 
 
-def shown(client: falcon.testing.TestClient) -> list[str]:
-    return [one["asset"]["id"] for one in client.simulate_get("/api/v1/assets").json["data"]]
+def shown(client: falcon.testing.TestClient, query: str = "") -> list[str]:
+    return [one["asset"]["id"] for one in client.simulate_get("/api/v1/assets", query_string=query).json["data"]]
 
 
 REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_daily.csv.gz"
