@@ -13,6 +13,7 @@ from analytics_service.backups.restoring import require_restorable
 from analytics_service.backups.restoring import restore as restore_store
 from analytics_service.backups.taking import back_up
 from analytics_service.cli.context import command_line, load_settings, open_store_to_read, place
+from analytics_service.cli.interrupts import explained
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.config import Settings
@@ -24,6 +25,10 @@ from analytics_service.store.schema import create
 
 # A statement may take longer than a request of the service waits.
 _PATIENCE = 600
+_STOPPED = (
+    "The restore was stopped. The store is as it was or, if that was at the very end, has all of the backup. The same "
+    "command may be run again."
+)
 
 
 @click.command()
@@ -43,7 +48,8 @@ def backup(file: Path, force: bool, **overrides: Any) -> None:
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:
             raise BackupRefused(f"There is no data in {place(settings)}.")
-        manifest = back_up(store, file, datetime.now(UTC), bars)
+        with explained(f"The backup was stopped. {file} was not written."):
+            manifest = back_up(store, file, datetime.now(UTC), bars)
     click.echo(f"Wrote {_contents(manifest)} to {file} ({file.stat().st_size:,} bytes).")
 
 
@@ -68,7 +74,8 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
         closing(ProgressBars()) as bars,
     ):
         create(store, is_own=settings.clickhouse_url is None)
-        restore_store(store, archive, bars, replace=replaces)
+        with explained(_STOPPED):
+            restore_store(store, archive, bars, replace=replaces)
     taken = shown(instant(archive.manifest.taken_at))
     click.echo(f"Restored {_contents(archive.manifest)}, as of {taken}, into {place(settings)}.")
 

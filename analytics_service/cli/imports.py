@@ -1,7 +1,7 @@
 """`import`: history from files."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from analytics_service.cli.context import load_settings, open_store, open_store_to_read, place
+from analytics_service.cli.interrupts import explained
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.config import Settings
@@ -17,6 +18,10 @@ from analytics_service.imports.run import SHOWN, Request, Summary, import_files,
 from analytics_service.market.assets import Asset
 from analytics_service.sources.choice import require_import_admitted
 
+_STOPPED = (
+    "The import was stopped. Either nothing was written or, if its rows were being put in place, the service or the "
+    "next command completes it. The same command may be run again: it ends in the same state."
+)
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -85,7 +90,7 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) 
             with open_store_to_read(settings) as existing:
                 done = try_import(existing, request, datetime.now(UTC), bars)
         else:
-            with open_store(settings) as store, _explained():
+            with open_store(settings) as store, explained(_STOPPED):
                 require_import_admitted(store, settings.source)
                 done = import_files(store, request, datetime.now(UTC), bars)
     click.echo(_outcome(done, settings, dry_run))
@@ -93,20 +98,6 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) 
         click.echo(line)
     for path in done.rejected_files:
         click.echo(f"Rejected rows are in {path}.")
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Tell whoever stops an import what becomes of it: from some moment on others complete it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo(
-            "\nThe import was stopped. Either nothing was written or, if its rows were being put in place, the service "
-            "or the next command completes it. The same command may be run again: it ends in the same state.",
-            err=True,
-        )
-        raise
 
 
 def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import load_job_settings, open_store, require_source
+from analytics_service.cli.interrupts import explained
 from analytics_service.cli.options import data_dir_option, source_option
 from analytics_service.cli.signals import set_on_signals
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
@@ -106,7 +107,8 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
         instants = runner.instants_to_fill(job, store, start, end, every)
-        with click.progressbar(length=len(instants), label=f"Backfill of {name}") as bar:
+        bar = click.progressbar(length=len(instants), label=f"Backfill of {name}")
+        with explained("The backfill was stopped. When it is run again, it continues where it was."), bar:
             written = runner.backfill(job, source, store, instants, progress=bar.update)
     click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 

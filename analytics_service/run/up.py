@@ -34,6 +34,7 @@ from analytics_service.run.metrics_folder import MetricsFolder
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
+from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.ledger import read_heads
@@ -67,6 +68,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
             if source is not None:
                 stack.enter_context(closing(source))
                 take_first_snapshots(reached, source, store)
+            prices = read_heads(store).get(SHOWN_WITH)
         reached = replace(reached, source=choice.spec)
         services: list[Supervised] = []
         variables = {}
@@ -76,7 +78,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
             services = [_scheduler(reached, folder)]
         service = HttpService(reached, variables)
         with running([service, *services], fail):
-            click.echo(welcome(reached, choice))
+            click.echo(welcome(reached, choice, instant(prices.last_observed_at) if prices else None))
             service.follow(orders)
 
 

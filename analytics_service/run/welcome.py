@@ -16,11 +16,13 @@ _SAMPLE_PATHS = {
 }
 
 
-def welcome(settings: Settings, choice: Choice) -> str:
-    """Addresses to try, where snapshots come from and whether they are made up, where to use SQL, how to stop."""
+def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
+    """Addresses to try, where snapshots come from and whether they are made up, where to use SQL, how to stop.
+
+    `newest` is the instant of the newest price, None if there is none."""
     base, server = local_url(settings.bind), server_of(settings)
-    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    week = f"start={int((now - timedelta(days=7)).timestamp())}&end={int(now.timestamp())}"
+    end = (newest or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
+    week = f"start={int((end - timedelta(days=7)).timestamp())}&end={int(end.timestamp())}"
     lines = [
         "",
         f"The service is up. Open {base}/ in a browser, or try:",
@@ -32,6 +34,11 @@ def welcome(settings: Settings, choice: Choice) -> str:
         "",
         *_samples(choice.source, base),
         f"Jobs  {_jobs(choice)}",
+        *(
+            []
+            if newest
+            else ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
+        ),
         *_retention(settings, choice),
         *_operations(settings),
     ]

@@ -14,7 +14,10 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 
 _EMPTY = "The store is empty, so there is no source to go on with. Name one with --source or ANALYTICS_SOURCE."
-_IMPORTED_ONLY = "The store holds imported history only and has no source, so no snapshots are taken."
+_IMPORTED_ONLY = (
+    "The store holds imported history only and has no source, so no snapshots are taken. --source or ANALYTICS_SOURCE "
+    "names one."
+)
 _TOLD_NONE = "The source is none, so no snapshots are taken."
 
 
