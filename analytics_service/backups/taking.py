@@ -1,8 +1,8 @@
 """Takes a backup while the service runs: the ledger first, then the rows of the runs that it lists, and no others.
 
-A run that only adds to the end of history has rows after its family's head, with a greater version (rule 8.1), which
-are left out. When a rewrite was announced meanwhile (rule 8.3), everything is read again. Tables that views fill are
-left out as well: the views fill them again when a backup is restored (rule 8.10).
+A run that only adds to the end of history has rows after its family's head, with a version that is not listed (rule
+8.1), which are left out. When a rewrite was announced meanwhile (rule 8.3), everything is read again. Tables that views
+fill are left out as well: the views fill them again when a backup is restored (rule 8.10).
 """
 
 from collections.abc import Mapping
@@ -153,4 +153,6 @@ def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) ->
         return _ALL
     if head is None:
         return "false"
-    return f"NOT (toUnixTimestamp({time}) > {head.last_observed_at} AND version > {head.version})"
+    # A run that is under way may have a lower version than a row of the ledger that shows definitions.
+    listed = f"SELECT version FROM {LEDGER} WHERE family = '{head.family}' AND version <= {head.version}"
+    return f"NOT (toUnixTimestamp({time}) > {head.last_observed_at} AND version NOT IN ({listed}))"

@@ -146,6 +146,21 @@ def test_amounts_are_exact_and_rows_of_a_run_that_is_not_complete_stay_out(
         assert own.query("SELECT amount, usd FROM event").result_rows == [(greatest, Decimal(decimal))]
 
 
+def test_rows_of_a_run_that_was_overtaken_by_definitions_stay_out(
+    store: Store, settings: Settings, tmp_path: Path
+) -> None:
+    """The row of the ledger that shows the definitions has a greater version than the run, which is not listed yet."""
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    under_way = new_version(store)
+    store.execute(f"INSERT INTO price (asset_id, observed_at, price, version) VALUES ('token;a', 200, 7, {under_way})")
+    write_assets(store, [asset("new")], version=new_version(store))
+    store.run("show_assets", family="prices", version=new_version(store))
+    assert read_ledger(store).heads["prices"].version > under_way
+    back_up(store, tmp_path / "backup.zip", NOW, Silent())
+    restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
+    assert prices(settings) == ONE
+
+
 def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(
     store: Store, settings: Settings, of_two: Path
 ) -> None:
