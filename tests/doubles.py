@@ -229,10 +229,7 @@ class LedgerStore(Store):
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         """Compute cells, or have definitions of assets shown; what is forgotten is never here."""
-        if query in ("forget_finished", "forget_future_reports"):
-            self._begin("run", query)
-            return
-        if query == "announce_assets":
+        if query in ("forget_finished", "forget_future_reports", "announce_assets"):
             self._begin("run", query)
             return
         if query == "show_assets":

@@ -137,7 +137,12 @@ def _rows_of(heads: Mapping[str, Head], keys: Mapping[str, list[str]]) -> dict[s
 
 def _completed(heads: Mapping[str, Head]) -> str:
     """The runs of the ledger that the heads count."""
-    return " OR ".join(f"(family = '{head.family}' AND version <= {head.version})" for head in heads.values())
+    return " OR ".join(map(_counted, heads.values()))
+
+
+def _counted(head: Head) -> str:
+    """The runs of the ledger that a head counts."""
+    return f"(family = '{head.family}' AND version <= {head.version})"
 
 
 def _closed(head: Head | None) -> str:
@@ -154,5 +159,5 @@ def _not_after(head: Head | None, sorted_by: list[str], *, is_filtered: bool) ->
     if head is None:
         return "false"
     # A run that is under way may have a lower version than a row of the ledger that shows definitions.
-    listed = f"SELECT version FROM {LEDGER} WHERE family = '{head.family}' AND version <= {head.version}"
-    return f"NOT (toUnixTimestamp({time}) > {head.last_observed_at} AND version NOT IN ({listed}))"
+    counted = f"SELECT version FROM {LEDGER} WHERE {_counted(head)}"
+    return f"NOT (toUnixTimestamp({time}) > {head.last_observed_at} AND version NOT IN ({counted}))"

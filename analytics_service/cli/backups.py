@@ -13,9 +13,9 @@ from analytics_service.backups.restoring import require_restorable
 from analytics_service.backups.restoring import restore as restore_store
 from analytics_service.backups.taking import back_up
 from analytics_service.cli.context import command_line, load_settings, open_store_to_read, place
-from analytics_service.cli.interrupts import explained
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
+from analytics_service.cli.signals import explained
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import BackupRefused

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from analytics_service.cli.context import load_settings, open_store, open_store_to_read, place
-from analytics_service.cli.interrupts import explained
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
+from analytics_service.cli.signals import explained
 from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import SHOWN, Request, Summary, import_files, try_import, with_rest

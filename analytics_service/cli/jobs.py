@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from analytics_service.cli.context import load_job_settings, open_store, require_source
-from analytics_service.cli.interrupts import explained
 from analytics_service.cli.options import data_dir_option, source_option
-from analytics_service.cli.signals import set_on_signals
+from analytics_service.cli.signals import explained, set_on_signals
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown

@@ -10,6 +10,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 
+import click
+
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
@@ -42,6 +44,16 @@ def following_signals() -> Iterator[SimpleQueue[int | None]]:
     except SystemExit as stopped:
         if stopped.code != _TERMINATED:
             raise
+
+
+@contextmanager
+def explained(outcome: str) -> Iterator[None]:
+    """For commands: tell whoever stops the block, by SIGTERM or Ctrl-C, what becomes of it."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        click.echo(f"\n{outcome}", err=True)
+        raise
 
 
 def set_on_signals(stop: threading.Event) -> None:

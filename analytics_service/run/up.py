@@ -37,7 +37,7 @@ from analytics_service.sources.choice import choose_source
 from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
-from analytics_service.store.ledger import read_heads
+from analytics_service.store.ledger import read_heads, read_state
 from analytics_service.store.migrations import migrate
 from analytics_service.store.retention import PRUNED, kept_from
 from jobs.registry import JOBS, Job
@@ -68,7 +68,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
             if source is not None:
                 stack.enter_context(closing(source))
                 take_first_snapshots(reached, source, store)
-            prices = read_heads(store).get(SHOWN_WITH)
+            prices = read_state(store, SHOWN_WITH)
         reached = replace(reached, source=choice.spec)
         services: list[Supervised] = []
         variables = {}

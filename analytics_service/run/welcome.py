@@ -19,7 +19,8 @@ _SAMPLE_PATHS = {
 def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     """Addresses to try, where snapshots come from and whether they are made up, where to use SQL, how to stop.
 
-    `newest` is the instant of the newest price, None if there is none."""
+    `newest` is the instant of the newest price, None if there is none.
+    """
     base, server = local_url(settings.bind), server_of(settings)
     end = (newest or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
     week = f"start={int((end - timedelta(days=7)).timestamp())}&end={int(end.timestamp())}"
@@ -34,11 +35,7 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
         "",
         *_samples(choice.source, base),
         f"Jobs  {_jobs(choice)}",
-        *(
-            []
-            if newest
-            else ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
-        ),
+        *_emptiness(newest),
         *_retention(settings, choice),
         *_operations(settings),
     ]
@@ -56,6 +53,13 @@ def _jobs(choice: Choice) -> str:
     if choice.source is None:
         return choice.reason
     return f"Snapshots come from {choice.source.spec}{', which is simulated' if choice.source.simulated else ''}."
+
+
+def _emptiness(newest: datetime | None) -> list[str]:
+    """What to do where there are no prices."""
+    if newest is not None:
+        return []
+    return ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
 
 
 def _retention(settings: Settings, choice: Choice) -> list[str]:

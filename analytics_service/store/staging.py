@@ -30,9 +30,10 @@ class Staging:
         self._store = store
         self.suffix = f"_staging_{version}"
         self._owner = uuid.uuid4().hex
-        # The tables that this process has made, and the runs that it has staged; none where another process did.
+        # The tables that this process has made; none where another process did.
         self._made: dict[str, None] = {}
-        self._runs: Sequence[Run] = ()
+        # The ledger's rows, once they were staged or read. Under an older schema they have fewer columns.
+        self._listed = pl.DataFrame()
         # The head for which the cells in staging are right; None if this process has not computed any.
         self._computed_beside: Head | None = None
 
@@ -63,17 +64,18 @@ class Staging:
 
     def insert_runs(self, runs: Sequence[Run]) -> None:
         """Write the rows of the ledger."""
-        self.insert(LEDGER, ledger_frame(runs))
-        self._runs = runs
+        listed = ledger_frame(runs)
+        self.insert(LEDGER, listed)
+        self._listed = listed
 
     def runs(self) -> Sequence[Run]:
         """The runs in the ledger's staging table; none if another process has made and dropped it."""
-        if not self._runs:
+        if self._listed.is_empty():
             try:
-                self._runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self.suffix))
+                self._listed = self._store.frame("staged_runs", table=LEDGER + self.suffix)
             except SchemaError:
                 return ()
-        return self._runs
+        return runs_of(self._listed)
 
     def is_there(self) -> bool:
         """Whether the rows of the ledger have not been dropped by another process that has completed the run."""
@@ -112,8 +114,7 @@ class Staging:
         if self._computed_beside is None or not self._is_next_after(self._computed_beside):
             change = self._change(runs, head, is_rewrite=is_rewrite or self._meets_rewrite(head))
             write_cells(self._store, tables, change)
-        # Those of a run that was staged under an older schema may be fewer than the ledger's.
-        columns = ", ".join(self._store.frame("staged_runs", table=LEDGER + self.suffix).columns)
+        columns = ", ".join(self._listed.columns)
         self._store.execute(f"INSERT INTO {LEDGER} ({columns}) SELECT {columns} FROM {LEDGER}{self.suffix} FINAL")
         if any(run.kind == "import" for run in runs):
             self._show_assets()

@@ -16,7 +16,15 @@ GROUP BY family, version
 
 UNION ALL
 
-SELECT 'append', family, version, 1, announced_at NOT BETWEEN now() - 2 AND now() + 2, toDateTime(0, 'UTC'), toDateTime(0, 'UTC'), []
+SELECT
+    'append',
+    family,
+    version,
+    1,
+    announced_at NOT BETWEEN now() - 2 AND now() + 2,
+    toDateTime(0, 'UTC'),
+    toDateTime(0, 'UTC'),
+    []
 FROM append_run FINAL
 WHERE finished = 0
 
