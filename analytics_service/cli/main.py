@@ -6,7 +6,7 @@ from functools import cache
 import click
 
 from analytics_service.cli.errors import Commands
-from analytics_service.cli.signals import terminate
+from analytics_service.cli.signals import interrupt, terminate
 from analytics_service.processes.memory import imported_for_good
 
 # Every command in the order of the help, with its module in this package and its name there.
@@ -62,4 +62,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point of `analytics-service`."""
     signal.signal(signal.SIGTERM, terminate)
+    # What a shell starts in the background may be told to ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
     cli(prog_name="analytics-service")

@@ -4,8 +4,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -15,13 +16,46 @@ import click
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
+# Seconds between two looks at whether Polars has returned.
+_PAUSE = 0.01
+_Handler = Callable[[int, FrameType | None], None]
 
 
+def _outside_polars(handler: _Handler) -> _Handler:
+    """A signal handler that raises, and therefore waits until Polars has returned. Polars has code in Rust that calls
+    Python; what a handler raises there becomes a panic, or an error of another kind."""
+
+    @wraps(handler)
+    def handle(number: int, frame: FrameType | None) -> None:
+        if _is_inside_polars(frame):
+            signal.signal(signal.SIGALRM, lambda _, later: handle(number, later))
+            signal.setitimer(signal.ITIMER_REAL, _PAUSE)
+        else:
+            handler(number, frame)
+
+    return handle
+
+
+def _is_inside_polars(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "polars":
+            return True
+        frame = frame.f_back
+    return False
+
+
+@_outside_polars
 def terminate(number: int, frame: FrameType | None) -> None:
     """A signal handler: unwind the command, once. A second signal must not interrupt what the first one began."""
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, signal.SIG_IGN)
     sys.exit(_TERMINATED)
+
+
+@_outside_polars
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """A signal handler: what Ctrl-C does in any Python program."""
+    signal.default_int_handler(number, frame)
 
 
 @contextmanager

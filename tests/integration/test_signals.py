@@ -27,6 +27,24 @@ with following_signals() as orders:
         print(next_order(orders), flush=True)
 """
 
+# Sends itself a signal from Python code that Polars calls, and says how far that went.
+_INTERRUPTED = """
+import os, signal, sys, time
+import polars as pl
+from analytics_service.cli.signals import interrupt, terminate
+signal.signal(signal.SIGINT, interrupt)
+signal.signal(signal.SIGTERM, terminate)
+def doubled(value):
+    os.kill(os.getpid(), int(sys.argv[1]))
+    return 2 * value
+try:
+    print(pl.Series([1, 2]).map_elements(doubled, return_dtype=pl.Int64).to_list())
+    time.sleep(60)
+except BaseException as stopped:
+    print(type(stopped).__name__)
+    raise
+"""
+
 
 @contextmanager
 def following(terminal: int, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
@@ -70,3 +88,20 @@ def test_a_service_stops_with_its_terminal_unless_that_was_ruled_out(nohup: bool
             assert process.stdout.readline() == f"{int(signal.SIGHUP)}\n"
         else:
             assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "ending"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGTERM, "SystemExit")], ids=["INT", "TERM"]
+)
+def test_a_signal_waits_until_polars_has_returned(number: signal.Signals, ending: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, str(int(number))],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.stdout == f"[2, 4]\n{ending}\n"
+    assert "panicked" not in done.stderr
+    assert done.returncode in (-signal.SIGINT, 128 + signal.SIGTERM)
