@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.config import Networks, Settings
+from analytics_service.config import Settings
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.history.large_pages import LargePages
 from analytics_service.history.memory import Loader, Memory
@@ -43,6 +43,7 @@ from analytics_service.resources import (
 )
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
+from analytics_service.setting_values import Networks
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views

@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from analytics_service.config import zone
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.formats.base import Format
 from analytics_service.history.formats.registry import FORMATS
 from analytics_service.history.grid import Period
 from analytics_service.market.assets import split_id
 from analytics_service.market.events import Action
+from analytics_service.setting_values import zone
 
 AUTO: Final = "auto"
 # The pattern of a denom.

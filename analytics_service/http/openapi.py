@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
-from analytics_service.config import Rate
 from analytics_service.http.envelope import failure_schema, success_schema
 from analytics_service.http.errors import CASES
 from analytics_service.http.guard import is_guarded
@@ -11,6 +10,7 @@ from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
 from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import ByShape, Many
+from analytics_service.setting_values import Rate
 
 Routes = Sequence[tuple[str, Resource]]
 Object = dict[str, object]

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from analytics_service.config import flag
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import MAX_DIGITS
 from analytics_service.history.formats.registry import FORMATS
@@ -12,6 +11,7 @@ from analytics_service.http import forms, times
 from analytics_service.http.param import Param
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action
+from analytics_service.setting_values import flag
 
 MAX_LIMIT = 10_000
 # Buckets of a page, and the most buckets of period=auto, where a request does not say.

@@ -17,7 +17,7 @@ from functools import cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from analytics_service.config import Rate
+from analytics_service.setting_values import Rate
 
 _SECOND = 10**9
 # A client's key, the number of its window, and its requests in that window and in the one before.

@@ -10,7 +10,6 @@ import falcon
 import jsonschema_rs
 import pytest
 
-from analytics_service.config import Rate
 from analytics_service.http import params
 from analytics_service.http.components import published
 from analytics_service.http.docs import page
@@ -20,6 +19,7 @@ from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
 from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD, word
 from analytics_service.present.shapes import Field, Many, Shape
+from analytics_service.setting_values import Rate
 
 MARKET = Shape(
     "Market",

@@ -1,0 +1,196 @@
+"""What the texts of settings may be: one parser for each kind of value. ValueError says what is allowed."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.metadata import entry_points
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+# The group of entry points that sources are registered under.
+SOURCES = "analytics_service.sources"
+NONE = "none"
+RESEARCH = "research"
+"""Begins the names of the databases that researchers may write (rule 9.3)."""
+_HOST = re.compile(r"[^\s%]+")
+# Browsers send origins like this, in lower case and without a path (RFC 6454).
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@A-Z]+")
+_DATABASES = frozenset({"information_schema", "service_log", "system"})
+
+
+def text(value: str) -> str:
+    """Any non-empty text."""
+    if not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+def path(value: str) -> Path:
+    """A path; `~` is the user's home."""
+    try:
+        return Path(text(value)).expanduser()
+    except RuntimeError:
+        raise ValueError("must not begin with ~ and a user that there is not") from None
+
+
+def origins(value: str) -> str:
+    """`*`, or origins separated by commas."""
+    if value != "*" and not all(_ORIGIN.fullmatch(one.strip()) for one in value.split(",")):
+        raise ValueError(
+            "must be *, or origins separated by commas, such as https://a.example,http://localhost:3000: in lower "
+            "case, and without a slash at the end"
+        )
+    return value
+
+
+def flag(value: str) -> bool:
+    """`true` or `false`."""
+    if value not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A parser of whole numbers from `low` to `high`."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"from {self.low} to {self.high}"
+
+    def __call__(self, value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", value) or not self.low <= int(value) <= self.high:
+            raise ValueError(f"must be a whole number {self}")
+        return int(value)
+
+
+def zone(value: str) -> str:
+    """The name of a zone or link of the IANA database."""
+    if value not in _zones():
+        raise ValueError("must be the name of an IANA time zone, such as America/New_York")
+    return value
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """The names are the same on every machine. The system's folder of zones has other files too, such as localtime."""
+    listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
+    # Factory is what a machine has before a zone is set.
+    return frozenset(listed.split()) - {"Factory"}
+
+
+def server_url(value: str) -> str:
+    """An http(s) URL of a host and a port."""
+    try:
+        parts = urlsplit(value)
+        complete = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") and parts.port
+    except ValueError:
+        complete = False
+    if not complete:
+        raise ValueError("must look like http://host:8123 or https://host:8443")
+    if parts.username or parts.password or parts.query or parts.fragment or parts.path not in ("", "/"):
+        raise ValueError("must hold no user, password, path or query; they have settings of their own")
+    return value.rstrip("/")
+
+
+def host_and_port(value: str) -> str:
+    """`host:port` to listen on; `[::1]:port` for IPv6."""
+    found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)
+    if not found or not 0 < int(found[1]) < 65536:
+        raise ValueError("must be host:port, such as 127.0.0.1:8000")
+    return value
+
+
+def port_of(bind: str) -> int:
+    """The port of `host:port`."""
+    return int(bind.rpartition(":")[2])
+
+
+def bind_or_none(value: str) -> str:
+    """As host_and_port, or `none`."""
+    if value == NONE:
+        return value
+    try:
+        return host_and_port(value)
+    except ValueError:
+        raise ValueError("must be host:port, such as 127.0.0.1:8001, or none") from None
+
+
+def source(value: str) -> str:
+    """The spec of a snapshot source: a built-in one, or one that an installed package provides."""
+    if re.fullmatch(r"none|simulated(:[^\s:]{1,64})?", value):
+        return value
+    provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated"}
+    if value.partition(":")[0] not in provided:
+        installed = f", or an installed one: {', '.join(sorted(provided))}" if provided else ""
+        raise ValueError(f"must be simulated, simulated:<seed> or none{installed}")
+    return value
+
+
+def database_name(value: str) -> str:
+    """A database name that belongs to nobody else."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
+        raise ValueError("must be letters, digits and underscores, not beginning with a digit")
+    if value.startswith(RESEARCH) or value.lower() in _DATABASES:
+        raise ValueError(
+            "must not be information_schema, service_log or system, which have other uses, nor begin with "
+            f"{RESEARCH}, because researchers may drop such databases"
+        )
+    return value
+
+
+class Rate(NamedTuple):
+    """So many requests in so many seconds, written `600/60`."""
+
+    requests: int
+    seconds: int
+
+    def __str__(self) -> str:
+        return f"{self.requests}/{self.seconds}"
+
+
+def rate(value: str) -> Rate:
+    """Requests and seconds, `600/60`."""
+    found = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,5})", value)
+    if not found or not 1 <= int(found[1]) <= 1_000_000 or not 1 <= int(found[2]) <= 86_400:
+        raise ValueError("must be requests/seconds, such as 600/60, of at most 1,000,000 requests and 86,400 seconds")
+    return Rate(int(found[1]), int(found[2]))
+
+
+class Networks(tuple[IPv4Network | IPv6Network, ...]):
+    """Networks, written with commas between them; an address is one of its own."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self))
+
+
+def networks(value: str) -> Networks:
+    """Addresses and networks separated by commas."""
+    try:
+        return Networks(ip_network(part.strip()) for part in value.split(","))
+    except ValueError:
+        raise ValueError(
+            "must be addresses or networks separated by commas, such as 10.0.0.1,10.1.0.0/16; an address within a "
+            "network, such as 10.1.2.3/16, is neither"
+        ) from None
+
+
+def log_level(value: str) -> str:
+    """A level of the standard library's logging."""
+    if value not in ("debug", "info", "warning", "error"):
+        raise ValueError("must be debug, info, warning or error")
+    return value
+
+
+def log_format(value: str) -> str:
+    """A form of log lines."""
+    if value not in ("text", "json"):
+        raise ValueError("must be text or json")
+    return value
