@@ -20,6 +20,7 @@ from analytics_service.errors import (
 from analytics_service.http.answer import NO_STORE
 from analytics_service.http.envelope import failure
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
+from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.request_ids import HEADER
 
 log = logging.getLogger(__name__)
@@ -134,7 +135,9 @@ def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, p
 
 def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     cause = f" ({error.__cause__})" if error.__cause__ else ""
-    log.warning("%s %s: %s%s", req.method, req.path, error, cause)
+    # What a worker asks itself while it starts, nobody waits for.
+    level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING
+    log.log(level, "%s %s: %s%s", req.method, req.path, error, cause)
     _answer(resp, "unavailable", _UNAVAILABLE)
 
 

@@ -1,5 +1,6 @@
 """The addresses that the HTTP service listens on."""
 
+import errno
 import socket
 import time
 
@@ -48,7 +49,7 @@ def listen(bind: str, settings: Settings) -> socket.socket:
     try:
         return _listening(bind)
     except OSError as error:
-        raise _taken(bind, settings, error) from error
+        raise _refused(bind, settings, error) from error
 
 
 def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
@@ -61,7 +62,7 @@ def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
             lingers = any(is_orphan(pid) for pid in listening(port))
             # The last of them may have ended between the two checks.
             if time.monotonic() > deadline or not (lingers or _is_free(bind)):
-                raise _taken(bind, settings, error) from error
+                raise _refused(bind, settings, error) from error
         if not told:
             click.echo(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
             told = True
@@ -83,10 +84,15 @@ def _listening(bind: str) -> socket.socket:
     return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
 
 
-def _taken(bind: str, settings: Settings, error: OSError) -> SettingError:
-    _, port = split_address(bind)
+def _refused(bind: str, settings: Settings, error: OSError) -> SettingError:
+    """The error for an address that nothing can listen on, with what to do about it."""
+    host, port = split_address(bind)
     option = "--bind " if bind == settings.bind else "ANALYTICS_METRICS_BIND="
-    return SettingError(
-        f"Nothing can listen on {bind} ({error.strerror}). "
-        f"Stop what uses it, or name another address, such as {option}127.0.0.1:{port % 65525 + 10}."
-    )
+    at = f"[{host}]" if ":" in host else host
+    advice = {
+        errno.EADDRINUSE: f"Stop what uses it, or name another port, such as {option}{at}:{port % 65525 + 10}.",
+        errno.EACCES: f"Name a port that needs no privileges, such as {option}{at}:{port + 8000}.",
+    }.get(error.errno or 0, f"Name an address of this machine, such as {option}127.0.0.1:{port}.")
+    # Python says once more which address it is.
+    reason = str(error.strerror).partition(" (while ")[0]
+    return SettingError(f"Nothing can listen on {bind}: {reason}. {advice}")

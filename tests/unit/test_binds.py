@@ -1,11 +1,15 @@
 """Which paths are on which of the two binds, and the URLs at which this machine reaches them."""
 
+import socket
+
 import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
-from analytics_service.run.address import local_url
+from analytics_service.errors import SettingError
+from analytics_service.run.address import local_url, require_free
+from tests.processes import free_port
 
 
 class Accepted:
@@ -71,3 +75,22 @@ def test_without_the_bind_there_are_no_metrics() -> None:
 )
 def test_the_url_of_a_bind_is_one_at_which_this_machine_reaches_it(bind: str, url: str) -> None:
     assert local_url(bind) == url
+
+
+def test_an_address_that_no_interface_has_is_refused_with_one_that_any_machine_has() -> None:
+    with pytest.raises(SettingError) as refused:
+        require_free(Settings(bind="192.0.2.1:8000", metrics_bind="none"))
+    assert str(refused.value) == (
+        "Nothing can listen on 192.0.2.1:8000: Cannot assign requested address. "
+        "Name an address of this machine, such as --bind 127.0.0.1:8000."
+    )
+
+
+def test_a_port_that_is_taken_is_refused_with_another_one_at_the_same_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(SettingError) as refused:
+            require_free(Settings(metrics_bind=f"127.0.0.1:{port}", bind=f"127.0.0.1:{free_port()}"), patience=0)
+    message = str(refused.value)
+    assert message.startswith(f"Nothing can listen on 127.0.0.1:{port}: Address already in use. Stop what uses it,")
+    assert "such as ANALYTICS_METRICS_BIND=127.0.0.1:" in message

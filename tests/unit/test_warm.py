@@ -36,3 +36,5 @@ def test_every_request_is_one_that_the_service_accepts(settings: Settings, caplo
     # Callers may request blocks without end, so the wait for those of history is bounded.
     assert waits == [60.0]
     assert f"0 of {len(statuses)} answers" in caplog.text
+    # Nobody waits for these answers, so operators are not warned of each.
+    assert "GET /" not in caplog.text
