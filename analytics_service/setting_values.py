@@ -71,17 +71,19 @@ class Whole:
 
 def zone(value: str) -> str:
     """The name of a zone or link of the IANA database."""
-    if value not in _zones():
-        raise ValueError("must be the name of an IANA time zone, such as America/New_York")
+    known = _zones().get(value.replace(" ", "_").lower())
+    if known != value:
+        raise ValueError(f"must be the name of an IANA time zone, such as {known or 'America/New_York'}")
     return value
 
 
 @cache
-def _zones() -> frozenset[str]:
-    """The names are the same on every machine. The system's folder of zones has other files too, such as localtime."""
+def _zones() -> dict[str, str]:
+    """The names by how they are in lower case. They are the same on every machine. The system's folder of zones has
+    other files too, such as localtime."""
     listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
     # Factory is what a machine has before a zone is set.
-    return frozenset(listed.split()) - {"Factory"}
+    return {name.lower(): name for name in listed.split() if name != "Factory"}
 
 
 def server_url(value: str) -> str:

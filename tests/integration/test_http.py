@@ -443,6 +443,8 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (HISTORY + "&tz=posix/Europe/London", ["tz='posix/Europe/London'", "IANA"]),
         (HISTORY + "&tz=right/UTC", ["tz='right/UTC'", "IANA"]),
         (HISTORY + "&tz=", ["tz=''", "IANA"]),
+        (HISTORY + "&tz=utc", ["tz='utc'", "such as UTC."]),
+        (HISTORY + "&tz=asia/ho chi minh", ["such as Asia/Ho_Chi_Minh."]),
         (HISTORY + "&fill=zero", ["fill='zero'", "previous, none"]),
         (HISTORY + "&asset_ids=a", ["asset_ids='a'", "asset id"]),
         (HISTORY + "&asset_ids=token;a,,token;b", ["asset_ids="]),
