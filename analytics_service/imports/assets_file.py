@@ -61,7 +61,8 @@ def _read(path: Path) -> pl.DataFrame:
     names = dict(zip(found, table.columns, strict=True))
     missing = [name for name in _COLUMNS if name not in names]
     if missing:
-        raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(table.columns)[:200]}.")
+        shown = ", ".join(table.columns)[:200]
+        raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {shown!r}.")
     columns = {name: pl.col(names[name]).fill_null("") for name in _COLUMNS}
     return table.select(stripped(column, name) for name, column in columns.items())
 

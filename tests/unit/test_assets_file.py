@@ -37,7 +37,9 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("symbol,address\nA,0x1\n", "lacks the columns decimals; it has symbol, address"),
+        ("symbol,address\nA,0x1\n", "lacks the columns decimals; it has 'symbol, address'"),
+        # A terminal would take what a binary file holds for orders.
+        ("symbol,\x1b[2J\nA,0x1\n", r"lacks the columns address, decimals; it has 'symbol, \\x1b\[2J'"),
         ("symbol,address,decimals\n", "names no assets"),
         ("", "cannot be read as CSV"),
         ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "Asset 2 of .*the symbol is empty"),
