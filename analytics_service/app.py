@@ -74,6 +74,9 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
     def __call__(self, env: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request of either bind."""
+        # Falcon has a method of this name of its own, and refuses it before any middleware is called.
+        if env["REQUEST_METHOD"] == "WEBSOCKET":
+            env["REQUEST_METHOD"] = "websocket"
         if self.metrics_port is not None and _listening_port(env) == self.metrics_port:
             return self.operators(env, start_response)
         return super().__call__(env, start_response)

@@ -15,6 +15,8 @@ from analytics_service.market.events import Action
 from analytics_service.setting_values import zone
 
 AUTO: Final = "auto"
+# The pattern of a whole number.
+WHOLE = "-?[0-9]+"
 # The pattern of a denom.
 DENOM = "[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}"
 
@@ -23,14 +25,23 @@ def integer(low: int, high: int) -> Callable[[str], int]:
     """An integer from `low` to `high`: decimal digits with an optional minus sign (rule 3.3)."""
 
     def parse(value: str) -> int:
-        # No bound has more than 18 digits. Counting digits first avoids converting a huge number.
-        if not re.fullmatch(r"-?[0-9]+", value):
+        if not re.fullmatch(WHOLE, value):
             raise ValueError("must be a whole number in decimal digits")
-        if len(value.lstrip("-0")) > 18 or not low <= int(value) <= high:
+        number = whole(value)
+        if number is None or not low <= number <= high:
             raise ValueError(f"must be from {low} to {high}")
-        return int(value)
+        return number
 
     return parse
+
+
+def whole(digits: str) -> int | None:
+    """The number that has these digits; None beyond 18 of them, which no bound has. Python refuses to convert thousands
+    of digits, even of zeros."""
+    significant = digits.lstrip("-0")
+    if len(significant) > 18:
+        return None
+    return int(significant or 0) * (-1 if digits.startswith("-") else 1)
 
 
 def one_of(*choices: str) -> Callable[[str], str]:

@@ -17,7 +17,7 @@ _FIRST_ERROR = 400
 
 
 class Measuring:
-    """Measures each request, the time of all other middleware included; so it must come first."""
+    """Measures each request, the time of other middleware included, so only what names requests may come before it."""
 
     def __init__(self, instruments: Instruments, *, logs: bool) -> None:
         self._instruments = instruments

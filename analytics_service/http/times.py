@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, second_of
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
+from analytics_service.http.forms import WHOLE, whole
 from analytics_service.market.instants import MILLISECONDS
 
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
 _TIME = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?"
 # In a query, a plus sign that is not percent-encoded arrives as a space.
 _OFFSET = r"(Z|[+ -][0-9]{2}:?[0-9]{2})?"
-_UNIX = re.compile(r"-?[0-9]+")
 _DAY = re.compile(_DATE)
 _WALL = re.compile(f"{_DATE}T{_TIME}{_OFFSET}")
 _AGO = re.compile(r"now(?:-([0-9]{1,9})(min|h|d|w|m|y))?")
@@ -134,7 +134,7 @@ class Ago(TimeForm):
 
 def time_form(text: str) -> TimeForm:
     """A time as a caller wrote it. ValueError that says what is allowed."""
-    if _UNIX.fullmatch(text):
+    if re.fullmatch(WHOLE, text):
         return _unix(text)
     if found := _DAY.fullmatch(text):
         return Day(_existing(*found.groups()).date())
@@ -154,11 +154,10 @@ def _fold(edge: Edge) -> int:
 
 
 def _unix(text: str) -> Unix:
-    # No limit has more than 18 digits. Counting digits first avoids converting a huge number.
-    number = int(text) if len(text.lstrip("-0")) <= 18 else -1
-    if MAX_SECOND < number <= MAX_SECOND * MILLISECONDS:
+    number = whole(text)
+    if number is not None and MAX_SECOND < number <= MAX_SECOND * MILLISECONDS:
         raise ValueError(f"{_LIMITS}: unix seconds, not milliseconds")
-    if not 0 <= number <= MAX_SECOND:
+    if number is None or not 0 <= number <= MAX_SECOND:
         raise ValueError(_LIMITS)
     return Unix(number)
 

@@ -281,8 +281,10 @@ def test_other_methods_are_not_allowed(protocol: Client, path: str, method: str)
 
 
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
-def test_an_unknown_method_is_not_allowed(client: Client) -> None:
-    answer = client.simulate_request("BREW", "/api/v1/assets")
+@pytest.mark.parametrize("method", ["BREW", "WEBSOCKET"])
+def test_an_unknown_method_is_not_allowed(client: Client, method: str) -> None:
+    """Falcon has a method of its own that is called WEBSOCKET."""
+    answer = client.simulate_request(method, "/api/v1/assets")
     expect_error(answer, 405, "method_not_allowed", "client")
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
 
@@ -461,6 +463,7 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (HISTORY + "&digits=19", ["digits='19'", "from 1 to 18"]),
         (HISTORY + "&symbols=ETH,", ["symbols='ETH,'", "separated by commas"]),
         (HISTORY + "&limit=" + "9" * 200, ["limit='999", "..."]),
+        (HISTORY + "&limit=" + "0" * 5_000, ["limit='000", "must be from 1 to 10000."]),
     ],
 )
 def test_a_malformed_parameter_is_named_with_its_value_and_what_is_allowed(
