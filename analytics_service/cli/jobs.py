@@ -9,7 +9,7 @@ import click
 
 from analytics_service.cli.context import load_job_settings, open_store, require_source
 from analytics_service.cli.options import data_dir_option, source_option
-from analytics_service.cli.signals import explained, set_on_signals
+from analytics_service.cli.signals import explained, set_on_signals, stopping_normally
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown
@@ -43,10 +43,15 @@ def jobs_run(**overrides: Any) -> None:
         analytics-service jobs run --source simulated:7
     """
     stop = threading.Event()
-    set_on_signals(stop)
     end_with_parent()
     settings = load_job_settings(**overrides)
-    with open_store(settings, on_failure=stop.set) as store, closing(require_source(settings, store)) as source:
+    with (
+        stopping_normally(),
+        open_store(settings, on_failure=stop.set) as store,
+        closing(require_source(settings, store)) as source,
+    ):
+        # From now on, runs in progress finish their attempt.
+        set_on_signals(stop)
         scheduler.run(settings, source, store, stop, measure=Instruments().job)
 
 

@@ -16,8 +16,8 @@ import click
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
-# Seconds between two looks at whether Polars has returned.
-_PAUSE = 0.01
+# Seconds between two looks at whether Polars has returned; a program may be outside for a moment only.
+_PAUSE = 0.0005
 _Handler = Callable[[int, FrameType | None], None]
 
 
@@ -31,9 +31,16 @@ def _outside_polars(handler: _Handler) -> _Handler:
             signal.signal(signal.SIGALRM, lambda _, later: handle(number, later))
             signal.setitimer(signal.ITIMER_REAL, _PAUSE)
         else:
+            # A signal that still waits must not interrupt what this one begins.
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, _ignore)
             handler(number, frame)
 
     return handle
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """A signal handler that does nothing. Unlike SIG_IGN, it may come in place of one whose signal has just arrived."""
 
 
 def _is_inside_polars(frame: FrameType | None) -> bool:
@@ -47,7 +54,7 @@ def _is_inside_polars(frame: FrameType | None) -> bool:
 @_outside_polars
 def terminate(number: int, frame: FrameType | None) -> None:
     """A signal handler: unwind the command, once. A second signal must not interrupt what the first one began."""
-    for each in (signal.SIGTERM, signal.SIGINT):
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     sys.exit(_TERMINATED)
 
@@ -59,9 +66,20 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
+def stopping_normally() -> Iterator[None]:
+    """For services: SIGTERM and Ctrl-C are the normal way to stop, so they exit with code 0."""
+    signal.signal(signal.SIGINT, terminate)
+    try:
+        yield
+    except SystemExit as stopped:
+        if stopped.code != _TERMINATED:
+            raise
+
+
+@contextmanager
 def following_signals() -> Iterator[SimpleQueue[int | None]]:
-    """For services: a queue of the signals that are orders. SIGTERM and Ctrl-C are the normal way to stop, so they exit
-    with code 0. Closing the terminal that a service was started in stops it, too, unless nohup was used."""
+    """For services that take orders: a queue of the signals that are orders. Closing the terminal that a service was
+    started in stops it, too, unless nohup was used."""
     orders: SimpleQueue[int | None] = SimpleQueue()
     ends_with_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
@@ -72,12 +90,8 @@ def following_signals() -> Iterator[SimpleQueue[int | None]]:
 
     for number in _ORDERS:
         signal.signal(number, take)
-    signal.signal(signal.SIGINT, terminate)
-    try:
+    with stopping_normally():
         yield orders
-    except SystemExit as stopped:
-        if stopped.code != _TERMINATED:
-            raise
 
 
 @contextmanager
@@ -92,14 +106,17 @@ def explained(outcome: str) -> Iterator[None]:
 
 def set_on_signals(stop: threading.Event) -> None:
     """Set an event on SIGTERM and Ctrl-C. A thread does it: a handler might interrupt the event while it is locked."""
+    stops = (signal.SIGTERM, signal.SIGINT)
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
+    for number in stops:
+        signal.signal(number, _ignore)
 
     def wait() -> None:
-        os.read(read_end, 1)
+        # Python writes the number of every signal that has a handler, also of a source's own.
+        while os.read(read_end, 1)[0] not in stops:
+            pass
         stop.set()
 
     threading.Thread(target=wait, name="signal-watcher", daemon=True).start()

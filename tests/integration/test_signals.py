@@ -105,3 +105,59 @@ def test_a_signal_waits_until_polars_has_returned(number: signal.Signals, ending
     assert done.stdout == f"[2, 4]\n{ending}\n"
     assert "panicked" not in done.stderr
     assert done.returncode in (-signal.SIGINT, 128 + signal.SIGTERM)
+
+
+# Gets a second signal, as of a terminal that closes, while the first one unwinds it.
+_UNWINDS = """
+import os, signal, sys, time
+from analytics_service.cli.signals import following_signals
+with following_signals():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGHUP)
+        print("whole", flush=True)
+"""
+# Gets the same signal inside Polars and outside it, as from a program that signals a process and its group.
+_TWICE = """
+import os, signal, time
+import polars as pl
+from analytics_service.cli.signals import terminate
+signal.signal(signal.SIGTERM, terminate)
+try:
+    pl.Series([1]).map_elements(lambda one: os.kill(os.getpid(), signal.SIGTERM), return_dtype=pl.Int64)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+finally:
+    time.sleep(0.1)
+    print("whole", flush=True)
+"""
+
+
+@pytest.mark.parametrize("script", [_UNWINDS, _TWICE], ids=["another signal", "the same signal twice"])
+def test_nothing_interrupts_what_a_signal_began(script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.stdout == "whole\n", done.stderr
+
+
+# Has a handler of its own, as some libraries do.
+_OTHERS = """
+import os, signal, threading, time
+from analytics_service.cli.signals import set_on_signals
+stop = threading.Event()
+set_on_signals(stop)
+signal.signal(signal.SIGUSR1, lambda *_: None)
+os.kill(os.getpid(), signal.SIGUSR1)
+print(stop.wait(0.3))
+os.kill(os.getpid(), signal.SIGTERM)
+print(stop.wait(60))
+"""
+
+
+def test_only_the_signals_to_stop_set_the_event() -> None:
+    done = subprocess.run([sys.executable, "-c", _OTHERS], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert done.stdout.split() == ["False", "True"]
