@@ -6,14 +6,17 @@ have not ended; nobody reads those, and they are computed again when they close.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import TypeVar
 
 from analytics_service.market.instants import DAY, month_start, next_month
 from analytics_service.store.connection import Store
 from analytics_service.store.progress import Reporter
+
+_Key = TypeVar("_Key")
 
 QUARTER = 900
 # Rows that one statement computes cells from, so that none takes long, and seconds from the first of its months to the
@@ -26,7 +29,8 @@ _CLOSED = {"where": _CLOSING, "having": "true"}
 _CLOSED_OR_TOUCHED = {"where": "true", "having": f"max(version = {{version:UInt64}} OR ({_CLOSING}))"}
 _ALL = {"where": "true", "having": "true"}
 # Raw rows of a span of time: those in place, or as they will be once those in staging are in place, too.
-_WITHIN = "observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')"
+_WITHIN = """observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+AND asset_id >= {first:String} AND ({last:String} = '' OR asset_id <= {last:String})"""
 _ROWS = "SELECT asset_id, observed_at, {value:Identifier} AS value, version FROM"
 _IN_PLACE = f"{_ROWS} {{table:Identifier}} FINAL WHERE {_WITHIN}"
 _WITH_STAGED = f"""SELECT asset_id, observed_at, argMax(one.value, one.version) AS value, max(one.version) AS version
@@ -43,10 +47,16 @@ def cell_table(table: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of time, unix seconds: from `since` to before `until`."""
+    """A range of time, unix seconds: from `since` to before `until`.
+
+    It is of all series, or of those whose asset ids are from `first` to `last`, both included; an empty `last` is no
+    limit.
+    """
 
     since: int
     until: int
+    first: str = ""
+    last: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +116,11 @@ def cells_agree(store: Store, table: str, span: Span) -> bool:
     return store.frame("cells_amiss", (), **names, since=span.since, until=span.until).is_empty()
 
 
-def fill_month(store: Store, table: str, span: Span) -> None:
-    """Compute all cells of a month that is closed."""
-    _fill_all(store, table, celled(store)[table], span)
+def fill_month(store: Store, table: str, month: int) -> None:
+    """Compute all cells of a month that is closed, given by its start (unix s)."""
+    value = celled(store)[table]
+    for span in _spans(store, {table}, [month], None):
+        _fill_all(store, table, value, span)
 
 
 def rows_by_month(store: Store, table: str) -> dict[int, int]:
@@ -140,8 +152,7 @@ def _compute(store: Store, tables: Sequence[str], change: Change, rows: str, int
                 staged=staged,
                 cells=cell_table(table) + into,
                 value=value,
-                since=span.since,
-                until=span.until,
+                **asdict(span),
                 closing_from=change.newest_before,
                 closing_until=change.newest + 1,
                 version=change.version,
@@ -151,12 +162,12 @@ def _compute(store: Store, tables: Sequence[str], change: Change, rows: str, int
 def _fill_all(store: Store, table: str, value: str, span: Span) -> None:
     """Compute all cells of a span of whole months."""
     names = {"table": table, "cells": cell_table(table), "value": value}
-    store.run("fill_cells", {"rows": _IN_PLACE, **_ALL}, **names, since=span.since, until=span.until)
+    store.run("fill_cells", {"rows": _IN_PLACE, **_ALL}, **names, **asdict(span))
 
 
 def _spans(store: Store, tables: Set[str], months: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """Ranges that cover some months and a closing span. Each has a bounded number of months, and of rows of some tables
-    unless a single month has more."""
+    """Spans that cover some months and a closing span. Each has a bounded number of months, and of rows of some tables
+    unless one series has more in a month."""
     begins = {month: month for month in months}
     if closing is not None:
         month = month_start(closing.since)
@@ -165,16 +176,34 @@ def _spans(store: Store, tables: Set[str], months: Sequence[int], closing: Span 
             begins[month] = month
     if not begins:
         return
-    if len(begins) == 1:
-        ((month, since),) = begins.items()
-        yield Span(since, next_month(month))
-        return
-    rows = sum((Counter(rows_by_month(store, table)) for table in tables), Counter())
+    rows = _sum(rows_by_month(store, table) for table in tables)
     ordered = sorted(begins)
     first, total = begins[ordered[0]], 0
     for month, following in pairwise([*ordered, 0]):
         total += rows[month]
         is_full = total + rows[following] > _ROWS_AT_ONCE or following - first > _SECONDS_AT_ONCE
         if is_full or following != next_month(month):
-            yield Span(first, next_month(month))
+            span = Span(first, next_month(month))
+            yield from [span] if total <= _ROWS_AT_ONCE else _by_series(store, tables, span)
             first, total = begins.get(following, 0), 0
+
+
+def _by_series(store: Store, tables: Set[str], whole: Span) -> Iterator[Span]:
+    """A span in parts of some series each, so that a month of many rows is computed in statements that end in time."""
+    counts = (
+        store.frame("rows_by_series", (), table=table, since=whole.since, until=whole.until).iter_rows()
+        for table in tables
+    )
+    rows: Counter[str] = _sum(map(dict, counts))
+    first, total = "", 0
+    for name, following in pairwise([*sorted(rows), ""]):
+        total += rows[name]
+        if not following:
+            yield replace(whole, first=first)
+        elif total + rows[following] > _ROWS_AT_ONCE:
+            yield replace(whole, first=first, last=name)
+            first, total = following, 0
+
+
+def _sum(counts: Iterable[Mapping[_Key, int]]) -> Counter[_Key]:
+    return sum(map(Counter, counts), Counter())

@@ -94,7 +94,7 @@ def _summed_up(store: Store, table: str, until: int) -> Iterator[int]:
     for month in _months(store, table, until):
         span = Span(month, next_month(month))
         if not cells_agree(store, table, span):
-            fill_month(store, table, span)
+            fill_month(store, table, month)
             if not cells_agree(store, table, span):
                 log.error("%s: cells and rows of %s disagree; the rows are kept.", table, f"{instant(month):%Y-%m}")
                 return

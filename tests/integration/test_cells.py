@@ -149,9 +149,11 @@ def test_a_store_with_rollups_gets_cells_also_when_migrating_is_interrupted(
         pages.check(MONTHS[0][0], NEWEST)
 
 
+@pytest.mark.parametrize("at_once", [4_000_000, 100], ids=["all series at once", "one after the other"])
 def test_runs_after_a_migration_keep_its_cells_right(
-    settings: Settings, old: Store, tmp_path: Path, draw: random.Random
+    settings: Settings, old: Store, tmp_path: Path, draw: random.Random, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
+    monkeypatch.setattr("analytics_service.store.cells._ROWS_AT_ONCE", at_once)
     known = fill(old, draw)["price"]
     migrate(old)
     corrected = [(name, at, "7") for name, at in draw.sample(sorted(known), 50)]

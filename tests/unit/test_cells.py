@@ -1,6 +1,6 @@
 """Which raw rows a run computes cells from: those of the cells that it closes or touches (rule 8.11)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.store.cells import Change, Span, closing_span, write_all_cells, write_cells
+from analytics_service.store.cells import Change, Span, closing_span, fill_month, write_all_cells, write_cells
 from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.sql import Parts
 from tests.doubles import LedgerStore
@@ -86,22 +86,41 @@ class Month:
 
 
 class FilledStore(LedgerStore):
-    """A store of prices with so many rows in each month, which remembers the spans of the cells that are computed."""
+    """A store of prices with so many rows in each month, which remembers the spans of the cells that are computed.
+
+    Its rows are of the series a to e, alike; `parts` are the spans of some series that were computed one by one.
+    """
 
     def __init__(self, stored: Mapping[Month, int], staged: Mapping[Month, int]) -> None:
         super().__init__()
         self._rows = {"price": stored, f"price{STAGED}": staged}
-        self.spans: list[Span] = []
+        self.parts: list[Span] = []
+
+    @property
+    def spans(self) -> list[Span]:
+        """The spans of all series, in the order in which they were computed."""
+        return list(dict.fromkeys(Span(one.since, one.until) for one in self.parts))
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
+        rows = self._rows.get(str(parameters.get("table")), {})
+        if query == "rows_by_series":
+            since, until = int(str(parameters["since"])), int(str(parameters["until"]))
+            # A month counts in part where the span has a part of it.
+            share = sum(
+                count * (min(until, Month(month.number + 1).begin) - max(since, month.begin)) // (31 * 86_400)
+                for month, count in rows.items()
+                if since < Month(month.number + 1).begin and until > month.begin
+            )
+            series = [(name, share // 5) for name in "ebcda"]
+            return pl.DataFrame(series, schema={"asset_id": pl.String, "rows": pl.UInt64}, orient="row")
         if query != "history_density":
             return super().frame(query, parts, **parameters)
-        rows = [(month.name, count) for month, count in self._rows[str(parameters["table"])].items()]
-        return pl.DataFrame(rows, schema={"month": pl.String, "rows": pl.UInt64}, orient="row")
+        by_month = [(month.name, count) for month, count in rows.items()]
+        return pl.DataFrame(by_month, schema={"month": pl.String, "rows": pl.UInt64}, orient="row")
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         super().run(query, parts, **parameters)
-        self.spans.append(Span(int(str(parameters["since"])), int(str(parameters["until"]))))
+        self.parts.append(Span(**{name: parameters[name] for name in ("since", "until", "first", "last")}))  # type: ignore[arg-type]
 
 
 def months(*numbers: int, rows: int = 1) -> dict[Month, int]:
@@ -195,6 +214,25 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
     for span in store.spans:
         inside = [count for month, count in rows.items() if span.since <= month.begin < span.until]
         assert len(inside) <= 1 or sum(inside) <= 4_000_000
+        assert_all_series_once([one for one in store.parts if (one.since, one.until) == (span.since, span.until)])
+
+
+def assert_all_series_once(parts: Sequence[Span]) -> None:
+    """Each series from a to e, and any that may come before or after them, is in one of the parts."""
+    for name in ("0", "a", "b", "c", "d", "e", "f"):
+        assert sum(one.first <= name and (not one.last or name <= one.last) for one in parts) == 1
+
+
+def test_a_month_with_more_rows_than_a_statement_takes_is_computed_by_some_series_at_a_time() -> None:
+    """Of nine million rows each series has 1.8, so two of them have less than four and three have more."""
+    store = FilledStore({Month(2025 * 12): 9_000_000}, {})
+    fill_month(store, "price", Month(2025 * 12).begin)
+    since, until = second(2025, 1, 1), second(2025, 2, 1)
+    assert store.parts == [
+        Span(since, until, "", "b"),
+        Span(since, until, "c", "d"),
+        Span(since, until, "e", ""),
+    ]
 
 
 def test_all_months_of_a_store_are_computed() -> None:
