@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
+from typing import TypeVar
 
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
 from analytics_service.market.instants import instant, multiples, unix_second
@@ -22,6 +24,10 @@ from jobs.snapshot import Batch, Taking, commit
 
 log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
+
+# How often snapshots are collected, at most, while other schedulers complete some of them.
+_ATTEMPTS = 5
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
 # Instants of one backfill, which are listed before it begins: almost four years of minutes, in some hundred MB.
@@ -49,7 +55,8 @@ def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retr
             return Outcome.SUPERSEDED
         return Outcome.DONE if _take(job, source, store, [second], "job") else Outcome.ALREADY_DONE
 
-    return replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)(attempt)
+    policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)
+    return policy(lambda: _until_alone(attempt))
 
 
 def backfill(
@@ -68,7 +75,7 @@ def backfill(
     written = 0
     for first in range(0, len(instants), _CHUNK):
         chunk = instants[first : first + _CHUNK]
-        written += _take(job, source, store, chunk, "backfill")
+        written += _until_alone(partial(_take, job, source, store, chunk, "backfill"))
         progress(len(chunk))
     return written
 
@@ -97,16 +104,43 @@ def require_history(job: Job) -> None:
         )
 
 
+class _Overtaken(StoreUnavailable):
+    """Another scheduler has completed snapshots since these were collected."""
+
+
+def _until_alone(act: Callable[[], _T]) -> _T:
+    """The result of taking snapshots. When another scheduler is faster, what is left to take is collected again."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return act()
+        except _Overtaken as overtaken:
+            log.debug("%s", overtaken)
+    return act()
+
+
 def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str) -> int:
-    """Collect and commit those of the instants, oldest first, that are missing or outdated, and return how many."""
+    """Collect and commit those of the instants, oldest first, that are missing or outdated, and return how many.
+
+    _Overtaken, with nothing written, when another scheduler has completed some of them meanwhile; for a job that stores
+    changes, also when it has completed any other snapshot.
+    """
     complete_appends(store, job.family)
     start, end = unix_second(instants[0]), unix_second(instants[-1])
-    done = completed(store, job.family, start, end)
-    done -= job.outdated(store, start, end) if done else set()
+    known = completed(store, job.family, start, end)
+    done = known - job.outdated(store, start, end) if known else known
     missing = [at for at in instants if unix_second(at) not in done]
-    if missing:
-        snapshots = job.collect(Batch(job.family, source, store, missing))
-        commit(store, snapshots, Taking(job.family, kind, origin_of(source)), new_version(store))
+    if not missing:
+        return 0
+    head = None if job.history else read_state(store, job.family)
+
+    def require_alone() -> None:
+        taken = completed(store, job.family, start, end) - known
+        is_changed = not job.history and read_state(store, job.family) != head
+        if is_changed or not taken.isdisjoint(map(unix_second, missing)):
+            raise _Overtaken(f"Another scheduler took snapshots of {job.family} at the same time.")
+
+    snapshots = job.collect(Batch(job.family, source, store, missing))
+    commit(store, snapshots, Taking(job.family, kind, origin_of(source)), new_version(store), require_alone)
     return len(missing)
 
 

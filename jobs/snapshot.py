@@ -85,8 +85,15 @@ class Taking:
     origin: Origin
 
 
-def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, version: int) -> None:
-    """Write snapshots of one job, oldest first, all with the same tables, as one run.
+def commit(
+    store: Store,
+    snapshots: Sequence[Snapshot],
+    taking: Taking,
+    version: int,
+    require: Callable[[], None] = lambda: None,
+) -> None:
+    """Write snapshots of one job, oldest first, all with the same tables, as one run. `require` is called just before
+    it is announced, and may raise: nothing is shown then.
 
     All of it becomes visible at once. A commit that dies half-way shows nothing, or is completed by others (rules 8.1
     to 8.5). SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
@@ -98,7 +105,7 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, version:
     with staging(store, taking.family, list(tables), version) as staged:
         for table, rows in tables.items():
             staged.insert(table, rows)
-        publish(store, staged, runs)
+        publish(store, staged, runs, require=require)
 
 
 def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -74,8 +74,15 @@ def staging(store: Store, family: str, tables: Sequence[str], version: int, retr
             log.warning("Staging tables are left for a later run to drop: %s", error)
 
 
-def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries = ONCE) -> None:
-    """Make everything that is staged visible at once, as completed runs of one origin.
+def publish(
+    store: Store,
+    staged: Staging,
+    runs: Sequence[Run],
+    retry: Retries = ONCE,
+    require: Callable[[], None] = lambda: None,
+) -> None:
+    """Make everything that is staged visible at once, as completed runs of one origin. `require` is called just before
+    they are announced, and may raise.
 
     SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7),
     ObservationsDropped when raw rows beside theirs are not kept (rule 8.14), SchemaError when the schema is of another
@@ -86,6 +93,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
     retry(lambda: claim(store, runs[0].origin))
     retry(lambda: staged.insert_runs(runs))
     retry(lambda: require_staged_kept(store, staged.tables, staged.suffix))
+    require()
     if appends(retry(lambda: read_state(store, staged.family)), runs):
         _append(store, staged, retry)
     else:

@@ -1,9 +1,9 @@
 """Positions: changed items are written, closed ones are marked, and a lookup reads one address."""
 
 import random
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -24,7 +24,7 @@ from analytics_service.market.positions import (
 from analytics_service.store.connection import Store
 from analytics_service.store.positions import read_activity, read_position
 from jobs.registry import JOBS
-from jobs.runner import run_once
+from jobs.runner import Outcome, run_once
 from jobs.snapshot import Batch
 from tests import clickhouse
 from tests.doubles import dying, dying_in_place
@@ -182,6 +182,36 @@ def test_no_positions_are_added_before_the_newest(store: Store, settings: Settin
     with pytest.raises(SnapshotRefused, match="later snapshot"):
         run(store, 3, RICH)
     assert read(store, 4, BOB) == POOR
+
+
+@dataclass
+class Slow(HandMade):
+    """While it is asked for positions for the first time, something else happens."""
+
+    meanwhile: list[Callable[[], object]] = field(default_factory=list)
+
+    def positions(self, at: datetime) -> Iterable[Position]:
+        while self.meanwhile:
+            self.meanwhile.pop()()
+        return super().positions(at)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "outcome"), [(60, Outcome.ALREADY_DONE), (30, Outcome.SUPERSEDED), (90, Outcome.DONE)]
+)
+def test_changes_are_from_the_state_that_another_scheduler_has_written_meanwhile(
+    store: Store, seconds: int, outcome: Outcome
+) -> None:
+    """Of two balances each scheduler sees another one change; the other one takes its snapshot a minute after noon."""
+
+    def wallet(one: int, two: int) -> Position:
+        return Position(ALICE, wallet=(Balance("native;x", one), Balance("token;y", two)))
+
+    run(store, 0, wallet(1, 1))
+    slow = Slow(positions_=[wallet(1, 2)], meanwhile=[lambda: run(store, 1, wallet(2, 1))])
+    assert run_once(JOB, slow, store, NOON + timedelta(seconds=seconds)) is outcome
+    assert read(store, 1) == wallet(2, 1)
+    assert read(store, 2) == (wallet(1, 2) if outcome is Outcome.DONE else wallet(2, 1))
 
 
 def random_position(draw: random.Random, address: str) -> Position:
