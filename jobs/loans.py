@@ -18,7 +18,7 @@ from decimal import Decimal
 
 from analytics_service.market.events import Event
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.market.values import EXACT, LIMIT, ZERO
+from analytics_service.market.values import EXACT, LIMIT, ZERO, quantized_below_limit
 from analytics_service.sources.base import Source
 from analytics_service.store.columns import quantize_ratio
 from analytics_service.store.connection import Store
@@ -105,7 +105,10 @@ def _storable(event: Event) -> Event:
 
 
 def _fits(value: Decimal | None, limit: Decimal) -> bool:
-    return value is None or (value.is_finite() and value.copy_abs() < limit)
+    if value is None:
+        return True
+    stored = quantized_below_limit(value)
+    return stored is not None and stored.copy_abs() < limit
 
 
 def _count_until(events: Sequence[Event], second: int) -> int:

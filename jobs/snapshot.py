@@ -1,8 +1,9 @@
 """The input of a job, its result, and the one function that writes results to the store."""
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 
 import polars as pl
@@ -19,6 +20,11 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, Origin, Run, completed_before, read_state
 from analytics_service.store.rewrite import publish, staging
 from analytics_service.store.snapshot_table import SnapshotRows
+
+log = logging.getLogger(__name__)
+
+# By how much a clock of the source may be ahead.
+_MOST_AHEAD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +47,18 @@ class Batch:
         return markets
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        """The source's prices at an instant. SourceError when it quotes none."""
-        prices = self.source.prices(at)
+        """The source's prices at an instant. SourceError when it quotes none.
+
+        Those that claim to be of more than a day later are left out: history would end there, and what comes after
+        them would be taken for corrections of the past.
+        """
+        quoted = self.source.prices(at)
+        prices = [price for price in quoted if price.observed_at <= at + _MOST_AHEAD]
+        for price in quoted if len(prices) < len(quoted) else ():
+            if price.observed_at > at + _MOST_AHEAD:
+                log.warning(
+                    "The price of %s is left out: it claims to be of %s.", price.asset_id, shown(price.observed_at)
+                )
         if not prices:
             raise SourceError(f"{self.source.spec} quotes no prices as of {shown(at)}.")
         return prices

@@ -69,7 +69,7 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
     families = _saved(store, tables[LEDGER])
     for head in ledger.heads.values():
         require_unchanged(store, head)
-        if head.family not in families or families[head.family].version != head.version:
+        if families.get(head.family) != Snapshot(head.at, head.last_observed_at, head.version):
             raise Superseded(f"The newest row of the ledger about {head.family} was replaced while it was read.")
     if not months <= _months(store):
         raise Superseded("Old observations were dropped while they were read.")

@@ -68,7 +68,12 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def stripped(column: pl.Expr, name: str) -> pl.Expr:
-    """A column without space around its texts; a tab or a carriage return before a symbol stays, for it is a fault."""
+    """A column without space around its texts; a tab or a carriage return before a symbol stays, for it is a fault.
+
+    Decimals may be written as 6.0: a program that finds a gap among whole numbers writes them like that.
+    """
+    if name == "decimals":
+        return column.str.strip_chars().str.strip_suffix(".0").alias(name)
     if name != "symbol":
         return column.str.strip_chars().alias(name)
     return column.str.strip_chars_end().str.replace(r"^[^\S\t\r]+", "").alias(name)

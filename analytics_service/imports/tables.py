@@ -153,18 +153,32 @@ def _parquet_table(path: Path, forms: Sequence[Form]) -> Table:
                 f"Column {name} of {path} has decimals of {dtype.precision} digits, and only {_MOST_DIGITS} can be "
                 "read. Write decimals of fewer digits, or text."
             )
-        if field in form.columns and not (dtype.is_numeric() or dtype in _TEXTS):
+        if field in form.columns and not _has_text(dtype):
             raise ImportRefused(
                 f"Column {name} of {path} is of type {dtype}. Write prices, rates and unix times as numbers or text."
             )
+        if field == "time" and dtype == pl.Float32:
+            raise ImportRefused(
+                f"Column {name} of {path} is of type Float32, in which unix times are rounded to minutes. Write whole "
+                "numbers."
+            )
     return Table(path, form, schema.names(), fields, height, "row", partial(_parquet_blocks, path, fields, height))
+
+
+def _has_text(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype in _TEXTS
 
 
 def _parquet_blocks(path: Path, fields: list[str], height: int) -> Iterator[tuple[pl.DataFrame, int]]:
     with _readable(path):
         scan = pl.scan_parquet(path, glob=False)
-        names = scan.collect_schema().names()
-    texts = [pl.col(name).cast(pl.String).fill_null("").alias(field) for name, field in zip(names, fields, strict=True)]
+        schema = scan.collect_schema()
+    # Columns that the import does not use may be of any type.
+    columns = {
+        name: pl.col(name).cast(pl.String).fill_null("") if _has_text(dtype) else pl.lit("")
+        for name, dtype in schema.items()
+    }
+    texts = [column.alias(field) for column, field in zip(columns.values(), fields, strict=True)]
     for start in range(0, height, _BLOCK_ROWS):
         with _readable(path):
             rows = scan.slice(start, _BLOCK_ROWS).select(*texts, extra=pl.lit("")).collect()

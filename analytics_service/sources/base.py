@@ -66,8 +66,8 @@ class Source(Protocol):
     def prices(self, at: datetime) -> Sequence[Price]:
         """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
 
-        An oracle that has no newer price repeats the last one; only what is new is written. An asset that is left out
-        has no value in the histories of markets.
+        An oracle that has no newer price repeats the last one; only what is new is written. Observations of more than
+        a day after `at` are left out. An asset that is left out has no value in the histories of markets.
         """
         raise self._without("prices")
 

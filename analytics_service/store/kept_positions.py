@@ -129,8 +129,7 @@ class KeptPositions:
 
     def _renewed(self, kept: _Kept | None, head: Head) -> _Kept | None:
         """All positions for a head; unchanged ones come from memory. None if there are too many."""
-        if kept is not None and kept.head.at not in completed(self._store, head.family, kept.head.at, head.at):
-            # The store was replaced, or an older backup was restored.
+        if kept is not None and not self._continues(kept.head, head):
             kept = None
         changed = read_changed(self._store, kept.head.at if kept else 0)
         starts = range(0, max(changed.len(), 1), self._chunk)
@@ -143,6 +142,10 @@ class KeptPositions:
         begins = kept.begins if kept else ["", *(chunk[0] for chunk in chunks[1:])]
         parts = list(_merged(kept, changed, pl.concat(part.rows for part in fresh))) if kept else fresh
         return _Kept(head, begins, parts) if self._fits(parts) else None
+
+    def _continues(self, kept: Head, head: Head) -> bool:
+        """Whether only snapshots have been added since. A restore replaces the store, and counts as a rewrite."""
+        return kept.rewrites == head.rewrites and kept.at in completed(self._store, head.family, kept.at, head.at)
 
     def _fits(self, parts: Sequence[_Part]) -> bool:
         if sum(part.items for part in parts) > self._most_items:

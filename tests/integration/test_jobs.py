@@ -12,7 +12,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import multiples
 from analytics_service.market.prices import Price
@@ -273,6 +273,19 @@ def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(sto
         ("token;late", Decimal(5)),
         ("token;still", Decimal(8)),
     ]
+
+
+def test_a_price_of_the_far_future_is_left_out_and_holds_up_nothing(
+    store: Store, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last second of 32 bits is what some sources have for an unknown time; a day ahead is a clock."""
+    oracle = Oracle(busy=(-1, "1"), ahead=(86_400, "2"), never=(2**32 - 1 - NOON_SECOND, "3"))
+    run_once(PRICES, oracle, store, NOON)
+    query = "SELECT asset_id, price FROM price FINAL ORDER BY asset_id"
+    assert client.query(query).result_rows == [("token;ahead", Decimal(2)), ("token;busy", Decimal(1))]
+    assert caplog.messages == ["The price of token;never is left out: it claims to be of 2106-02-07T06:28:15Z."]
+    with pytest.raises(SourceError, match="quotes no prices"):
+        run_once(PRICES, Oracle(never=(2 * 86_400, "3")), store, NOON + HOUR)
 
 
 def test_many_repeated_prices_are_looked_for_in_parts(store: Store) -> None:

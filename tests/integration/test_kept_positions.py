@@ -216,3 +216,26 @@ def test_memory_is_reloaded_after_a_backup_was_restored(store: Store, watched: W
     for _ in range(2):
         assert positions.read(ALICE, head(store)) == RICH
         assert positions.read(BOB, head(store)) == Position(BOB)
+
+
+def test_memory_is_reloaded_after_another_store_was_restored_that_has_the_same_snapshots(
+    store: Store, watched: WatchedStore
+) -> None:
+    """Its positions do not change after that, so no row tells of them."""
+    tables = ("position", "position_digest", "snapshot", "snapshot_head")
+    run(store, 1, POOR)
+    for table in tables:
+        store.execute(f"CREATE TABLE other_{table} AS {table}")
+        store.execute(f"INSERT INTO other_{table} SELECT * FROM {table}")
+        store.execute(f"TRUNCATE TABLE {table}")
+    run(store, 1, RICH)
+    positions = kept(watched)
+    positions.read(ALICE, head(store))
+    for table in tables:
+        store.execute(f"EXCHANGE TABLES {table} AND other_{table}")
+    # A restore counts as a rewrite.
+    tell(store, REWRITE, ["positions"], VERSION, finished=1)
+    run(store, 2, POOR)
+    for _ in range(2):
+        assert positions.read(ALICE, head(store)) == Position(ALICE)
+        assert positions.read(BOB, head(store)) == POOR

@@ -149,15 +149,22 @@ def test_the_family_is_as_new_as_its_snapshot_even_without_events(store: Store) 
     assert read_heads(store)["loans"].last_observed_at == SECOND + 9 * 60
 
 
-@pytest.mark.parametrize("usd", ["1e20", "-1e21", "NaN", "Infinity"])
+# The last price is below the limit of 10^20, and is that limit when it is rounded to 18 decimals.
+@pytest.mark.parametrize(
+    ("usd", "price"),
+    [
+        *((usd, "1E+30") for usd in ("1e20", "-1e21", "NaN", "Infinity")),
+        ("7", "99999999999999999999.9999999999999999995"),
+    ],
+)
 def test_an_event_whose_value_cannot_be_stored_is_of_unknown_value_and_holds_up_nothing(
-    store: Store, caplog: pytest.LogCaptureFixture, usd: str
+    store: Store, caplog: pytest.LogCaptureFixture, usd: str, price: str
 ) -> None:
-    strange = replace(event("strange", 0.2, usd), price=Decimal("1e30"))
+    strange = replace(event("strange", 0.2, usd), price=Decimal(price))
     source = HandMade(markets_=MARKETS, events_=[*EVENTS[:2], strange, *EVENTS[2:]])
     assert run(source, store, 2).total == TOTALS[2]
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        f"The value of event strange is unknown: {Decimal(usd)} USD at a price of 1E+30."
+        f"The value of event strange is unknown: {Decimal(usd)} USD at a price of {price}."
     ]
     page = read_account_events(store, "0xabc", SECOND + 120, PageQuery(100, ascending=True))
     assert [(one.id, one.usd, one.price) for one in page.events if one.id == "strange"] == [("strange", None, None)]

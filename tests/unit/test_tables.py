@@ -3,6 +3,7 @@
 import gzip
 import os
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -14,10 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from analytics_service.errors import ImportRefused
+from analytics_service.imports.described_assets import read_described_assets
 from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.forms import Form
 from analytics_service.imports.rejected import RejectedFile
 from analytics_service.imports.tables import open_table
+from analytics_service.market.assets import Asset, AssetGroup
 from tests.unit.price_files import HEADER, NOW, judge, opened, validated, written
 
 
@@ -132,6 +135,36 @@ def test_parquet_times_must_be_numbers(tmp_path: Path) -> None:
     pl.DataFrame({"symbol": ["AAA"], "timestamp": [NOW], "USD_price": [1.0]}).write_parquet(path)
     with pytest.raises(ImportRefused, match=r"Column timestamp .*Datetime.*unix times as numbers"):
         opened(path)
+
+
+def test_parquet_times_of_32_bit_floats_are_refused(tmp_path: Path) -> None:
+    """Near 1.6 billion they are 128 seconds apart."""
+    path = tmp_path / "prices.parquet"
+    rows = {"asset_id": ["token;0xa"], "ts": [1_600_000_001.0], "price": [1.0]}
+    pl.DataFrame(rows, schema_overrides={"ts": pl.Float32}).write_parquet(path)
+    with pytest.raises(ImportRefused, match=r"Column ts .* Float32, .*Write whole numbers"):
+        opened(path)
+
+
+def test_columns_that_an_import_ignores_may_be_of_any_type_and_decimals_may_end_in_a_zero(tmp_path: Path) -> None:
+    path = tmp_path / "rates.parquet"
+    rows = {
+        "asset_address": ["0xa"],
+        "timestamp": [100],
+        "symbol": ["AAA"],
+        "decimals": [6.0],
+        "borrowing_enabled": [True],
+        "current_liquidity_rate": [0.5],
+        "current_variable_borrow_rate": [0.75],
+        "tags": [["a", "b"]],
+        "age": [timedelta(days=1)],
+        "raw": [b"\xff"],
+    }
+    pl.DataFrame(rows).write_parquet(path)
+    table = open_table(path, RATES.forms)
+    ((block, count),) = table.blocks()
+    assert (count, block["lend"].to_list()) == (1, ["0.5"])
+    assert read_described_assets([table], []) == [Asset(AssetGroup.TOKEN, "0xa", "AAA", "AAA", "aaa", 6, 6)]
 
 
 def test_parquet_decimals_of_more_digits_than_can_be_read_are_refused_by_name(tmp_path: Path) -> None:
