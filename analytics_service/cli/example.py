@@ -19,6 +19,8 @@ _FILES = {
 }
 # In the files, the absolute path of this program.
 _PROGRAM = "@program@"
+# The settings file is for the units: their data is not in the folder of the user who prints it.
+_OF_UNITS = {"data_dir": "/var/lib/analytics-service"}
 
 
 @click.command()
@@ -49,8 +51,8 @@ def _program() -> str:
 
 
 def _settings_file() -> Iterator[str]:
-    """Every setting, commented out, with its default."""
+    """Every setting, commented out, with its default under systemd."""
     yield "# /etc/analytics-service.env"
     yield "# Settings of analytics-service. Remove the # in front of those that you change, and keep this file private."
     for row in table():
-        yield f"\n# {row.help}\n#{row.variable}={row.default or ''}"
+        yield f"\n# {row.help}\n#{row.variable}={_OF_UNITS.get(row.name, row.default) or ''}"

@@ -18,8 +18,8 @@ def test_every_setting_is_in_the_table_with_its_default_and_help(row: SettingRow
 
 def settings_line(row: SettingRow) -> str:
     """A setting's line in the README's table."""
-    default = {"data_dir": "the user's data directory"}.get(row.name, row.default)
-    shown = f"`{default}`" if default else ""
+    default = f"`{row.default}`" if row.default else ""
+    shown = {"data_dir": "the user's data directory"}.get(row.name, default)
     return f"| `{row.variable}` | {shown} | {row.help.replace('|', '/')} |"
 
 
