@@ -30,7 +30,8 @@ class NoSnapshot(AnalyticsError):
 
     def __init__(self, family: str) -> None:
         super().__init__(
-            f"No snapshot of {family} has been completed yet. Where a scheduler runs, the first one is on its way."
+            f"No snapshot of {family} has been completed yet. It comes with the first run of a scheduler; a store that "
+            "holds imported history only has none."
         )
 
 

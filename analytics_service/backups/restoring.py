@@ -49,17 +49,22 @@ def require_restorable(manifest: Manifest) -> None:
             raise BackupRefused(f"Migration {mine.name} is not the one that the backup was taken with.")
 
 
-def restore(store: Store, archive: ArchiveReader, reporter: Reporter, *, replace: bool) -> None:
+def restore(
+    store: Store, archive: ArchiveReader, reporter: Reporter, *, replace: bool, place: str = "the store"
+) -> None:
     """Let the store, whose migrations were all applied, have the data of a backup and no other.
 
     BackupRefused, with nothing changed, for a backup that cannot be restored, for a store that has data when `replace`
-    is false, and for one that a scheduler writes to. BackupFailed when somebody else writes to it.
+    is false, and for one that a scheduler writes to; `place` names the store in its message. BackupFailed when somebody
+    else writes to it.
     """
     require_restorable(archive.manifest)
     with _whole(store, is_replaced=replace):
         before = settled(store)
         if (before.heads or read_holdings(store).claimed_by) and not replace:
-            raise BackupRefused("The store has data. With --replace, all of it is replaced by the backup.")
+            raise BackupRefused(
+                f"There is data in {place} already. With --replace, all of it is replaced by the backup."
+            )
         _require_no_scheduler(store)
         archive.check(reporter)
         version = new_version(store)

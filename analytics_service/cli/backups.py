@@ -75,7 +75,7 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
     ):
         create(store, is_own=settings.clickhouse_url is None)
         with explained(_STOPPED):
-            restore_store(store, archive, bars, replace=replaces)
+            restore_store(store, archive, bars, replace=replaces, place=place(settings))
     taken = shown(instant(archive.manifest.taken_at))
     click.echo(f"Restored {_contents(archive.manifest)}, as of {taken}, into {place(settings)}.")
 

@@ -77,11 +77,12 @@ RANGE = (
     Param(
         "period",
         forms.period,
-        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest that makes at most points buckets.",
+        "unit of a bucket: min, h, d, w, m or y; auto chooses the finest buckets that divide the range into no more "
+        "than `points`.",
         required=True,
         schema={"type": "string", "enum": [*Period, forms.AUTO], "examples": ["d"]},
     ),
-    _number("interval", 1, 10_000, "width of a bucket in units of period: 1 by default, none with period=auto."),
+    _number("interval", 1, 10_000, "width of a bucket in units of period: 1 by default; not allowed with period=auto."),
     _number(
         "points",
         10,
@@ -103,15 +104,17 @@ RANGE = (
         default=Aggregate.LAST,
         schema={"type": "string", "enum": [*Aggregate]},
     ),
-    _number("limit", 1, MAX_LIMIT, f"buckets of a page: {DEFAULT_LIMIT} by default, points with period=auto."),
+    _number(
+        "limit", 1, MAX_LIMIT, f"buckets of a page: {DEFAULT_LIMIT} by default; the value of `points` with period=auto."
+    ),
     _number("offset", 0, 10**18 - 1, "first bucket of the page: next_offset of the page before.", default=0),
     _number("digits", 1, MAX_DIGITS, "significant digits that values are rounded to, half to even; all when omitted."),
 )
 FORMAT = Param(
     "format",
     forms.page_format,
-    "format of the page; without it the one that Accept prefers, json by default. A file holds one page, of limit "
-    "buckets.",
+    "format of the page; without it the one that Accept prefers, json by default. A file holds one page, of at most "
+    "`limit` buckets.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 MOMENT = (

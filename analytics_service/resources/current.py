@@ -10,7 +10,7 @@ import falcon
 from analytics_service.errors import ParameterInvalid
 from analytics_service.http import params
 from analytics_service.http.envelope import success
-from analytics_service.http.times import Edge
+from analytics_service.http.times import Day, Edge
 from analytics_service.market.instants import instant, shown
 from analytics_service.present.shapes import Flags, Node, Scope
 from analytics_service.resources.snapshots import LATE, SnapshotPath
@@ -20,6 +20,8 @@ from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.ledger import PastHead
 
 _T = TypeVar("_T")
+# Today's date is always in the future.
+_WHERE_TODAY = ". A date means its last second; give a time of day, or leave `at` out for the newest state"
 _SCOPES: WeakKeyDictionary[View, dict[Flags, Scope]] = WeakKeyDictionary()
 
 
@@ -72,7 +74,8 @@ class StatePath(SnapshotPath):
         now = self._shared.schedule.now()
         at = given["at"].second(given["tz"] or self._shared.zone, now, Edge.AT)
         if at > now:
-            raise ParameterInvalid("at", f"{shown(instant(at))} is in the future; it is now {shown(instant(now))}")
+            message = f"{shown(instant(at))} is in the future; it is now {shown(instant(now))}"
+            raise ParameterInvalid("at", message + (_WHERE_TODAY if isinstance(given["at"], Day) else ""))
         return Moment(at, late=now < at + LATE)
 
 
