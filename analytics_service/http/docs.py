@@ -59,6 +59,14 @@ summary { cursor: pointer; color: var(--soft); }
   body { display: block; }
   nav { position: static; height: auto; max-height: 45vh; border: 0; border-bottom: 1px solid var(--line); }
   main { padding: 1.5rem 1.2rem 4rem; }
+  /* The cells of a row one after the other, the last one below them over the whole width. */
+  thead { position: absolute; clip-path: inset(50%); }
+  table, tbody { display: block; }
+  tr { display: flex; flex-wrap: wrap; gap: 0 .9rem; padding: .35rem 0; border-bottom: 1px solid var(--line); }
+  td { border: 0; padding: 0; min-width: 0; overflow-wrap: anywhere; }
+  td:first-child { white-space: normal; }
+  td:last-child { flex-basis: 100%; }
+  td:nth-child(3):not(:last-child):has(code)::before { content: "default "; color: var(--soft); }
 }
 """
 
