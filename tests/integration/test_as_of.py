@@ -136,6 +136,7 @@ def test_the_future_is_refused(recorded: Recorded) -> None:
         message = expect_error(ask(client, "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
         assert message.startswith(f"Query parameter at='{at}': 2025-03-01T"), message
         assert "is in the future; it is now 2025-03-01T12:01:30Z" in message
+        assert ("A date means its last second" in message) == (at == "2025-03-01")
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(
 ) -> None:
     commit(store, {"token;a": [(100, Decimal(1))], "token;c": [(200, Decimal(3))]})
     before = read_ledger(store).heads["prices"]
-    with pytest.raises(BackupRefused, match="--replace"):
+    with pytest.raises(BackupRefused, match="There is data in the store already"):
         restore(store, ArchiveReader(of_two), Silent(), replace=False)
     assert len(prices(settings)) == 2
     restore(store, ArchiveReader(of_two), Silent(), replace=True)
