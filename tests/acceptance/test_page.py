@@ -123,8 +123,11 @@ def test_the_first_view_needs_nothing_from_elsewhere(visit: Visit) -> None:
 def test_only_views_with_charts_load_what_draws_them(visit: Visit) -> None:
     page = visit.open(VIEWS["markets"])
     assert not [url for url in visit.browser.asked if "plotly" in url]
+    # There is nothing that a range would change.
+    expect(page.get_by_role("button", name="30 d")).to_be_hidden()
     page.get_by_role("link", name="Overview").click()
     visit.wait(page)
+    expect(page.get_by_role("button", name="30 d")).to_be_visible()
     assert [url for url in visit.browser.asked if "plotly" in url]
 
 
@@ -361,6 +364,7 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     snapshots = [
         {"family": "prices", "newest": newest.isoformat(), "age_seconds": 259_200, "fresh": False},
         {"family": "config", "newest": newest.isoformat(), "age_seconds": 169_200, "fresh": True},
+        {"family": "routes", "newest": newest.isoformat(), "age_seconds": 8_640_000, "fresh": True},
     ]
     health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}}
     asset = {"asset": {"id": "native;ahel"}, "metadata": {"symbol": "AHEL"}}
@@ -378,8 +382,10 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     visit.wait(page)
     expect(page.locator("tbody .number").nth(0)).to_have_text("$3")
     expect(page.locator("tbody .number").nth(1)).to_have_text("+50.00%")
-    expect(page.locator(".chip")).to_have_text(["prices 3 d, late", "config 47 h, fresh"])
-    expect(page.locator(".chip")).to_have_class(["chip late", "chip"])
+    expect(page.locator(".chip")).to_have_text(
+        ["prices 3 d, late", "config 47 h, fresh", "routes 100 d, not scheduled"]
+    )
+    expect(page.locator(".chip")).to_have_class(["chip late", "chip", "chip still"])
 
 
 def test_an_address_that_cannot_be_shown_leaves_the_form_to_correct_it(visit: Visit) -> None:
@@ -410,6 +416,8 @@ def test_tiles_compare_the_ends_of_the_range_or_whole_days_whatever_the_width_of
     for size in (WIDE, PHONE):
         visit.open(times | {"tz": "UTC"}, size=size)
         expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
+        # Utilization is a percentage itself.
+        expect(page.locator(".tile", has_text="Utilization")).to_contain_text(re.compile(r"\d pp over the range"))
         # Liquidations are of now, and the other numbers are not.
         expect(page.locator(".tile", has_text="Liquidations")).to_have_count(0)
         visit.open({"tz": "UTC"}, size=size)
@@ -438,6 +446,8 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it(visit: Visit) 
             expect(page.locator("main .notice")).to_have_text("The API key is not valid.")
     visit.wait(page)
     assert page.get_by_role("heading", name="Markets").is_visible()
+    # Earlier than at its next look at the service.
+    expect(page.locator(".chip", has_text="needs a key")).to_have_count(0, timeout=5_000)
     assert {"Bearer wrong", "Bearer right"} <= {*sent}
     assert "right" not in page.url
     assert page.evaluate("localStorage.length") == 0
@@ -538,6 +548,15 @@ def test_an_asset_that_is_none_is_told_beside_the_way_to_all(visit: Visit, query
     expect(page.get_by_role("alert")).to_have_text(told)
     page.get_by_role("link", name="All markets").click()
     expect(page.get_by_role("table")).to_be_visible()
+
+
+def test_an_asset_that_is_only_collateral_is_told_to_be_that(visit: Visit) -> None:
+    api = f"http://{visit.service.bind}/api/v1"
+    priced = {one["asset"]["id"] for one in visit.data(f"{api}/assets/prices")}
+    accepted = [one["asset_info"]["asset"]["id"] for one in visit.data(f"{api}/markets/borrow/collaterals")]
+    receipt = next(one for one in accepted if one not in priced)
+    page = visit.open({"view": "asset", "asset": receipt})
+    expect(page.locator("main .notice")).to_contain_text("It is accepted as collateral.")
 
 
 def test_an_address_that_is_none_is_an_error_in_the_services_words(visit: Visit) -> None:

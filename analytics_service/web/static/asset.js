@@ -45,9 +45,17 @@ export async function asset(place, route, signal) {
   ].filter(Boolean);
   const [first, ...others] = charts.map((chart) => chart.panel);
   place.replaceChildren(h("h1", {}, `${symbol} `, h("span", { class: "soft" }, name)),
-    h("p", { class: "soft" }, h("code", {}, stored)), first ?? notice("The asset has no price and no market."),
+    h("p", { class: "soft" }, h("code", {}, stored)), first ?? notice(await without(stored, there, signal)),
     h("div", { class: "pair" }, others), back);
   await Promise.all(charts.map((chart) => chart.done));
+}
+
+/** What is said of an asset that has none of the histories. */
+async function without(id, there, signal) {
+  const isCollateral = there.has("markets") && (await has("/markets/history/collateral", id, signal));
+  return isCollateral
+    ? "The oracle has no price for this asset, and it cannot be lent or borrowed. It is accepted as collateral."
+    : "The asset has no price and no market.";
 }
 
 /** Line or candles, plain or logarithmic: both are in the address. */

@@ -24,12 +24,19 @@ export function cut(value) {
 
 /** A change as a signed percentage, and the class that colours it. */
 export function change(before, after) {
-  if (before === null || after === null || before === undefined || after === undefined || !Number(before)) {
-    return { text: "–", class: "soft" };
-  }
-  const part = Number(after) / Number(before) - 1;
-  const text = `${part < 0 ? "−" : "+"}${Math.abs(100 * part).toFixed(2)}%`;
-  return { text, class: part < 0 ? "bad" : "good" };
+  const isKnown = (before ?? null) !== null && (after ?? null) !== null && Number(before);
+  return signed(isKnown ? 100 * (Number(after) / Number(before) - 1) : null, "%");
+}
+
+/** A change of a fraction in percentage points, as `change` has it: `+0.20 pp`. */
+export function changeInPoints(before, after) {
+  const isKnown = (before ?? null) !== null && (after ?? null) !== null;
+  return signed(isKnown ? 100 * (after - before) : null, " pp");
+}
+
+function signed(value, unit) {
+  if (value === null) return { text: "–", class: "soft" };
+  return { text: `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}${unit}`, class: value < 0 ? "bad" : "good" };
 }
 
 /** How long ago something was, from seconds: `42 s`, `3 min`, `5 h`, `2 d`. */

@@ -8,8 +8,13 @@ import { status } from "./status.js";
 const VIEWS = { overview: "Overview", markets: "Markets", address: "Address" };
 const REFRESH = 15_000;
 
-/** Fills the header, and returns a function that updates it to the page's URL. `looked` is called after each check of
- * the service, with the instants of the newest snapshots. */
+// Views that show one moment, whatever the range.
+const WITHOUT_RANGE = ["markets", "address"];
+// Scheduled snapshots are fresh for five intervals, of a day each at most. Older ones that are fresh are not scheduled.
+const LONGEST_FRESH = 5 * 86_400;
+
+/** Fills the header, and returns two functions: `update` to the page's URL, and `look`, which checks the service at
+ * once. `looked` is called after each check, with the instants of the newest snapshots. */
 export function header(element, reload, looked) {
   const chips = h("ul", { class: "chips", "aria-label": "Newest snapshots" });
   const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },
@@ -23,12 +28,14 @@ export function header(element, reload, looked) {
   const zone = zonePicker();
   const theme = h("button", { type: "button", onclick: () => go({ theme: isDark() ? "light" : "dark" }) });
   const refresh = h("button", { type: "button", onclick: reload }, "Refresh");
+  const buttons = h("fieldset", {}, h("legend", { class: "hidden" }, "Range"), ranges.map(([, button]) => button));
   element.replaceChildren(
     h("div", {}, h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), simulated, sources, nav, chips),
-    h("div", {}, h("fieldset", {}, h("legend", { class: "hidden" }, "Range"), ranges.map(([, button]) => button)),
-      custom.details, h("label", {}, "Zone", zone), theme, refresh));
-  watch(chips, simulated, sources, looked);
-  return function update() {
+    h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme, refresh));
+  const look = watching(chips, simulated, sources, looked);
+  look();
+  return { update, look };
+  function update() {
     const route = current();
     document.documentElement.dataset.theme = route.theme ?? "";
     theme.textContent = isDark() ? "Light" : "Dark";
@@ -40,10 +47,11 @@ export function header(element, reload, looked) {
       else anchor.removeAttribute("aria-current");
     }
     for (const [range, button] of ranges) button.setAttribute("aria-pressed", !route.custom && range === route.range);
+    buttons.hidden = custom.details.hidden = WITHOUT_RANGE.includes(route.view);
     custom.update(route);
     if (![...zone.options].some((option) => option.value === route.tz)) zone.append(h("option", {}, route.tz));
     zone.value = route.tz;
-  };
+  }
 }
 
 function isDark() {
@@ -76,25 +84,31 @@ function customRange() {
   return { details, update };
 }
 
-/** Asks how old the data is, again and again. */
-async function watch(chips, simulated, sources, looked) {
-  try {
-    const data = await status();
-    simulated.hidden = !data.simulated;
-    sources.textContent = data.simulated ? "" : data.sources.join(", ");
-    chips.replaceChildren(...data.snapshots.map(chip));
-    if (data.store.reachable) looked(data.snapshots.map(({ newest }) => newest).join());
-    else chips.prepend(h("li", { class: "chip late" }, "store cannot be reached"));
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    chips.replaceChildren(h("li", { class: "chip late" }, error.kind === "unauthorized" ? "needs a key" : "no answer"));
-  } finally {
-    setTimeout(watch, REFRESH, chips, simulated, sources, looked);
-  }
+/** A function that asks how old the data is, and from then on again and again. */
+function watching(chips, simulated, sources, looked) {
+  let timer = null;
+  return async function look() {
+    try {
+      const data = await status();
+      simulated.hidden = !data.simulated;
+      sources.textContent = data.simulated ? "" : data.sources.join(", ");
+      chips.replaceChildren(...data.snapshots.map(chip));
+      if (data.store.reachable) looked(data.snapshots.map(({ newest }) => newest).join());
+      else chips.prepend(h("li", { class: "chip late" }, "store cannot be reached"));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      chips.replaceChildren(h("li", { class: "chip late" }, error.kind === "unauthorized" ? "needs a key" : "no answer"));
+    } finally {
+      // Two looks may be under way.
+      clearTimeout(timer);
+      timer = setTimeout(look, REFRESH);
+    }
+  };
 }
 
 function chip({ family, newest, age_seconds: seconds, fresh }) {
   const text = newest === null ? "none yet" : age(seconds);
-  const state = h("span", { class: "hidden" }, fresh ? ", fresh" : ", late");
-  return h("li", { class: fresh ? "chip" : "chip late", title: newest ?? "" }, `${family} ${text}`, state);
+  const [look, state] = !fresh ? ["chip late", ", late"]
+    : seconds > LONGEST_FRESH ? ["chip still", ", not scheduled"] : ["chip", ", fresh"];
+  return h("li", { class: look, title: newest ?? "" }, `${family} ${text}`, h("span", { class: "hidden" }, state));
 }

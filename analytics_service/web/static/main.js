@@ -17,7 +17,7 @@ const VIEWS = { overview, markets, asset, address };
 const main = document.getElementById("main");
 let running = new AbortController();
 const renewal = renewing(main, (place) => VIEWS[current().view](place, current(), running.signal));
-const update = header(document.getElementById("header"), () => show(), renewal.looked);
+const { update, look } = header(document.getElementById("header"), () => show(), renewal.looked);
 
 async function show(changes = {}) {
   running.abort();
@@ -57,7 +57,13 @@ function tell(error) {
 /** The form for an API key, where the service asks for one. */
 function askForKey(why = "This service requires an API key.") {
   const key = h("input", { name: "key", type: "password", required: true, autocomplete: "off" });
-  const form = h("form", { onsubmit: (event) => (event.preventDefault(), useKey(key.value.trim()), show()) },
+  const submit = (event) => {
+    event.preventDefault();
+    useKey(key.value.trim());
+    look();
+    show();
+  };
+  const form = h("form", { onsubmit: submit },
     h("label", {}, "API key", key), h("button", {}, "Use it"));
   main.replaceChildren(h("h1", {}, "API key"), notice(why), form,
     h("p", { class: "soft" }, "It stays in this tab, and is sent to this service only."));

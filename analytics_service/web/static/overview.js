@@ -3,7 +3,7 @@ import { ApiError, get } from "./api.js";
 import { clear, line } from "./charts.js";
 import { failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
-import { change, percent, time, usd, wall } from "./format.js";
+import { change, changeInPoints, percent, time, usd, wall } from "./format.js";
 import { follow, link, rangeName } from "./route.js";
 import { beginning, ends, history, numbers, shared, total } from "./series.js";
 import { spark } from "./spark.js";
@@ -14,9 +14,10 @@ import { families } from "./status.js";
 export async function overview(place, route, signal) {
   const there = await families();
   if (!there.has("markets")) {
-    const prices = h("a", { href: link({ view: "markets" }), onclick: follow }, "Prices and rates");
+    const others = h("a", { href: link({ view: "markets" }), onclick: follow }, "Markets");
+    const isImported = there.has("prices") || there.has("rates");
     return place.replaceChildren(h("h1", {}, "Overview"), notice("There is no snapshot of markets, so deposits and debt are unknown."),
-      h("p", {}, prices, " may be there."));
+      isImported ? h("p", {}, "Imported prices and rates are under ", others, ".") : "");
   }
   const paths = ["tvl", "deposits", "debt"].map((one) => `/markets/history/${one}`);
   const [tvl, deposits, debt] = paths.map((path) => shared(() => history(path, route, {}, signal)));
@@ -68,18 +69,18 @@ function all(route, isOver, { data: markets }, tvl, deposits, debt, begun, liqui
   // The last bucket of a range that is over may end later than the range.
   const atEnd = (value) => (isOver ? value : null);
   return [
-    tile("Total value locked", markets.tvl.extra.text.tvl, held, span, atEnd(markets.tvl.tvl)),
-    tile("Deposits", lend.extra.text.principal, lent, span, atEnd(lend.principal)),
-    tile("Debt", debts.extra.text.balance, owed, span, atEnd(debts.balance)),
-    tile("Utilization", percent(now), used, span, atEnd(now)),
+    tile("Total value locked", markets.tvl.extra.text.tvl, span, { values: held, end: atEnd(markets.tvl.tvl) }),
+    tile("Deposits", lend.extra.text.principal, span, { values: lent, end: atEnd(lend.principal) }),
+    tile("Debt", debts.extra.text.balance, span, { values: owed, end: atEnd(debts.balance) }),
+    tile("Utilization", percent(now), span, { values: used, end: atEnd(now), compared: changeInPoints }),
     liquidations && liquidationTile(liquidations),
   ].filter(Boolean);
 }
 
 /** A tile with a value, and how much it has changed: up to `end`, or up to the last of the values without one. */
-function tile(name, value, values, span, end) {
+function tile(name, value, span, { values, end, compared = change }) {
   const [first, last] = ends(values);
-  const { text, class: color } = change(values[first], end ?? values[last]);
+  const { text, class: color } = compared(values[first], end ?? values[last]);
   return h("section", { class: "tile" }, h("h2", {}, name), h("div", { class: "value" }, value),
     h("div", {}, h("span", { class: color }, text), h("span", { class: "soft" }, ` ${span(first)}`)),
     spark(values, `${name} ${span(first)}`));
