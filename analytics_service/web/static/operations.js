@@ -7,7 +7,7 @@ import { headline, sections, time } from "./operations_sections.js";
 
 const EVERY = 10_000;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const themeButton = h("button", { type: "button", onclick: changeTheme }, "Dark theme");
+const themeButton = h("button", { type: "button", onclick: changeTheme });
 
 let shown = null;
 let shownAt = 0;
@@ -61,7 +61,8 @@ function changeTheme() {
 function followUrl() {
   const theme = new URLSearchParams(location.search).get("theme");
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
-  themeButton.setAttribute("aria-pressed", isDark());
+  themeButton.textContent = isDark() ? "Light" : "Dark";
+  themeButton.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
 }
 
 dark.addEventListener("change", followUrl);

@@ -1,7 +1,7 @@
 // What the page of operators consists of, each part made from the document.
 
 import { h, table } from "./dom.js";
-import { age, bytes, wall } from "./format.js";
+import { age, wall } from "./format.js";
 
 const OUTCOMES = {
   done: "done",
@@ -9,6 +9,7 @@ const OUTCOMES = {
   superseded: "not taken: a later one is there",
   failed: "failed",
 };
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const whole = new Intl.NumberFormat("en");
 
@@ -27,7 +28,8 @@ export function headline(document, seconds) {
 
 function chip(family, seconds) {
   const old = family.newest === null ? "none yet" : age(family.age_seconds + seconds);
-  const [look, late] = family.fresh ? ["chip", ""] : ["chip late", ", late"];
+  const isScheduled = family.interval_seconds !== null;
+  const [look, late] = family.fresh ? [isScheduled ? "chip" : "chip still", ""] : ["chip late", ", late"];
   return h("li", { class: look }, `${family.family} ${old}${late}`);
 }
 
@@ -104,18 +106,18 @@ function imports({ imports: runs }) {
 function disk({ tables, clickhouse }) {
   const sorted = tables.toSorted((one, other) => other.bytes - one.bytes);
   const most = sorted[0]?.bytes ?? 0;
-  const bar = (one) => h("meter", { max: most, value: one.bytes, "aria-label": `${one.table}, of the largest table` });
+  const bar = (one) => h("meter", { max: most, value: one.bytes, "aria-label": `${one.table}, share of the largest table` });
   const columns = [
     { title: "Table", cell: (one) => one.table },
     { title: "Rows", number: true, cell: (one) => count(one.rows) },
     { title: "Disk", number: true, cell: (one) => size(one.bytes) },
-    { title: "Of the largest", cell: bar },
+    { title: "Share of the largest table", cell: bar },
   ];
   return [
     facts({
       "All tables": size(clickhouse.disk_bytes),
       ClickHouse: clickhouse.version && `${clickhouse.version}${clickhouse.alive ? "" : ", does not answer"}`,
-      "Its memory": clickhouse.memory_bytes && size(clickhouse.memory_bytes),
+      "ClickHouse's memory": clickhouse.memory_bytes && size(clickhouse.memory_bytes),
       Database: clickhouse.database,
     }),
     sorted.length ? table("Tables by bytes on disk", columns, sorted) : null,
@@ -154,6 +156,9 @@ function count(number) {
   return number === null || number === undefined ? null : whole.format(number);
 }
 
+/** Bytes in the units of `status`. */
 function size(number) {
-  return number === null || number === undefined ? null : bytes(number);
+  if (number === null || number === undefined) return null;
+  const power = Math.min(Math.floor(Math.log2(Math.max(number, 1)) / 10), UNITS.length - 1);
+  return `${(number / 1024 ** power).toFixed(power ? 1 : 0)} ${UNITS[power]}`;
 }
