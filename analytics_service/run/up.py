@@ -2,7 +2,6 @@
 
 import logging
 import os
-from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -94,17 +93,16 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
     A family that the source cannot provide now is left to the scheduler, so that the others are served. SourceError if
     there is nothing to serve.
     """
-    now = datetime.now(UTC)
     failed: list[tuple[str, Exception]] = []
-    for job in JOBS.values():
-        at = floored(now, timedelta(seconds=job.every(settings)))
-        steps: dict[str, Callable[[], object]] = {
-            "its history could not be filled": partial(_fill, job, source, store, now),
-            "there is no snapshot of now; the scheduler goes on trying": partial(run_once, job, source, store, at),
-        }
-        for lacking, act in steps.items():
+    # All history first: schedulers soon go on from the snapshots of now, and miss no instant in between.
+    for lacking, act in (
+        ("its history could not be filled", partial(_fill, source, store)),
+        ("there is no snapshot of now; the scheduler goes on trying", partial(_take_now, settings, source, store)),
+    ):
+        now = datetime.now(UTC)
+        for job in JOBS.values():
             try:
-                act()
+                act(job, now)
             except (StoreUnavailable, AccessRefused, SchemaError, SourceRefused):
                 raise
             except Exception as error:
@@ -118,7 +116,11 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
         log.error("%s %s", lacking, told)
 
 
-def _fill(job: Job, source: Source, store: Store, now: datetime) -> None:
+def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: datetime) -> None:
+    run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
+
+
+def _fill(source: Source, store: Store, job: Job, now: datetime) -> None:
     """Fill in the history of a job, as far back as single observations are kept."""
     kept = instant(max((kept_from(store, table) for table in PRUNED if FAMILY_OF[table] == job.family), default=0))
     if instants := [at for at in past_instants(source, job, now) if at >= kept]:

@@ -1,6 +1,7 @@
 """What `up` takes before it serves, of sources that cannot give everything."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -68,6 +69,29 @@ def test_a_protocol_without_a_token_positions_and_swaps_is_served(settings: Sett
         query = "" if "analytics" in path else flags
         assert client.simulate_get(f"/api/v1{path}", query_string=query).status_code == 200, path
     assert client.simulate_get(user, query_string=flags).status_code == 200
+
+
+class Listing(Minimal):
+    """Has two hours of history, and remembers for which instants it was asked for prices."""
+
+    history = timedelta(hours=2)
+
+    def __init__(self) -> None:
+        self.asked: list[datetime] = []
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        self.asked.append(at)
+        return super().prices(at)
+
+
+def test_snapshots_of_now_come_after_all_history(settings: Settings, store: Store) -> None:
+    """Else the scheduler would miss the instants of the time that history takes."""
+    source = Listing()
+    take_first_snapshots(replace(settings, prices_every=1, markets_every=1), source, store)
+    # Two hours of prices and of markets, each with its prices, and both of them now.
+    assert len(source.asked) == 2 * 2 + 2
+    assert max(source.asked[:4]) <= min(source.asked[4:])
+    assert {at.minute * 60 + at.second for at in source.asked[:4]} == {0}
 
 
 @pytest.mark.parametrize(
