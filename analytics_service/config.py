@@ -20,6 +20,8 @@ _SERVICE_LINK = re.compile(
 )
 # Variables that only the test suite reads; they are not misspelt settings.
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
+# A user and a password in a URL, which end at its last @: passwords may hold one that is not encoded.
+_CREDENTIALS = re.compile(r"(\w+://)?.*@", re.DOTALL)
 # Seconds between the snapshots of a job.
 _interval = values.Whole(1, 86_400)
 
@@ -206,8 +208,13 @@ def _parse(setting: "Field[Any]", variable: str, value: str) -> object:
     try:
         return setting.metadata["parse"](value)
     except ValueError as error:
-        shown = "***" if "password" in setting.name else repr(value[:80])
+        shown = "***" if "password" in setting.name else repr(_without_credentials(value)[:80])
         raise SettingError(f"{variable}={shown} is not usable: it {error}.") from None
+
+
+def _without_credentials(value: str) -> str:
+    """A value of any setting, with *** for a user and a password before a host."""
+    return _CREDENTIALS.sub(r"\1***@", value, count=1)
 
 
 def _is_of_others(variable: str, value: str) -> bool:

@@ -198,6 +198,23 @@ def test_a_long_value_is_shortened_in_the_error() -> None:
     assert len(str(error.value)) < 200
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("http://bob:s3cret@db:8123", "'http://***@db:8123'"),
+        ("http://bob:s3@cr/et?#@db:8123", "'http://***@db:8123'"),
+        ("bob:s3cret@db:8123", "'***@db:8123'"),
+        ("http://bob:s3\ncret@db:8123", "'http://***@db:8123'"),
+        # Where the value is cut off, the @ is missing.
+        (f"http://bob:s3cret{'t' * 100}@db:8123", "'http://***@db:8123'"),
+    ],
+)
+def test_a_password_in_a_url_is_not_shown(value: str, shown: str) -> None:
+    with pytest.raises(SettingError) as error:
+        Settings.from_environment({"ANALYTICS_CLICKHOUSE_URL": value})
+    assert str(error.value).startswith(f"ANALYTICS_CLICKHOUSE_URL={shown} is not usable: it must ")
+
+
 def test_an_override_goes_before_the_environment_unless_it_is_none() -> None:
     environ = {"ANALYTICS_WORKERS": "3", "ANALYTICS_BIND": "127.0.0.1:9000"}
     settings = Settings.from_environment(environ, workers=5, bind=None)
