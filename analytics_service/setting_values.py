@@ -15,7 +15,9 @@ SOURCES = "analytics_service.sources"
 NONE = "none"
 RESEARCH = "research"
 """Begins the names of the databases that researchers may write (rule 9.3)."""
-_HOST = re.compile(r"[^\s%]+")
+_LABEL = r"\w(?:[\w-]*\w)?"
+# A host name, which may have underscores, as those of containers have; or an IP address as URLs have it.
+_AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@A-Z]+")
 _DATABASES = frozenset({"information_schema", "service_log", "system"})
@@ -90,12 +92,16 @@ def server_url(value: str) -> str:
     """An http(s) URL of a host and a port."""
     try:
         parts = urlsplit(value)
-        complete = parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") and parts.port
+        complete = parts.scheme in ("http", "https") and parts.port
     except ValueError:
         complete = False
-    if not complete:
+    # urlsplit drops some white space instead of refusing it.
+    if not complete or " " in value or not value.isprintable():
         raise ValueError("must look like http://host:8123 or https://host:8443")
-    if parts.username or parts.password or parts.query or parts.fragment or parts.path not in ("", "/"):
+    if not _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2]):
+        raise ValueError("must have the name or IP address of one host, such as http://host:8123 or http://[::1]:8123")
+    # Also where nothing stands beside one of these, as in http://@host:8123.
+    if set("@?#") & set(value) or parts.path not in ("", "/"):
         raise ValueError("must hold no user, password, path or query; they have settings of their own")
     return value.rstrip("/")
 

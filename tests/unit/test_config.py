@@ -49,6 +49,17 @@ MALFORMED = [
     ("CLICKHOUSE_URL", "http://click house:8123"),
     ("CLICKHOUSE_URL", "http://click%20house:8123"),
     ("CLICKHOUSE_URL", "http://clickhouse:8123#x"),
+    ("CLICKHOUSE_URL", "http://clickhouse:8123?"),
+    ("CLICKHOUSE_URL", "http://@clickhouse:8123"),
+    ("CLICKHOUSE_URL", " http://clickhouse:8123"),
+    ("CLICKHOUSE_URL", "http://click\thouse:8123"),
+    ("CLICKHOUSE_URL", "http://clickhouse:8123\n"),
+    ("CLICKHOUSE_URL", "http://clickhouse:8123\N{ZERO WIDTH SPACE}"),
+    ("CLICKHOUSE_URL", "http://a,b:8123"),
+    ("CLICKHOUSE_URL", "http://-a:8123"),
+    ("CLICKHOUSE_URL", "http://a..b:8123"),
+    ("CLICKHOUSE_URL", "http://[::g]:8123"),
+    ("CLICKHOUSE_URL", "http://[::1]x:8123"),
     ("CLICKHOUSE_USER", ""),
     ("CLICKHOUSE_DATABASE", ""),
     ("CLICKHOUSE_DATABASE", "9lives"),
@@ -146,6 +157,14 @@ def test_a_malformed_setting_is_an_error_that_names_it(name: str, value: str) ->
 @pytest.mark.parametrize(("name", "value", "parsed"), WELL_FORMED)
 def test_a_well_formed_setting_is_parsed(name: str, value: str, parsed: object) -> None:
     assert getattr(Settings.from_environment({PREFIX + name: value}), name.lower()) == parsed
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://db_1:8123", "http://a-b.example.:8123", "http://10.0.0.1:8123", "http://[fd00::2]:8123", "HTTP://x:1"],
+)
+def test_a_server_may_have_any_name_or_address(url: str) -> None:
+    assert Settings.from_environment({"ANALYTICS_CLICKHOUSE_URL": url}).clickhouse_url == url
 
 
 def test_both_lists_cover_every_setting_that_can_be_malformed() -> None:
