@@ -4,6 +4,7 @@ import fcntl
 import json
 import logging
 import os
+import pwd
 import secrets
 import stat
 from dataclasses import asdict, dataclass, fields
@@ -17,6 +18,8 @@ log = logging.getLogger(__name__)
 
 # The mode of files that only their owner may read.
 _PRIVATE = 0o600
+# A link could lead to a file of another program, and a pipe would never be opened.
+_AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +54,43 @@ class DataFolder:
         self._running = self.root / RUNNING
 
     def create(self) -> None:
-        """Create the folders. EmbeddedServerError when the system refuses."""
+        """Create the folders. EmbeddedServerError when the system refuses, or when others could change what is there.
+
+        A folder of this user becomes private as far as it is not: all of ClickHouse's, while others may go on reading
+        the root, which may hold more than this service's files.
+        """
         try:
-            for folder in (self.root, self.server):
+            for folder, forbidden in ((self.root, 0o022), (self.server, 0o077)):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._require_trusted(folder)
+                _forbid(folder, forbidden)
                 if not os.access(folder, os.W_OK | os.X_OK):
                     raise PermissionError(13, "Permission denied")
         except OSError as error:
             raise self.unusable(error) from error
+
+    def _require_trusted(self, folder: Path) -> None:
+        """EmbeddedServerError for a folder that every user may write, or that belongs to another one."""
+        found, user = folder.stat(), os.geteuid()
+        if found.st_mode & stat.S_IWOTH:
+            raise EmbeddedServerError(
+                f"Every user may write to the folder {folder}, so the data folder {self.root} is not safe. "
+                f"If it is for this service alone and nobody has changed anything there, `chmod 700 {folder}` helps; "
+                f"else name a new folder, such as {self.root / 'analytics'}, with --data-dir or ANALYTICS_DATA_DIR."
+            )
+        # A volume of a container belongs to root, who may do everything anyway, or to a user of the host.
+        if found.st_uid == user or (folder == self.root and 0 in (found.st_uid, user)):
+            return
+        # Root may attach to the server that a service's user runs. What root starts here, that user could not go on
+        # with.
+        if user == 0 and self.locked():
+            return
+        owner = _name_of(found.st_uid)
+        raise EmbeddedServerError(
+            f"The folder {folder} belongs to {owner}, so the data folder {self.root} is not for {_name_of(user)}. "
+            f"Run this command as {owner} (as root: `runuser -u {owner} -- ...`), or name another folder with "
+            "--data-dir or ANALYTICS_DATA_DIR."
+        )
 
     def unusable(self, error: OSError) -> EmbeddedServerError:
         """What to raise when the system refuses something in the folder."""
@@ -80,7 +112,7 @@ class DataFolder:
         EmbeddedServerError when the system refuses.
         """
         try:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | _AS_IT_IS, _PRIVATE)
         except OSError as error:
             raise self.unusable(error) from error
         try:
@@ -100,7 +132,7 @@ class DataFolder:
     def locked(self) -> bool:
         """Whether some process holds the folder now. EmbeddedServerError when the system refuses to tell."""
         try:
-            with self._lock.open("rb") as file:
+            with os.fdopen(os.open(self._lock, os.O_RDONLY | _AS_IT_IS), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
             return False
@@ -146,6 +178,22 @@ class DataFolder:
             raise EmbeddedServerError(f"The password file {path} cannot be used ({error.strerror}).") from error
         except StoreUnavailable as error:
             raise EmbeddedServerError(str(error)) from error
+
+
+def _forbid(folder: Path, forbidden: int) -> None:
+    """Take these rights away from others, if the folder is this user's. Kubernetes gives some to a volume's group."""
+    found = folder.stat()
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid == os.geteuid() and mode & forbidden:
+        folder.chmod(mode & ~forbidden)
+        log.warning("The mode of %s was %04o; it is %04o now.", folder, mode, mode & ~forbidden)
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
 
 
 def _write_private(path: Path, content: str) -> None:

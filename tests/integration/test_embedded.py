@@ -131,6 +131,64 @@ def test_the_data_folder_is_for_its_owner_only(own: Settings) -> None:
     assert read_password(own.data_dir / PASSWORD) not in users
 
 
+def test_a_folder_that_others_may_read_becomes_private(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Kubernetes, too, lets a volume's group write to all folders there. Others may go on reading the root."""
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    folder.root.chmod(0o2775)
+    folder.server.chmod(0o755)
+    folder.create()
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (folder.root, folder.server)] == [0o2755, 0o700]
+    assert f"The mode of {folder.server} was 0755; it is 0700 now." in caplog.text
+
+
+@pytest.mark.parametrize("name", [".", "clickhouse"])
+def test_a_folder_that_every_user_may_write_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    (folder.root / name).chmod(0o707)
+    with pytest.raises(EmbeddedServerError, match=rf"Every user may write.*`chmod 700 {folder.root / name}`"):
+        folder.create()
+
+
+def test_a_folder_of_another_user_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(EmbeddedServerError, match=r"belongs to .* --data-dir"):
+        folder.create()
+
+
+def test_root_attaches_in_a_users_folder_and_starts_nothing_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = DataFolder(tmp_path / "data")
+    folder.create()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    if os.getuid() == 0:
+        os.chown(folder.root, 12345, -1)
+        os.chown(folder.server, 12345, -1)
+    with pytest.raises(EmbeddedServerError, match=rf"{folder.server} belongs to .*`runuser -u .* -- \.\.\.`"):
+        folder.create()
+    lock = folder.lock("pytest")
+    assert lock is not None
+    try:
+        folder.create()
+    finally:
+        os.close(lock)
+
+
+def test_a_lock_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    folder, other = DataFolder(tmp_path / "data"), tmp_path / "other"
+    folder.create()
+    other.write_text("kept", "utf-8")
+    (folder.root / "lock").symlink_to(other)
+    for ask in (lambda: folder.lock("pytest"), folder.locked):
+        with pytest.raises(EmbeddedServerError, match="cannot be used"):
+            ask()
+    assert other.read_text("utf-8") == "kept"
+
+
 def test_the_password_outlives_the_server(own: Settings) -> None:
     with clickhouse(own, "pytest"):
         first = read_password(own.data_dir / PASSWORD)
