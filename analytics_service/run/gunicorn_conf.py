@@ -58,6 +58,10 @@ max_requests = 1_000_000
 max_requests_jitter = 100_000
 # On a slow disk, late heartbeats would get healthy workers killed.
 worker_tmp_dir = str(MEMORY) if MEMORY else None
+# By default a client of this machine could set another path than that of the request line.
+forwarder_headers = ""
+# The one that proxies set. They pass others on, and a request is refused if those contradict it.
+secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 # Long lists of asset ids, percent-encoded.
 limit_request_line = 8190
 
