@@ -49,7 +49,7 @@ class MetricsFolder:
 def _remove_abandoned(parent: Path) -> None:
     for folder in parent.glob(f"{_PREFIX}*"):
         try:
-            if folder.stat().st_mtime < time.time() - _YOUNG and _is_abandoned(folder):
+            if folder.lstat().st_mtime < time.time() - _YOUNG and _is_abandoned(folder):
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
             # It belongs to another user, or is gone.
@@ -57,8 +57,12 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    lock = os.open(folder / _LOCK, os.O_RDWR)
+    # The folder may be a trap of another user: a link, or a pipe that would never be opened. The lock's owner counts,
+    # because a folder may have been given to a user of workers.
+    lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
+        if os.fstat(lock).st_uid != os.geteuid():
+            return False
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

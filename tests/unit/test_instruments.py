@@ -213,6 +213,22 @@ def test_folders_of_processes_that_were_killed_are_removed(tmp_path: Path, monke
     alive.close()
 
 
+def test_folders_of_other_users_and_links_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    abandoned, linked, target = MetricsFolder(tmp_path), tmp_path / "analytics-metrics-link", tmp_path / "target"
+    os.close(abandoned._lock)
+    linked.mkdir()
+    target.touch()
+    (linked / "lock").symlink_to(target)
+    now, user = time.time(), os.geteuid()
+    monkeypatch.setattr(metrics_folder.time, "time", lambda: now + 61)
+    monkeypatch.setattr(metrics_folder.os, "geteuid", lambda: user + 1)
+    MetricsFolder(tmp_path).close()
+    assert abandoned.path.exists()
+    monkeypatch.setattr(metrics_folder.os, "geteuid", lambda: user)
+    MetricsFolder(tmp_path).close()
+    assert (abandoned.path.exists(), linked.exists()) == (False, True)
+
+
 def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All processes of this test are one. The one that takes the place of another begins at 0."""
     begun = time.time()
