@@ -15,6 +15,7 @@ _POLL_SECONDS = 0.2
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here
 # Connections that wait to be accepted, as gunicorn has it.
 _BACKLOG = 2048
+_LAST_PORT = 65_535
 
 
 def split_address(bind: str) -> tuple[str, int]:
@@ -53,28 +54,22 @@ def listen(bind: str, settings: Settings) -> socket.socket:
 
 
 def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
-    told = False
+    _, port = split_address(bind)
+    told, may_become_free = False, True
     while True:
         try:
             return _listening(bind).close()
         except OSError as error:
-            _, port = split_address(bind)
-            lingers = any(is_orphan(pid) for pid in listening(port))
-            # The last of them may have ended between the two checks.
-            if time.monotonic() > deadline or not (lingers or _is_free(bind)):
+            if not may_become_free or time.monotonic() > deadline:
                 raise _refused(bind, settings, error) from error
+        # When none lingers, one more attempt follows at once: the last of them may have ended just now.
+        may_become_free = any(is_orphan(pid) for pid in listening(port))
+        if not may_become_free:
+            continue
         if not told:
             click.echo(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
             told = True
         time.sleep(_POLL_SECONDS)
-
-
-def _is_free(bind: str) -> bool:
-    try:
-        _listening(bind).close()
-    except OSError:
-        return False
-    return True
 
 
 def _listening(bind: str) -> socket.socket:
@@ -89,8 +84,9 @@ def _refused(bind: str, settings: Settings, error: OSError) -> SettingError:
     host, port = split_address(bind)
     option = "--bind " if bind == settings.bind else "ANALYTICS_METRICS_BIND="
     at = f"[{host}]" if ":" in host else host
+    other = port + 10 if port + 10 <= _LAST_PORT else port - 10
     advice = {
-        errno.EADDRINUSE: f"Stop what uses it, or name another port, such as {option}{at}:{port % 65525 + 10}.",
+        errno.EADDRINUSE: f"Stop what uses it, or name another port, such as {option}{at}:{other}.",
         errno.EACCES: f"Name a port that needs no privileges, such as {option}{at}:{port + 8000}.",
     }.get(error.errno or 0, f"Name an address of this machine, such as {option}127.0.0.1:{port}.")
     # Python says once more which address it is.

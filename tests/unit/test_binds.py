@@ -86,6 +86,14 @@ def test_an_address_that_no_interface_has_is_refused_with_one_that_any_machine_h
     )
 
 
+@pytest.mark.parametrize(("port", "other"), [(65525, 65535), (65526, 65516), (65535, 65525)])
+def test_near_the_last_port_a_lower_one_is_named(port: int, other: int) -> None:
+    """Not one that needs privileges."""
+    with socket.create_server(("127.0.0.9", port)), pytest.raises(SettingError) as refused:
+        require_free(Settings(bind=f"127.0.0.9:{port}", metrics_bind="none"))
+    assert str(refused.value).endswith(f"or name another port, such as --bind 127.0.0.9:{other}.")
+
+
 def test_a_port_that_is_taken_is_refused_with_another_one_at_the_same_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
