@@ -11,6 +11,7 @@ from analytics_service.cli.context import load_job_settings, open_store, require
 from analytics_service.cli.options import data_dir_option, source_option
 from analytics_service.cli.signals import explained, set_on_signals, stopping_normally
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
+from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import shown
 from analytics_service.processes.child import end_with_parent
@@ -48,6 +49,7 @@ def jobs_run(**overrides: Any) -> None:
     with (
         stopping_normally(),
         open_store(settings, on_failure=stop.set) as store,
+        ending_with_holder(settings, stop.set),
         closing(require_source(settings, store)) as source,
     ):
         # From now on, runs in progress finish their attempt.

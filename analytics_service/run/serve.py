@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
+from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.processes.watch import running
@@ -17,19 +18,27 @@ log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings, command: str, orders: Orders) -> None:
-    """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless one runs already."""
+    """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless one runs already.
+
+    EmbeddedServerError when that was another command's, which has ended.
+    """
     require_free(settings)
     require_keys(settings)
+
+    def fail() -> None:
+        orders.put(None)
+
     with ExitStack() as stack:
         reached = attached(settings)
         if reached is None:
-            reached = stack.enter_context(clickhouse(settings, command, on_failure=lambda: orders.put(None)))
+            reached = stack.enter_context(clickhouse(settings, command, on_failure=fail))
             with closing(Store(reached)) as store:
                 migrate(store, is_alone=True)
         else:
             _warn_unless_reached(reached)
+        stack.enter_context(ending_with_holder(reached, fail))
         service = HttpService(reached)
-        stack.enter_context(running([service], lambda: orders.put(None)))
+        stack.enter_context(running([service], fail))
         service.follow(orders)
 
 
