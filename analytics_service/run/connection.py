@@ -26,6 +26,7 @@ class Connection:
     def __init__(self, client_socket: socket.socket, client: object, server: object, cfg: Any) -> None:
         client_socket.setblocking(False)
         self.socket = client_socket
+        self._number = client_socket.fileno()
         self.client = client
         self.server = server
         self.busy = True
@@ -47,8 +48,8 @@ class Connection:
         return self
 
     def fileno(self) -> int:
-        """The socket's file descriptor, which identifies the connection as long as it is open."""
-        return self.socket.fileno()
+        """The socket's file descriptor, which identifies the connection. A closed socket no longer knows it."""
+        return self._number
 
     def getsockname(self) -> object:
         """The address of the listener that accepted the connection."""
@@ -68,6 +69,15 @@ class Connection:
     def send(self, data: bytes) -> None:
         """Ignore the interim answer with which gunicorn invites a body: nobody reads one, and the final answer follows
         at once (RFC 9110, 10.1.1)."""
+
+    def shutdown(self, how: int) -> None:
+        """Ignore what gunicorn does when an answer breaks off: what was queued before is sent first, by the worker."""
+
+    def settimeout(self, seconds: float) -> None:
+        """As `shutdown`."""
+
+    def close(self) -> None:
+        """As `shutdown`."""
 
     def receive(self, patience: float) -> bool:
         """Read what the client has sent. Its first bytes set the deadline for the rest of a request's head. False when
@@ -114,6 +124,6 @@ class Connection:
         self.deadline = time.monotonic() + patience
         self.socket.shutdown(socket.SHUT_WR)
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Close the socket."""
         self.socket.close()

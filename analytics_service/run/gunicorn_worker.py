@@ -264,7 +264,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         with self._lock:
             del self._connections[connection.fileno()]
         # This also removes it from the epoll.
-        connection.close()
+        connection.end()
 
 
 def _last_moment(connection: Connection, stop: float) -> float:

@@ -218,3 +218,46 @@ def test_a_connection_that_breaks_off_while_it_is_answered_keeps_nobody_busy(tmp
         time.sleep(1.5)
         assert processor_seconds(worker) - before < 0.5
         assert answers(port)
+
+
+# Breaks off the answers to one path after their first part.
+_FAILING = """
+begin = post_worker_init
+
+def post_worker_init(worker):
+    begin(worker)
+    inner = worker.wsgi
+
+    def application(environ, start_response):
+        if environ["QUERY_STRING"] != "fails":
+            return inner(environ, start_response)
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return parts()
+
+    def parts():
+        yield b"first"
+        raise ValueError("the second part fails")
+
+    worker.wsgi = application
+"""
+
+
+def test_an_answer_that_fails_after_its_first_part_ends_its_connection_and_nothing_else(tmp_path: Path) -> None:
+    port = free_port()
+    printed = tmp_path / "gunicorn.log"
+    with printed.open("wb") as log, gunicorn(tmp_path, port, _FAILING, log=log.fileno()) as process:
+        until(lambda: answers(port))
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
+            # The second request comes before the first one fails, and is not answered.
+            client.sendall(b"GET /healthz?fails HTTP/1.1\r\nHost: here\r\n\r\n" + HEAD + b"\r\n")
+            received = everything_sent_to(client)
+        assert received.startswith(b"HTTP/1.1 200 ")
+        # The client can tell that the answer broke off, because the last chunk is missing.
+        assert received.endswith(b"\r\n\r\n5\r\nfirst\r\n")
+        assert answers(port)
+        # It would wait for a connection that seems busy.
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+    told = printed.read_text("utf-8")
+    assert told.count("ValueError: the second part fails") == 1
+    assert told.count("Traceback") == 1
