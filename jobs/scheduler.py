@@ -145,16 +145,20 @@ def tidy_until(
 
     None keeps raw rows. Errors are logged, and the next round tries again.
     """
+    tasks: dict[str, Callable[[], object]] = {
+        "staging tables": lambda: drop_abandoned(store),
+        "announcements": lambda: forget_finished(store),
+    }
+    if days is not None:
+        tasks["observations"] = lambda: prune(store, days, clock())
     while True:
-        try:
-            drop_abandoned(store)
-            forget_finished(store)
-            if days is not None:
-                prune(store, days, clock())
-        except AnalyticsError as error:
-            log.warning("Old staging tables, announcements or raw rows could not be dropped: %s", error)
-        except Exception:
-            log.exception("Old staging tables, announcements or raw rows could not be dropped")
+        for old, drop in tasks.items():
+            try:
+                drop()
+            except AnalyticsError as error:
+                log.warning("Old %s could not be dropped: %s", old, error)
+            except Exception:
+                log.exception("Old %s could not be dropped", old)
         if stop.wait(every):
             return
 
