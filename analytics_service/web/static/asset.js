@@ -9,6 +9,8 @@ import { aligned, has, history, numbers, shared } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
 
+// As many candles as can be told apart; more of them would often hold one observation each.
+const CANDLES = 60;
 // The histories of an asset, each with its family.
 const LEND = "/markets/lend/rate-history";
 const PATHS = [
@@ -36,8 +38,9 @@ export async function asset(place, route, signal) {
   const [prices, lend, borrow, usage, originated] = await Promise.all(
     PATHS.map(async ([path, family]) => (there.has(family) && (await has(path, stored, signal)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
+  const priced = () => of(prices, route.candles ? { points: CANDLES } : {});
   const charts = [
-    prices && figure("Price", () => of(prices), (answer) => price(answer, route), priceTools(route)),
+    prices && figure("Price", priced, (answer) => price(answer, route), priceTools(route)),
     (lent ?? owed) && figure("Lend and borrow APR", () => Promise.all([lent, owed].filter(Boolean).map((load) => load())), apr),
     use && figure("Utilization", use, used),
     use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
