@@ -367,7 +367,8 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
         {"family": "routes", "newest": newest.isoformat(), "age_seconds": 8_640_000, "fresh": True},
     ]
     health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}}
-    asset = {"asset": {"id": "native;ahel"}, "metadata": {"symbol": "AHEL"}}
+    # Two assets of one symbol, of which the history has the first.
+    assets = [{"asset": {"id": f"native;{name}"}, "metadata": {"symbol": "AHEL"}} for name in ("ahel", "bhel")]
     price = {"price": "3", "last_updated_at": newest.isoformat(), "extra": {"text": {"price": "$3"}}}
     earlier = {newest - 7 * day: ["1", "2", "3"], newest - day: ["2"]}
 
@@ -376,12 +377,18 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
         route.fulfill(json={"data": {"series": [{"asset": "native;ahel", "v": earlier[start]}]}})
 
     page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": health}))
-    page.route(re.compile("/assets/prices"), lambda route: route.fulfill(json={"data": [asset | {"price": price}]}))
+    page.route(
+        re.compile("/assets/prices"),
+        lambda route: route.fulfill(json={"data": [one | {"price": price} for one in assets]}),
+    )
     page.route(re.compile("/assets/price-history"), history)
     page.goto(visit.url(VIEWS["markets"]))
     visit.wait(page)
     expect(page.locator("tbody .number").nth(0)).to_have_text("$3")
     expect(page.locator("tbody .number").nth(1)).to_have_text("+50.00%")
+    expect(page.locator("tbody th")).to_have_text(["AHEL native;ahel", "AHEL native;bhel"])
+    # Without snapshots of markets, what is shown may be of any time.
+    expect(page.locator("main")).to_contain_text("As of 2026-11-01 (prices), UTC.")
     expect(page.locator(".chip")).to_have_text(
         ["prices 3 d, late", "config 47 h, fresh", "routes 100 d, not scheduled"]
     )

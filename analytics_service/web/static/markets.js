@@ -46,8 +46,17 @@ export async function markets(place, route, signal) {
     count.textContent = `${sorted.length} of ${rows.length} assets`;
   }
   fill();
-  place.replaceChildren(h("h1", {}, "Markets"), h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count),
+  place.replaceChildren(h("h1", {}, "Markets"), (await dates()) ?? "", h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count),
     scrolling("Markets by asset", heads, body));
+}
+
+/** From when imported prices and rates are, which may be years apart; null where there are snapshots of markets. */
+async function dates() {
+  if ((await families()).has("markets")) return null;
+  const { snapshots } = await status();
+  const told = snapshots.filter(({ family, newest }) => newest && ["prices", "rates"].includes(family))
+    .map(({ family, newest }) => `${newest.slice(0, 10)} (${family})`);
+  return h("p", { class: "soft" }, `As of ${told.join(" and ")}, UTC.`);
 }
 
 /** A row for each asset with a price or a market. */
@@ -70,7 +79,10 @@ async function load({ tz }, signal) {
     for (const one of before) if (rows.has(one.asset)) [rows.get(one.asset).before] = one.v;
     for (const one of week) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
   }
-  return [...rows.values()];
+  const all = [...rows.values()];
+  const count = Map.groupBy(all, ({ symbol }) => symbol);
+  for (const one of all) one.isAlike = count.get(one.symbol).length > 1;
+  return all;
 }
 
 /** The newest rates, of a service that has their history and no markets. */
@@ -124,8 +136,8 @@ function isMissing(value) {
 }
 
 function assetLink(row) {
-  return h("a", { href: link({ view: "asset", asset: row.id }), onclick: follow, title: row.id },
-    row.symbol || short(row.id));
+  const name = row.symbol ? [row.symbol, row.isAlike ? h("span", { class: "soft" }, ` ${short(row.id)}`) : ""] : short(row.id);
+  return h("a", { href: link({ view: "asset", asset: row.id }), onclick: follow, title: row.id }, name);
 }
 
 function dayChange(row) {
