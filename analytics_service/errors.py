@@ -21,6 +21,10 @@ class AccessRefused(StoreFailure):
     """ClickHouse refuses the user or the password."""
 
 
+class Unprepared(AnalyticsError):
+    """Code of ours fails at the newest data of a family. The message is for logs only."""
+
+
 class SchemaError(AnalyticsError):
     """The schema in ClickHouse is not the one that this version needs."""
 

@@ -16,6 +16,7 @@ from analytics_service.errors import (
     StoreFailure,
     StoreUnavailable,
     Superseded,
+    Unprepared,
 )
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
@@ -29,7 +30,8 @@ log = logging.getLogger(__name__)
 _EVERY = 0.75
 # Seconds between looks while a request waits for a newer one.
 _HASTE = 0.1
-# How long heads hold while the ledger cannot be read, seconds.
+# How long heads hold while the ledger cannot be read, and how long a family may be kept back before that is a fault,
+# seconds.
 _LONGEST_OUTAGE = 300.0
 # How long a request waits for the first look, seconds.
 _FIRST_LOOK = 6.0
@@ -38,6 +40,7 @@ _CHECK_EVERY = 15.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 # Why a family that has runs has no head.
 _WITHOUT: Mapping[type[AnalyticsError], str] = {
+    Unprepared: "The newest data of {} cannot be prepared.",
     StoreFailure: "ClickHouse refuses to read the history of {}.",
     StoreUnavailable: "ClickHouse cannot read the history of {} now.",
     Superseded: "{} is being rewritten.",
@@ -60,13 +63,22 @@ class Known:
 
     def head(self, family: str) -> Head:
         """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten;
-        StoreFailure when ClickHouse refuses to read what it names, StoreUnavailable when it cannot do so now."""
+        StoreFailure when ClickHouse refuses to read what it names, StoreUnavailable when it cannot do so now, and
+        Unprepared when our own code fails at it."""
         if family in self.heads:
             return self.heads[family]
         if family in self.without:
             error = self.without[family]
             raise error(_WITHOUT[error].format(family))
         raise NoSnapshot(family)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBack:
+    """Why the newest data of a family is not shown, and since when (seconds of the clock of heads)."""
+
+    error: StoreFailure | StoreUnavailable | Unprepared
+    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +118,14 @@ class Heads:
         self._looked_at = float("-inf")
         self._looks = 0
         self._error: AnalyticsError | None = None
-        # Why the newest data of a family could not be read.
-        self._faults: dict[str, StoreFailure | StoreUnavailable] = {}
+        self._kept_back: dict[str, KeptBack] = {}
         self._seen: Seen | AnalyticsError | None = None
         self._checked_at = float("-inf")
         self._intervals: Mapping[str, int] = {}
 
     def before_showing(self, family: str, prepare: Prepare) -> None:
-        """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded."""
+        """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded; what else
+        it raises keeps the head back."""
         self._prepare.setdefault(family, []).append(prepare)
 
     def settle_with(self, settle: Callable[[], object]) -> None:
@@ -124,9 +136,30 @@ class Heads:
     def known(self) -> Known:
         """The newest heads: the same object until one of them changes. StoreUnavailable when none are recent enough."""
         known = self._known or self._first()
-        if self.clock() - self._looked_at > _LONGEST_OUTAGE:
+        if self._is_outdated:
             raise StoreUnavailable("The ledger could not be read for too long.")
         return known
+
+    @property
+    def shown(self) -> Known | None:
+        """What readers are shown; None if they get errors only. Does not query the store, and does not wait."""
+        return None if self._is_outdated else self._known
+
+    @property
+    def kept_back(self) -> Mapping[str, bool]:
+        """The families whose newest data is not shown because it cannot be read, and whether that lasts.
+
+        It does at once where a repetition will not help, and otherwise after five minutes.
+        """
+        now = self.clock()
+        return {
+            family: not isinstance(one.error, StoreUnavailable) or now - one.since > _LONGEST_OUTAGE
+            for family, one in self._kept_back.copy().items()
+        }
+
+    @property
+    def _is_outdated(self) -> bool:
+        return self.clock() - self._looked_at > _LONGEST_OUTAGE
 
     @property
     def origins(self) -> frozenset[Origin]:
@@ -238,11 +271,14 @@ class Heads:
                 heads[family] = before.heads[family]
         if later:
             self._settle()
-        # What has no fault is being rewritten.
-        faults = {one: self._faults.get(one, Superseded()) for one in ledger.heads.keys() - heads.keys()}
-        without = {one: next(kind for kind in _WITHOUT if isinstance(fault, kind)) for one, fault in faults.items()}
+        without = {family: self._why_without(family) for family in ledger.heads.keys() - heads.keys()}
         known = Known(heads, without, ledger.origins)
         return before if known == before else known
+
+    def _why_without(self, family: str) -> type[AnalyticsError]:
+        """The error of a family that has runs but no head: it is being rewritten unless it is kept back."""
+        kept_back = self._kept_back.get(family)
+        return next(kind for kind in _WITHOUT if isinstance(kept_back.error, kind)) if kept_back else Superseded
 
     def _prepared(self, family: str, head: Head) -> bool | None:
         """Prepare for a head; whether it is to be shown later, or None when it is being rewritten or cannot be read."""
@@ -258,7 +294,13 @@ class Heads:
         except StoreFailure as error:
             self._keep_back(family, error)
             return None
-        if self._faults.pop(family, None):
+        except AnalyticsError:
+            raise
+        except Exception as error:
+            # A fault of our own in one family must not keep the others from being shown.
+            self._keep_back(family, Unprepared(repr(error)), error)
+            return None
+        if self._kept_back.pop(family, None):
             log.info("%s can be read again.", family)
         return later
 
@@ -272,19 +314,22 @@ class Heads:
         for prepare in tuple(callbacks):
             try:
                 later = prepare(head) or later
-            except AnalyticsError:
+            except Exception:
                 callbacks.remove(prepare)
                 callbacks.insert(0, prepare)
                 raise
         return later
 
-    def _keep_back(self, family: str, error: StoreFailure | StoreUnavailable) -> None:
+    def _keep_back(
+        self, family: str, error: StoreFailure | StoreUnavailable | Unprepared, traced: Exception | None = None
+    ) -> None:
         """Show nothing new of a family whose history could not be read. The store is there, so the other families are
-        not affected."""
-        if str(self._faults.get(family)) != str(error):
-            level = logging.ERROR if isinstance(error, StoreFailure) else logging.WARNING
-            log.log(level, "No new data of %s is shown: %s", family, error)
-        self._faults[family] = error
+        not affected. The log has the traceback of `traced`."""
+        before = self._kept_back.get(family)
+        if before is None or str(before.error) != str(error):
+            level = logging.WARNING if isinstance(error, StoreUnavailable) else logging.ERROR
+            log.log(level, "No new data of %s is shown: %s", family, error, exc_info=traced)
+        self._kept_back[family] = KeptBack(error, self.clock() if before is None else before.since)
 
     def _first(self) -> Known:
         """The outcome of the first look; of a further one, if all so far have failed."""

@@ -28,13 +28,17 @@ class SnapshotStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of everything that the service depends on, at an instant."""
+    """The state of everything that the service depends on, at an instant.
+
+    `withheld` says in plain words what readers are not shown although the store has it.
+    """
 
     at: datetime
     reachable: bool
     schema_current: bool
     snapshots: tuple[SnapshotStatus, ...] = ()
     origins: tuple[Origin, ...] = ()
+    withheld: tuple[str, ...] = ()
 
     @property
     def faults(self) -> list[str]:
@@ -47,7 +51,7 @@ class Status:
             return ["there is no history yet"]
         missing = [f"there is no snapshot of {one.family} yet" for one in self.snapshots if one.newest is None]
         late = [f"snapshots of {one.family} are not fresh" for one in self.snapshots if one.newest and not one.fresh]
-        return missing + late
+        return [*missing, *late, *self.withheld]
 
     @property
     def simulated(self) -> bool:
@@ -95,8 +99,28 @@ class Monitor:
         intervals = self._intervals() if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
         snapshots = tuple(_snapshot(ledger.heads.get(one), one, intervals.get(one), now) for one in families)
-        origins = _sorted(ledger.origins)
-        return Status(now, reachable=True, schema_current=seen.schema_current, snapshots=snapshots, origins=origins)
+        return Status(
+            now,
+            reachable=True,
+            schema_current=seen.schema_current,
+            snapshots=snapshots,
+            origins=_sorted(ledger.origins),
+            withheld=tuple(self._withheld(intervals, now)),
+        )
+
+    def _withheld(self, intervals: Mapping[str, int], now: datetime) -> list[str]:
+        """What readers are not shown. A family that is kept back for a moment is none while its older head is fresh."""
+        shown = self._heads.shown
+        if shown is None:
+            return ["nothing can be shown, because no look at the store has succeeded lately"]
+        late = [
+            family
+            for family, lasts in sorted(self._heads.kept_back.items())
+            if family in shown.heads and (lasts or not _is_fresh(shown.heads[family], intervals.get(family), now))
+        ]
+        return [f"{family} cannot be shown" for family in sorted(shown.without)] + [
+            f"new snapshots of {family} cannot be shown" for family in late
+        ]
 
 
 def _sorted(origins: Iterable[Origin]) -> tuple[Origin, ...]:
@@ -107,5 +131,9 @@ def _snapshot(head: Head | None, family: str, interval: int | None, now: datetim
     """The status of a family. Without an interval it is not scheduled, so it cannot be late."""
     if head is None:
         return SnapshotStatus(family, newest=None, age_seconds=None, fresh=False, interval=interval)
-    fresh = interval is None or now.timestamp() - head.at <= _FRESH_INTERVALS * interval
+    fresh = _is_fresh(head, interval, now)
     return SnapshotStatus(family, head.instant, int(now.timestamp()) - head.at, fresh, interval)
+
+
+def _is_fresh(head: Head, interval: int | None, now: datetime) -> bool:
+    return interval is None or now.timestamp() - head.at <= _FRESH_INTERVALS * interval

@@ -2,12 +2,14 @@
 
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
 
-from analytics_service.errors import NoSnapshot, SchemaError, StoreFailure, StoreUnavailable, Superseded
+from analytics_service.errors import NoSnapshot, SchemaError, StoreFailure, StoreUnavailable, Superseded, Unprepared
 from analytics_service.state.heads import Heads
+from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.job_runs import JobRun, Scheduler, told_intervals
 from analytics_service.store.ledger import Head, PastHead, require_unchanged, rewrites_of
@@ -306,6 +308,45 @@ def test_a_history_that_could_never_be_read_is_an_error_of_its_own(heads: Heads,
     assert first.without == {"prices": StoreFailure}
 
 
+def test_a_fault_of_our_own_in_one_family_affects_no_other_and_is_logged_once(
+    heads: Heads, store: LedgerStore, time: Time, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However long it lasts: the ledger is read all the time."""
+
+    def fail(head: Head) -> bool:
+        if head.version in (2, 3):
+            raise KeyError("a fault")
+        return False
+
+    heads.before_showing("prices", fail)
+    heads.known()
+    for version in (2, 3):
+        time.now += 200
+        store.change("prices", version=version).change("rates", version=version)
+        heads.look()
+        assert heads.known().head("prices").version == 1
+        assert heads.known().head("rates").version == version
+    (told,) = caplog.records
+    assert told.getMessage() == "No new data of prices is shown: KeyError('a fault')"
+    assert told.exc_info is not None
+    assert told.exc_info[0] is KeyError
+    store.change("prices", version=4)
+    heads.look()
+    assert heads.known().head("prices").version == 4
+
+
+def test_a_family_that_our_own_code_never_could_prepare_is_an_error_of_its_own(
+    heads: Heads, store: LedgerStore
+) -> None:
+    def fail(head: Head) -> bool:
+        raise KeyError("a fault")
+
+    heads.before_showing("prices", fail)
+    assert heads.known().head("rates").version == 1
+    with pytest.raises(Unprepared, match="prices"):
+        heads.known().head("prices")
+
+
 class SlowHistory:
     """A history whose newest state cannot be read in time from the version on that is set."""
 
@@ -354,6 +395,98 @@ def test_a_history_that_took_too_long_from_the_start_may_be_asked_for_later(head
     slow.too_slow_from = 2
     heads.look()
     assert heads.known().head("prices").version == 1
+
+
+# Health: what keeps readers from what the store has is a fault (rule 1.3).
+
+
+def faults(heads: Heads, time: Time, *, scheduled: bool = True) -> list[str]:
+    """The faults of a service that began at noon, when Time was 100; its families are due each minute."""
+    intervals = {"prices": 60, "rates": 60} if scheduled else {}
+
+    def clock() -> datetime:
+        return datetime.fromtimestamp(NOON, UTC) + timedelta(seconds=time.now - 100)
+
+    return Monitor(heads, lambda: intervals, clock, is_told=True).check().faults
+
+
+def pass_minutes(heads: Heads, store: LedgerStore, time: Time, minutes: int) -> None:
+    """Let time pass, with new snapshots of both families at its end, and look."""
+    time.now += 60 * minutes
+    for family, head in store.heads.items():
+        store.change(family, at=head.at + 60 * minutes, version=head.version + 1)
+    heads.look()
+
+
+@pytest.mark.parametrize("error", [StoreFailure("refused"), KeyError("a fault")])
+def test_new_snapshots_that_cannot_be_shown_are_a_fault_at_once_where_no_repetition_helps(
+    heads: Heads, store: LedgerStore, time: Time, error: Exception
+) -> None:
+    def fail(head: Head) -> bool:
+        if head.version == 2:
+            raise error
+        return False
+
+    heads.before_showing("prices", fail)
+    heads.known()
+    assert faults(heads, time) == []
+    pass_minutes(heads, store, time, 1)
+    assert faults(heads, time) == ["new snapshots of prices cannot be shown"]
+    pass_minutes(heads, store, time, 1)
+    assert faults(heads, time) == []
+
+
+def test_a_history_that_takes_too_long_is_a_fault_when_what_is_shown_of_it_is_not_fresh(
+    heads: Heads, store: LedgerStore, time: Time
+) -> None:
+    heads.before_showing("prices", SlowHistory())
+    heads.known()
+    pass_minutes(heads, store, time, 5)
+    assert faults(heads, time) == []
+    pass_minutes(heads, store, time, 1)
+    assert faults(heads, time) == ["new snapshots of prices cannot be shown"]
+
+
+def test_a_history_that_takes_too_long_is_a_fault_after_five_minutes_where_nothing_is_scheduled(
+    heads: Heads, store: LedgerStore, time: Time
+) -> None:
+    heads.before_showing("prices", SlowHistory())
+    heads.known()
+    pass_minutes(heads, store, time, 60)
+    pass_minutes(heads, store, time, 5)
+    assert faults(heads, time, scheduled=False) == []
+    pass_minutes(heads, store, time, 1)
+    assert faults(heads, time, scheduled=False) == ["new snapshots of prices cannot be shown"]
+
+
+@pytest.mark.parametrize(
+    "error", [StoreUnavailable("slow"), StoreFailure("refused"), KeyError("a fault"), Superseded("rewritten")]
+)
+def test_a_family_of_which_nothing_can_be_shown_is_a_fault_at_once(heads: Heads, time: Time, error: Exception) -> None:
+    def fail(head: Head) -> bool:
+        raise error
+
+    heads.before_showing("prices", fail)
+    heads.known()
+    assert faults(heads, time) == ["prices cannot be shown"]
+
+
+def test_heads_that_no_longer_hold_are_a_fault_though_the_ledger_can_be_read(
+    heads: Heads, store: LedgerStore, time: Time
+) -> None:
+    """Looks may fail after the ledger was read."""
+
+    def fail() -> None:
+        raise KeyError("a fault")
+
+    heads.before_showing("prices", lambda head: head.version > 1)
+    heads.settle_with(fail)
+    heads.known()
+    for minutes in (3, 2, 1):
+        assert faults(heads, time) == []
+        with pytest.raises(KeyError):
+            pass_minutes(heads, store, time, minutes)
+    assert faults(heads, time) == ["nothing can be shown, because no look at the store has succeeded lately"]
 
 
 def test_histories_beside_one_that_takes_too_long_do_not_move_on_from_the_head_that_is_shown(
