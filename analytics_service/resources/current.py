@@ -64,9 +64,13 @@ class StatePath(SnapshotPath):
         return self._shared.views.of_past(given["moment"], families, act_on_past)
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
-        """Some minutes after the moment, if a later snapshot has followed it in each of the families."""
-        heads = view.state(self.made_from(view, given))
-        return given["moment"].at + LATE if all(isinstance(head, PastHead) for head in heads) else None
+        """Some minutes after the moment, if later snapshots have settled it in each of the families, that which assets
+        are described with included."""
+        if given["moment"] is None:
+            return None
+        at = given["moment"].at
+        heads = view.state((*self.made_from(view, given), *self.described_by(view, given)))
+        return at + LATE if all(isinstance(head, PastHead) and head.awaits_jobs_only(at) for head in heads) else None
 
     def _moment(self, given: Mapping[str, Any]) -> Moment | None:
         if given["at"] is None:

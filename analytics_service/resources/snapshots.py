@@ -20,7 +20,8 @@ from analytics_service.state.view import State, View, Views
 _T = TypeVar("_T")
 # Answers to `now` change with every second.
 _MOVING = "public, max-age=1"
-# Closed time changes only through imports of corrected history. Clients see these within a day.
+# What is closed changes only through corrections of the past and, in histories, when assets are listed or renamed:
+# a page has all assets that exist now, by their present symbols. Clients see this within a day.
 _CLOSED = "public, max-age=86400"
 # Jobs still write the snapshots of the last few minutes.
 LATE = 600

@@ -115,8 +115,9 @@ class PastHead(Head):
 
     `at` is the instant of its newest snapshot or observation at that moment, NONE if it had none, and `version` is that
     of this snapshot. Where assets are described with the family, `reaching` is the greatest version of all runs that
-    may have rows at or before the moment. `open_with` is the family's newest head as long as jobs may still be late for
-    the moment, else None.
+    may have rows at or before the moment. `open_with` is the family's newest head as long as a run that appends may
+    change the state: jobs may still be late for the moment, observations be added before it, or definitions of assets
+    be missing; else it is None.
     """
 
     reaching: int = 0
@@ -127,8 +128,15 @@ class PastHead(Head):
         """The family's newest head, until no job can be late any more."""
         return self.open_with
 
+    def awaits_jobs_only(self, moment: int) -> bool:
+        """Whether, once jobs are too late for the moment (unix second), no later run changes the state.
+
+        Where there was nothing yet, the first run decides how assets are described.
+        """
+        return self.at != NONE and (self.open_with is None or moment < self.open_with.last_observed_at)
+
     def holds(self, newest: Head | None) -> bool:
-        """As long as jobs may be late, whether the family's head is still the same; then, whether it was not rewritten.
+        """As long as it is open, whether the family's head is still the same; then, whether it was not rewritten.
 
         Only a rewrite changes a state that a later snapshot has followed.
         """

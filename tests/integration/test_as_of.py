@@ -305,6 +305,37 @@ def test_a_store_without_any_snapshot_of_a_family_has_nothing_at_a_moment(prices
     expect_error(prices.get(NOON, "/api/v1/markets/config"), 404, "entity_not_found", "user")
 
 
+def test_an_answer_is_not_closed_while_later_observations_may_be_added_before_its_moment(
+    prices: Prices, store: Store
+) -> None:
+    """The oracle observed nothing between two snapshots; an import may."""
+    for second in (NOON, NOON + MINUTE):
+        run_once(JOBS["prices"], Quoting({second: "1"}, lag=second - NOON), store, instant(second))
+    prices.now = NOON + 10_000
+    assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=1"
+    snapshots(store, {NOON + 9960: "2"})
+    assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=86400"
+
+
+def test_an_answer_is_not_closed_while_its_assets_are_described_as_they_are_now(prices: Prices, store: Store) -> None:
+    """Prices began later than the markets; each of their snapshots may describe assets otherwise."""
+    for second in (NOON, NOON + MINUTE):
+        run_once(JOBS["markets"], HandMade(), store, instant(second))
+    prices.now = NOON + 10_000
+
+    def lend() -> Result:
+        return prices.get(NOON + 10, "/api/v1/markets/lend")
+
+    # Nothing is later than the moment that assets are described with, whether or not there are prices.
+    assert lend().headers["cache-control"] == "public, max-age=1"
+    for second, decimals in ((NOON + 9000, 4), (NOON + 9060, 5)):
+        snapshots(store, {second: "1"}, decimals)
+        assert decimals in [one["asset_info"]["metadata"]["decimals_display"] for one in lend().json["data"]]
+        assert lend().headers["cache-control"] == "public, max-age=1"
+    # This path describes no assets.
+    assert prices.get(NOON + 10, "/api/v1/markets/config").headers["cache-control"] == "public, max-age=86400"
+
+
 def test_a_relative_moment_moves_with_the_clock(prices: Prices, store: Store) -> None:
     snapshots(store, {NOON: "1", NOON + MINUTE: "2"})
     assert prices.price("now-1min") == ("1", f"prices=@{NOON}")

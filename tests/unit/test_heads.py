@@ -12,7 +12,7 @@ from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.job_runs import JobRun, Scheduler, told_intervals
-from analytics_service.store.ledger import Head, PastHead, require_unchanged, rewrites_of
+from analytics_service.store.ledger import NONE, Head, PastHead, require_unchanged, rewrites_of
 from analytics_service.store.sql import Parts
 from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
@@ -678,6 +678,15 @@ def test_what_later_snapshots_have_followed_is_changed_by_rewrites_only() -> Non
     seen = (newest, later, replace(later, rewrites=3), None)
     assert [closed.holds(head) for head in seen] == [True, True, False, False]
     assert [replace(closed, open_with=newest).holds(head) for head in seen] == [True, False, False, False]
+
+
+def test_a_moment_is_settled_once_a_later_observation_has_followed_it_and_assets_are_described_as_of_it() -> None:
+    """A later snapshot alone may be one that had nothing new to observe."""
+    newest = Head("prices", NOON, NOON - 30, version=5, runs=7)
+    past = PastHead("prices", NOON - 90, NOON - 90, version=3, runs=0, open_with=newest)
+    assert [past.awaits_jobs_only(NOON - seconds) for seconds in (31, 30, 29)] == [True, False, False]
+    assert replace(past, open_with=None).awaits_jobs_only(NOON - 29)
+    assert not replace(past, at=NONE).awaits_jobs_only(NOON - 31)
 
 
 def test_that_a_family_has_nothing_yet_holds_until_it_has_a_head() -> None:
