@@ -89,7 +89,7 @@ class SnapshotPath(Resource):
         """Send the cached answer, unless there is a newer state.
 
         If the meaning of a query changes with time, as with `now`, the answer is cached under the resolved query
-        instead of the one that was sent.
+        instead of the one that was sent; and always under the coding that it is sent in.
         """
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")), req.context.media)
         answer, is_moving = self._kept(key), False
@@ -97,8 +97,9 @@ class SnapshotPath(Resource):
         if answer is None:
             given = self.given(req, path)
             question, is_moving = self.question(given)
-            if question is not None:
-                key = key._replace(query=question)
+            asked = key
+            key = key._replace(query=key.query if question is None else question, coding=self.coding(key, given))
+            if key != asked:
                 answer = self._kept(key)
             if answer is None:
                 req.context.cache = "miss"
@@ -162,9 +163,8 @@ class SnapshotPath(Resource):
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         state = view.state(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
         known = self._shared.answers.validators(key, state)
-        coding = self.coding(key, given)
-        if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(coding)):
-            return Answer(known, coding)
+        if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
+            return Answer(known, key.coding)
         with self.turn(view, given):
             return self._made(key, given, view, state)
 
@@ -173,7 +173,7 @@ class SnapshotPath(Resource):
             headers = self.content_headers(given)
             if key.coding != IDENTITY:
                 plain = self._made(key.uncoded, given, view, state)
-                return Answer(plain.validators, self.coding(key, given), plain.body, headers)
+                return Answer(plain.validators, key.coding, plain.body, headers)
             body = self.body(view, given)
             return Answer(self._validators(body, given, view, state), IDENTITY, body, headers)
 

@@ -21,7 +21,8 @@ from analytics_service.history.large_pages import LargePages
 from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
-from analytics_service.http.answers import Answers
+from analytics_service.http.answers import Answers, CacheKey
+from analytics_service.http.coding import IDENTITY, Coding
 from analytics_service.http.middleware import Negotiation
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
@@ -82,6 +83,13 @@ class Moving(Counted):
         return (str(self.now), True) if given["with_text"] else (None, False)
 
 
+class Packed(Counted):
+    """Answers with the number of times it has been rendered, always uncoded."""
+
+    def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:
+        return IDENTITY
+
+
 class Large(Counted):
     """Answers in turns."""
 
@@ -110,7 +118,8 @@ class Service:
         self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
         self.large_pages = LargePages(threads=2, patience=0.001)
-        answers = Answers(bound, Turns(2))
+        self.sizes: list[int] = []
+        answers = Answers(bound, Turns(2), self.sizes.append)
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, self.large_pages))
         app = falcon.App(middleware=[Negotiation()])
         errors.install(app)
@@ -147,6 +156,14 @@ def test_every_coding_is_made_from_the_same_body() -> None:
     service = Service()
     for accepted in ("gzip", "identity", "zstd", "gzip", "zstd;q=0.5"):
         assert service.get(Accept_Encoding=accepted).status_code == 200
+    assert service.path.rendered == 1
+
+
+def test_an_answer_that_is_sent_uncoded_whatever_is_accepted_is_kept_once() -> None:
+    service = Service(kind=Packed)
+    answers = [service.get(Accept_Encoding=accepted) for accepted in (*DECODERS, "zstd, identity;q=0", "")]
+    assert len({(answer.content, answer.headers["etag"]) for answer in answers}) == 1
+    assert len(service.sizes) == 1
     assert service.path.rendered == 1
 
 
