@@ -85,10 +85,17 @@ def test_a_process_that_is_killed_while_it_counts_stops_nobody() -> None:
 
 def test_of_too_many_clients_those_who_have_been_away_for_longest_are_forgotten() -> None:
     counts, rate = Counts(buckets=1), Rate(1, 60)
-    # A bucket has places for eight.
-    for number in range(8):
+    # A bucket has places for sixteen.
+    for number in range(16):
         assert taken(counts, str(number), rate, number * 60 * SECOND, 1) == 1
-    now = 7 * 60 * SECOND
+    now = 15 * 60 * SECOND
     assert taken(counts, "other", rate, now, 1) == 1
-    assert taken(counts, "7", rate, now, 1) == 0
+    assert taken(counts, "15", rate, now, 1) == 0
     assert taken(counts, "other", rate, now, 1) == 0
+
+
+def test_of_as_many_clients_as_are_promised_hardly_any_is_forgotten() -> None:
+    """An eighth of the clients, in an eighth of the memory. About 11 of them are forgotten, as chance has it."""
+    counts, rate, clients = Counts(buckets=1024), Rate(1, 60), [str(number) for number in range(65_536 // 8)]
+    assert all(counts.take(client, rate, 0).allowed for client in clients)
+    assert sum(counts.take(client, rate, SECOND).allowed for client in clients) < 45
