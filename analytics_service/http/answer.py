@@ -14,7 +14,7 @@ from analytics_service.http.coding import Coding
 Headers = tuple[tuple[str, str], ...]
 NO_STORE = "no-store"
 # A range of bytes (RFC 9110, 14.1.2). No body has more than 18 digits of them.
-_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 _TAG = re.compile(r'"[^"]*"')
 
 
@@ -87,7 +87,7 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
 
 def _send_part(resp: falcon.Response, body: bytes, wanted: str) -> None:
     """Send a range of bytes. Several ranges, and those that the body does not have, are ignored, as RFC 9110 allows."""
-    found = _RANGE.fullmatch(wanted.strip())
+    found = RANGE.fullmatch(wanted.strip())
     if found is None or not (found[1] or found[2]):
         return
     # Without a first byte, the last so many are meant.

@@ -8,7 +8,7 @@ from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.clients import client_of
 from analytics_service.http.errors import RequestError
 from analytics_service.http.measuring import OWN_REQUEST
-from analytics_service.http.rate_limit import RateLimit
+from analytics_service.http.rate_limit import LEFT, POLICY, RateLimit
 from analytics_service.setting_values import Networks
 
 _GUARDED = "/api/v1"
@@ -56,8 +56,8 @@ class Guard:
     @staticmethod
     def _count(client: str, limit: RateLimit, resp: falcon.Response) -> None:
         quota = limit.take(client)
-        resp.set_header("RateLimit-Policy", limit.policy)
-        resp.set_header("RateLimit", limit.left(quota))
+        resp.set_header(POLICY, limit.policy)
+        resp.set_header(LEFT, limit.left(quota))
         if not quota.allowed:
             requests, seconds = limit.rate
             raise RequestError(

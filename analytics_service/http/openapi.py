@@ -1,12 +1,14 @@
 """The OpenAPI 3.1 document, derived from the declarations of routes, parameters and response objects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 
+from analytics_service.http.answer import RANGE
 from analytics_service.http.envelope import failure_schema, success_schema
 from analytics_service.http.errors import CASES
 from analytics_service.http.guard import is_guarded
 from analytics_service.http.param import Param
+from analytics_service.http.rate_limit import LEFT, POLICY
 from analytics_service.http.resource import Resource
 from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import ByShape, Many
@@ -76,21 +78,41 @@ _HEADERS: Mapping[str, Object] = {
         "schema": {"type": "string"},
     },
 }
-_CONTENT_RANGE = "Content-Range"
-_OF_PARTS: Object = {
-    "description": "Which bytes of the file these are, and how many it has.",
-    "required": True,
-    "schema": {"type": "string"},
+# Headers of all answers where requests are limited. They are not required, because open paths share some responses.
+_OF_LIMIT: Mapping[str, Object] = {
+    POLICY: {
+        "description": "How many requests (q) a client may make in a window of so many seconds (w).",
+        "schema": {"type": "string"},
+    },
+    LEFT: {
+        "description": "How many requests are left (r), and in how many seconds (t) there will be more.",
+        "schema": {"type": "string"},
+    },
 }
-_IF_NONE_MATCH = "If-None-Match"
-_RETRY_AFTER: Object = {"headers": {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}}
+_OF_FILES: Mapping[str, Object] = {
+    "Content-Disposition": {"description": "The name of a file.", "schema": {"type": "string"}},
+}
+_OF_PARTS: Mapping[str, Object] = {
+    "Content-Range": {
+        "description": "Which bytes of the file these are, and how many it has.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+}
+# Headers of requests: descriptions, and what their schemas have beyond the type.
+_ASKED: Mapping[str, tuple[str, Object]] = {
+    "If-None-Match": ("ETags of answers that the client has, separated by commas, or *.", {}),
+}
+_ASKED_OF_FILES: Mapping[str, tuple[str, Object]] = {
+    "Range": ("Which bytes of the file to send: a single range.", {"pattern": f"^{RANGE.pattern}$"}),
+    "If-Range": ("ETag of the file that the range is of; if it has another one by now, all of it is sent.", {}),
+}
+_RETRY_AFTER: Object = {"Retry-After": {"description": "Seconds.", "schema": {"type": "integer"}}}
 _EXTRA_HEADERS: Mapping[HTTPStatus, Object] = {
     HTTPStatus.SERVICE_UNAVAILABLE: _RETRY_AFTER,
     HTTPStatus.TOO_MANY_REQUESTS: _RETRY_AFTER,
-    HTTPStatus.METHOD_NOT_ALLOWED: {"headers": {"Allow": {"description": "Methods.", "schema": {"type": "string"}}}},
-    HTTPStatus.UNAUTHORIZED: {
-        "headers": {"WWW-Authenticate": {"description": "Bearer.", "schema": {"type": "string"}}}
-    },
+    HTTPStatus.METHOD_NOT_ALLOWED: {"Allow": {"description": "Methods.", "schema": {"type": "string"}}},
+    HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": {"description": "Bearer.", "schema": {"type": "string"}}},
 }
 
 
@@ -112,16 +134,20 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
         "paths": {path: _item(path, resource, refusals if is_guarded(path) else []) for path, resource in described},
         "components": {
             "schemas": schemas,
-            "headers": {**_HEADERS, _CONTENT_RANGE: _OF_PARTS},
-            "parameters": {_IF_NONE_MATCH: _if_none_match()},
-            "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(), **_failures(refusals)},
+            "headers": {**_HEADERS, **_limit_headers(refusals), **_OF_FILES, **_OF_PARTS},
+            "parameters": {name: _request_header(name, *one) for name, one in {**_ASKED, **_ASKED_OF_FILES}.items()},
+            "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(refusals), **_failures(refusals)},
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
         },
     }
 
 
 def _item(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
-    return {"parameters": [_reference("parameters", _IF_NONE_MATCH)], "get": _operation(path, resource, refusals)}
+    asked = [*_ASKED, *(_ASKED_OF_FILES if _has_files(resource) else ())]
+    return {
+        "parameters": [_reference("parameters", name) for name in asked],
+        "get": _operation(path, resource, refusals),
+    }
 
 
 def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
@@ -136,8 +162,8 @@ def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) ->
         "parameters": parameters,
         **({"security": [{_KEY: []}]} if HTTPStatus.UNAUTHORIZED in refusals else {}),
         "responses": {
-            "200": _success(resource),
-            **({"206": _part(resource)} if len(resource.media) > 1 else {}),
+            "200": _success(resource, refusals),
+            **({"206": _part(resource, refusals)} if _has_files(resource) else {}),
             **{str(int(one)): _reference("responses", _name(one)) for one in others},
         },
     }
@@ -168,7 +194,7 @@ def _parameter(param: Param, place: str) -> Object:
     }
 
 
-def _success(resource: Resource) -> Object:
+def _success(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
     if resource.shape is None:
         raise ValueError(f"{type(resource).__name__} has no shape")
     choices = resource.shape.choices.values() if isinstance(resource.shape, ByShape) else [resource.shape]
@@ -176,18 +202,22 @@ def _success(resource: Resource) -> Object:
     schema = success_schema(schema_of(resource.shape), counted=any(lists), always=all(lists))
     return {
         "description": HTTPStatus.OK.phrase,
-        "headers": _headers(),
+        "headers": _headers(refusals, _OF_FILES if _has_files(resource) else ()),
         "content": {_MEDIA: {"schema": schema}} | _files(resource),
     }
 
 
-def _part(resource: Resource) -> Object:
-    """What a request with a `Range` gets. JSON can be had in parts, too, but a part of it is of no use."""
+def _part(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
+    """What a request with a `Range` gets. JSON can be had in parts, too; a part of it follows no schema."""
     return {
         "description": HTTPStatus.PARTIAL_CONTENT.phrase,
-        "headers": {**_headers(), _CONTENT_RANGE: _reference("headers", _CONTENT_RANGE)},
-        "content": _files(resource),
+        "headers": _headers(refusals, (*_OF_FILES, *_OF_PARTS)),
+        "content": {_MEDIA: {}} | _files(resource),
     }
+
+
+def _has_files(resource: Resource) -> bool:
+    return len(resource.media) > 1
 
 
 def _files(resource: Resource) -> Object:
@@ -199,21 +229,25 @@ def _file(media: str) -> Object:
     return {"schema": {"type": "string"} if media.startswith("text/") else {"type": "string", "format": "binary"}}
 
 
-def _headers() -> Object:
-    return {name: _reference("headers", name) for name in _HEADERS}
+def _headers(refusals: Sequence[HTTPStatus], further: Iterable[str] = ()) -> Object:
+    return {name: _reference("headers", name) for name in (*_HEADERS, *_limit_headers(refusals), *further)}
 
 
-def _not_modified() -> Object:
-    return {"description": HTTPStatus.NOT_MODIFIED.phrase, "headers": _headers()}
+def _limit_headers(refusals: Sequence[HTTPStatus]) -> Mapping[str, Object]:
+    return _OF_LIMIT if HTTPStatus.TOO_MANY_REQUESTS in refusals else {}
 
 
-def _if_none_match() -> Object:
+def _not_modified(refusals: Sequence[HTTPStatus]) -> Object:
+    return {"description": HTTPStatus.NOT_MODIFIED.phrase, "headers": _headers(refusals)}
+
+
+def _request_header(name: str, description: str, limits: Object) -> Object:
     return {
-        "name": _IF_NONE_MATCH,
+        "name": name,
         "in": "header",
         "required": False,
-        "description": "ETags of answers that the client has, separated by commas, or *.",
-        "schema": {"type": "string"},
+        "description": description,
+        "schema": {"type": "string", **limits},
     }
 
 
@@ -232,10 +266,16 @@ def _name(status: HTTPStatus) -> str:
 
 def _failures(refusals: Sequence[HTTPStatus]) -> Object:
     """One response for each of the statuses."""
-    return {_name(status): _failure(status) for status in _statuses(refusals)}
+    return {_name(status): _failure(status, refusals) for status in _statuses(refusals)}
 
 
-def _failure(status: HTTPStatus) -> Object:
+def _failure(status: HTTPStatus, refusals: Sequence[HTTPStatus]) -> Object:
     scopes = {kind: case.scope for kind, case in CASES.items() if case.status is status}
     schema = failure_schema(status, scopes)
-    return {"description": status.phrase, **_EXTRA_HEADERS.get(status, {}), "content": {_MEDIA: {"schema": schema}}}
+    limits = {name: _reference("headers", name) for name in _limit_headers(refusals)}
+    headers = {**_EXTRA_HEADERS.get(status, {}), **limits}
+    return {
+        "description": status.phrase,
+        **({"headers": headers} if headers else {}),
+        "content": {_MEDIA: {"schema": schema}},
+    }

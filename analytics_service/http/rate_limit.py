@@ -20,6 +20,8 @@ from typing import NamedTuple
 from analytics_service.setting_values import Rate
 
 _SECOND = 10**9
+# Names of the headers that tell clients of the limit.
+POLICY, LEFT = "RateLimit-Policy", "RateLimit"
 # A client's key, the number of its window, and its requests in that window and in the one before.
 _SLOT = struct.Struct("<QQII")
 # Slots in which a client may be: twice as many as a bucket has of 65,536 clients on average, because some have more.
@@ -133,10 +135,10 @@ class RateLimit:
 
     @property
     def policy(self) -> str:
-        """The value of RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10)."""
+        """The value of the header POLICY (draft-ietf-httpapi-ratelimit-headers-10)."""
         return f'"default";q={self.rate.requests};w={self.rate.seconds}'
 
     @staticmethod
     def left(quota: Quota) -> str:
-        """The value of RateLimit."""
+        """The value of the header LEFT."""
         return f'"default";r={quota.remaining};t={quota.seconds}'

@@ -112,8 +112,13 @@ def test_keys_and_limits_are_described_where_requests_are_subject_to_them() -> N
     assert "security" not in paths["/healthz"]["get"]
     assert not {"401", "429"} & {*paths["/healthz"]["get"]["responses"]}
     responses = GUARDED["components"]["responses"]
-    assert [*responses["Unauthorized"]["headers"]] == ["WWW-Authenticate"]
-    assert [*responses["TooManyRequests"]["headers"]] == ["Retry-After"]
+    limits = ["RateLimit-Policy", "RateLimit"]
+    assert [*responses["Unauthorized"]["headers"]] == ["WWW-Authenticate", *limits]
+    assert [*responses["TooManyRequests"]["headers"]] == ["Retry-After", *limits]
+    assert [*responses["BadRequest"]["headers"]] == limits
+    assert [*responses["NotModified"]["headers"]][-2:] == limits
+    assert [*paths["/api/v1/markets"]["get"]["responses"]["200"]["headers"]][-2:] == limits
+    assert not {*limits} & {*paths["/healthz"]["get"]["responses"]["200"]["headers"]}
     assert "Authorization: Bearer KEY" in GUARDED["info"]["description"]
     curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", shown(GUARDED))]
     assert [" -H 'Authorization: Bearer KEY' " in curl for curl in curls] == [True, False]
@@ -125,6 +130,7 @@ def test_a_document_without_keys_and_limits_does_not_mention_them() -> None:
     assert not {"Unauthorized", "TooManyRequests"} & {*DOCUMENT["components"]["responses"]}
     assert "Bearer" not in DOCUMENT["info"]["description"]
     assert "429" not in DOCUMENT["info"]["description"]
+    assert not {"RateLimit", "RateLimit-Policy"} & {*DOCUMENT["components"]["headers"]}
 
 
 def test_tags_for_operators_come_last() -> None:
@@ -292,6 +298,25 @@ def test_every_path_accepts_if_none_match() -> None:
     for item in DOCUMENT["paths"].values():
         (parameter,) = map(resolved, item["parameters"])
         assert (parameter["name"], parameter["in"], parameter["required"]) == ("If-None-Match", "header", False)
+
+
+class Files(DeclarationOnly):
+    """Markets, also as files."""
+
+    shape = Many(MARKET)
+    media = ("application/json", "text/csv")
+
+
+def test_paths_with_files_accept_ranges_and_name_their_files() -> None:
+    item: Any = document([("/api/v1/files", Files())])["paths"]["/api/v1/files"]  # type: ignore[index]
+    asked = {one["name"]: one["schema"] for one in map(resolved, item["parameters"])}
+    assert [*asked] == ["If-None-Match", "Range", "If-Range"]
+    for text, is_range in {"bytes=0-9": True, "bytes=5-": True, "bytes=-5": True, "bytes=0-1,4-5": False}.items():
+        assert jsonschema_rs.Draft202012Validator(asked["Range"]).is_valid(text) is is_range
+    answered = item["get"]["responses"]
+    assert "Content-Disposition" in answered["200"]["headers"]
+    assert {"Content-Disposition", "Content-Range"} <= {*answered["206"]["headers"]}
+    assert "Content-Disposition" not in MARKETS["responses"]["200"]["headers"]
 
 
 def test_each_schema_is_valid() -> None:
