@@ -77,8 +77,9 @@ class HistoryPath(SnapshotPath):
         return success_around(self.shape.render(page, _SCOPE), POINTS, page.body)
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
-        """Symbols are those of the definitions of assets."""
-        return (SHOWN_WITH,) if self._shows_symbols(given["page"]) and view.shows_assets else ()
+        """Symbols, those that are shown and those that name series, are of the definitions of assets."""
+        has_symbols = given.get("symbols") or self._shows_symbols(given["page"])
+        return (SHOWN_WITH,) if has_symbols and view.shows_assets else ()
 
     def content_headers(self, given: Mapping[str, Any]) -> Headers:
         """Of a file, its type and name."""
@@ -126,16 +127,9 @@ class MultiSeries(HistoryPath):
     shape = MULTI_SERIES
     page = staticmethod(read_page)
 
-    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
-        """Symbols are those of the assets that come with prices."""
-        return (*super().described_by(view, given), *((SHOWN_WITH,) if given["symbols"] and view.shows_assets else ()))
-
     def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         if given["symbols"]:
-            ids = [
-                *(given["asset_ids"] or ()),
-                *ids_of(given["symbols"], view.symbols),
-            ]
+            ids = [*(given["asset_ids"] or ()), *ids_of(given["symbols"], view.symbols)]
             given = {**given, "page": replace(given["page"], ids=list(dict.fromkeys(ids)))}
         return super()._new(req, key, given, view)
 
