@@ -33,14 +33,15 @@ export async function asset(place, route, signal) {
   if (!found) return place.replaceChildren(h("h1", {}, "Asset"), notice(missing, true), back);
   const { name, symbol } = found.metadata;
   const stored = found.asset.id;
-  const of = (path, more = {}) => history(path, route, { asset_ids: stored, agg: "ohlc", ...more }, signal);
+  // All charts have the same buckets, so that one crosshair goes through them.
+  const buckets = route.candles ? { points: CANDLES } : {};
+  const of = (path) => history(path, route, { asset_ids: stored, agg: "ohlc", ...buckets }, signal);
   const there = await families();
   const [prices, lend, borrow, usage, originated] = await Promise.all(
     PATHS.map(async ([path, family]) => (there.has(family) && (await has(path, stored, signal)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
-  const priced = () => of(prices, route.candles ? { points: CANDLES } : {});
   const charts = [
-    prices && figure("Price", priced, (answer) => price(answer, route), priceTools(route)),
+    prices && figure("Price", () => of(prices), (answer) => price(answer, route), priceTools(route)),
     (lent ?? owed) && figure("Lend and borrow APR", () => Promise.all([lent, owed].filter(Boolean).map((load) => load())), apr),
     use && figure("Utilization", use, used),
     use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
