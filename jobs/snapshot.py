@@ -52,16 +52,18 @@ class Batch:
         Those that claim to be of more than a day later are left out: history would end there, and what comes after
         them would be taken for corrections of the past.
         """
-        quoted = self.source.prices(at)
-        prices = [price for price in quoted if price.observed_at <= at + _MOST_AHEAD]
-        for price in quoted if len(prices) < len(quoted) else ():
-            if price.observed_at > at + _MOST_AHEAD:
-                log.warning(
-                    "The price of %s is left out: it claims to be of %s.", price.asset_id, shown(price.observed_at)
-                )
+        prices = [price for price in self.source.prices(at) if self._is_credible(price, at)]
         if not prices:
             raise SourceError(f"{self.source.spec} quotes no prices as of {shown(at)}.")
         return prices
+
+    @staticmethod
+    def _is_credible(price: Price, at: datetime) -> bool:
+        """Whether a price may have been observed when it claims to; a warning says which may not."""
+        if price.observed_at <= at + _MOST_AHEAD:
+            return True
+        log.warning("The price of %s is left out: it claims to be of %s.", price.asset_id, shown(price.observed_at))
+        return False
 
     def head(self) -> Head | None:
         """The newest state of the job's family, if there is one."""

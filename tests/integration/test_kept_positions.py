@@ -23,6 +23,8 @@ from tests.integration.test_positions import ALICE, BOB, POOR, RICH, random_posi
 ADDRESSES = [f"0x{n:040x}" for n in range(20)]
 # That of a rewrite.
 VERSION = 7
+# What a restore exchanges, of positions.
+TABLES = ("position", "position_digest", "snapshot", "snapshot_head")
 
 
 @pytest.fixture
@@ -200,18 +202,27 @@ def test_positions_are_loaded_once_there_is_a_thread_for_it(store: Store, watche
     assert watched.queries.total() == queries
 
 
+def save(store: Store) -> None:
+    """Keep what the store has beside it."""
+    for table in TABLES:
+        store.execute(f"CREATE TABLE saved_{table} AS {table}")
+        store.execute(f"INSERT INTO saved_{table} SELECT * FROM {table}")
+
+
+def exchange(store: Store) -> None:
+    """Let the store have what was kept, as a restore does."""
+    for table in TABLES:
+        store.execute(f"EXCHANGE TABLES {table} AND saved_{table}")
+
+
 def test_memory_is_reloaded_after_a_backup_was_restored(store: Store, watched: WatchedStore) -> None:
     """The newest snapshot of the backup is older than the one in memory, and the next snapshot finds no change."""
     run(store, 0, RICH)
-    tables = ("position", "position_digest", "snapshot", "snapshot_head")
-    for table in tables:
-        store.execute(f"CREATE TABLE saved_{table} AS {table}")
-        store.execute(f"INSERT INTO saved_{table} SELECT * FROM {table}")
+    save(store)
     run(store, 1, POOR)
     positions = kept(watched)
     positions.read(ALICE, head(store))
-    for table in tables:
-        store.execute(f"EXCHANGE TABLES {table} AND saved_{table}")
+    exchange(store)
     run(store, 2, RICH)
     for _ in range(2):
         assert positions.read(ALICE, head(store)) == RICH
@@ -222,17 +233,14 @@ def test_memory_is_reloaded_after_another_store_was_restored_that_has_the_same_s
     store: Store, watched: WatchedStore
 ) -> None:
     """Its positions do not change after that, so no row tells of them."""
-    tables = ("position", "position_digest", "snapshot", "snapshot_head")
     run(store, 1, POOR)
-    for table in tables:
-        store.execute(f"CREATE TABLE other_{table} AS {table}")
-        store.execute(f"INSERT INTO other_{table} SELECT * FROM {table}")
+    save(store)
+    for table in TABLES:
         store.execute(f"TRUNCATE TABLE {table}")
     run(store, 1, RICH)
     positions = kept(watched)
     positions.read(ALICE, head(store))
-    for table in tables:
-        store.execute(f"EXCHANGE TABLES {table} AND other_{table}")
+    exchange(store)
     # A restore counts as a rewrite.
     tell(store, REWRITE, ["positions"], VERSION, finished=1)
     run(store, 2, POOR)

@@ -46,13 +46,13 @@ export async function markets(place, route, signal) {
     count.textContent = `${sorted.length} of ${rows.length} assets`;
   }
   fill();
-  place.replaceChildren(h("h1", {}, "Markets"), (await dates()) ?? "", h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count),
-    scrolling("Markets by asset", heads, body));
+  const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count);
+  place.replaceChildren(h("h1", {}, "Markets"), await dates(), tools, scrolling("Markets by asset", heads, body));
 }
 
-/** From when imported prices and rates are, which may be years apart; null where there are snapshots of markets. */
+/** From when imported prices and rates are, which may be years apart; nothing where there are snapshots of markets. */
 async function dates() {
-  if ((await families()).has("markets")) return null;
+  if ((await families()).has("markets")) return "";
   const { snapshots } = await status();
   const told = snapshots.filter(({ family, newest }) => newest && ["prices", "rates"].includes(family))
     .map(({ family, newest }) => `${newest.slice(0, 10)} (${family})`);
@@ -81,7 +81,7 @@ async function load({ tz }, signal) {
   }
   const all = [...rows.values()];
   const count = Map.groupBy(all, ({ symbol }) => symbol);
-  for (const one of all) one.isAlike = count.get(one.symbol).length > 1;
+  for (const one of all) one.isAlike = Boolean(one.symbol) && count.get(one.symbol).length > 1;
   return all;
 }
 
@@ -136,7 +136,8 @@ function isMissing(value) {
 }
 
 function assetLink(row) {
-  const name = row.symbol ? [row.symbol, row.isAlike ? h("span", { class: "soft" }, ` ${short(row.id)}`) : ""] : short(row.id);
+  const id = short(row.id);
+  const name = row.isAlike ? [row.symbol, h("span", { class: "soft" }, ` ${id}`)] : row.symbol || id;
   return h("a", { href: link({ view: "asset", asset: row.id }), onclick: follow, title: row.id }, name);
 }
 
