@@ -1,4 +1,4 @@
-"""Values and candles of buckets, from the blocks in memory. Missing blocks are requested, to be loaded later."""
+"""Points of buckets, from the blocks in memory. Missing blocks are requested, to be loaded later."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,12 +18,12 @@ from analytics_service.history.blocks import (
     last_observed,
 )
 from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
-from analytics_service.history.candles import Aggregate, combined, needed, no_candles
+from analytics_service.history.candles import Aggregate, combined, needed, no_candles, points
 from analytics_service.history.day_blocks import Days, candles_of_days, make_days
-from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Memory
 from analytics_service.history.rows import Buckets
-from analytics_service.history.slots import NUMBERS, Lookup, Run, Slot, look_up
+from analytics_service.history.sample import no_values
+from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, look_up
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR
 from analytics_service.store.columns import DECIMAL
@@ -32,13 +32,26 @@ Request = Callable[[State, Sequence[Slot]], None]
 
 
 class AtHand:
-    """Values and candles of buckets, from memory. `request` has missing blocks of a state loaded. The last instants of
-    the pages that are found are noted in `last_instants`."""
+    """Points of buckets, from memory. `request` has missing blocks of a state loaded."""
 
-    def __init__(self, memory: Memory, request: Request, last_instants: LastInstants) -> None:
+    def __init__(self, memory: Memory, request: Request) -> None:
         self.memory = memory
         self.request = request
-        self._last_instants = last_instants
+
+    def points(
+        self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate, *, numbers: bool = False
+    ) -> pl.DataFrame | None:
+        """The columns of the points of some series, bucket by bucket: `v`, or `o`, `h`, `l`, `c` and `n`. None if
+        blocks are missing, which are then requested. `numbers` is that of `values`."""
+        if agg is Aggregate.LAST:
+            values = self.values(state, ids, buckets, numbers=numbers)
+            return None if values is None else values.to_frame("v")
+        if not any(asset_id in state.series for asset_id in ids):
+            # The single series of a history that has no observation at all.
+            size = len(ids) * buckets.count
+            return points(agg, no_candles(needed(agg), size), no_values(size), carry=buckets.carry)
+        found = self.candles(state, ids, replace(buckets, carry=True), agg)
+        return None if found is None else points(agg, *found, carry=buckets.carry)
 
     def values(self, state: State, ids: Sequence[str], buckets: Buckets, *, numbers: bool = False) -> pl.Series | None:
         """Values of some series in each bucket, bucket by bucket, as texts or as `numbers`. None if blocks are missing,
@@ -48,14 +61,25 @@ class AtHand:
             return None
         blocks, missing, latest = self._found(state, lookup, buckets.until)
         if latest is not None and not missing:
-            last = last_observed(lookup, blocks, latest, buckets.until) if blocks else None
-            if last is not None:
-                self._last_instants.note(state.head, buckets.end, last)
             if numbers:
                 blocks = [self._numbers(state, run, block) for run, block in zip(lookup.runs, blocks, strict=True)]
             return joined(lookup, blocks, latest, ids, buckets)
         if lookup.open_from is not None and latest is None:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
+        self.request(state, missing)
+        return None
+
+    def last_instant(self, state: State, second: int) -> int | None:
+        """When the last observation of the state at or before a second was made, unix seconds; None if blocks are
+        missing, which are then requested, and before the first one."""
+        missing: list[Slot] = []
+        for phase in PHASES if self.memory.limit else ():
+            begin = second - (second - phase) % HOUR
+            lookup = look_up([begin, begin + HOUR], second + 1, state.hours)
+            if lookup is not None:
+                blocks, missing, latest = self._found(state, lookup, second + 1)
+                if blocks and latest is not None and not missing:
+                    return last_observed(lookup, blocks, latest, second + 1)
         self.request(state, missing)
         return None
 

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from analytics_service.history.day_blocks import HOURS_OF_A_DAY
 from analytics_service.history.rows import Buckets
-from analytics_service.history.slots import Run, Slot, hours_of
+from analytics_service.history.slots import Run, Slot, hours_of, runs_of
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
@@ -72,7 +72,7 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
             slot = replace(_slot(HOUR, begin, columns, series), width=DAY, slides=True)
             runs += _sliding_runs(slot, begin, count)
         else:
-            runs += _runs(_slot(width, begin, columns, series), begin, count)
+            runs += runs_of(_slot(width, begin, columns, series), begin, count)
     return CandleLookup(runs, counts, buckets.until - rest if rest else None)
 
 
@@ -80,7 +80,7 @@ def hours_of_days(run: Run) -> list[Run]:
     """The hours of a run of days in blocks that slide, from the first day's to the last one's."""
     first, last = run.hours[0], run.hours[-1]
     hourly = replace(run.slot, width=HOUR, slides=False)
-    return _runs(hourly, run.slot.begin + first * HOUR, last - first + HOURS_OF_A_DAY)
+    return runs_of(hourly, run.slot.begin + first * HOUR, last - first + HOURS_OF_A_DAY)
 
 
 def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> Slot:
@@ -103,15 +103,6 @@ def _extend(spans: list[tuple[int, int, int]], begin: int, width: int, count: in
             spans[-1] = last, width, known + count
             return
     spans.append((begin, width, count))
-
-
-def _runs(slot: Slot, begin: int, count: int) -> list[Run]:
-    """So many cells from a unix second on, in blocks like a slot."""
-    cells, first = slot.cells, begin // slot.step
-    return [
-        Run(slot.at(number), range(max(first - number * cells, 0), min(first + count - number * cells, cells)))
-        for number in range(first // cells, (first + count - 1) // cells + 1)
-    ]
 
 
 def _sliding_runs(slot: Slot, begin: int, count: int) -> list[Run]:

@@ -2,22 +2,30 @@
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection
-from typing import NamedTuple
-
-from cachetools import LRUCache
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, Protocol
 
 from analytics_service.errors import AnalyticsError, Superseded
-from analytics_service.history.blocks import Block, Observations
 from analytics_service.history.slots import Slot
 
 log = logging.getLogger(__name__)
 
 # A rewritten history is shown once the blocks that were in memory are loaded again, or after so many seconds.
 _SETTLE_SECONDS = 1.0
+# What was not used for so many seconds makes room for blocks that are only of use if they are asked for again.
+_IDLE_SECONDS = 30.0
 
-Blocks = Block | Observations
+
+class Kept(Protocol):
+    """What memory keeps."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
 
 
 class Key(NamedTuple):
@@ -28,79 +36,120 @@ class Key(NamedTuple):
     rewrite: int
 
 
-Load = Callable[[Key], Blocks | None]
+Load = Callable[[Key], Kept | None]
+
+
+class Need(Enum):
+    """How much a block is needed."""
+
+    URGENT = "It comes before others, and may push out what was used less recently."
+    USEFUL = "It is loaded while there is room, and may push out what nobody has used for a while."
+    LATER = "It is loaded while there is room."
+
+
+@dataclass(slots=True)
+class _Entry:
+    block: Kept
+    used_at: float
 
 
 class Memory:
     """The blocks that pages needed most recently; the least recently used ones make room.
 
-    `limit` is in bytes; with 0 nothing is ever kept. `measure` is called with the bytes in use when they change.
+    `limit` is in bytes; with 0 nothing is ever kept. `measure` is called with the bytes in use when they change, and
+    `clock` tells seconds.
     """
 
-    def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        measure: Callable[[int], None] = lambda size: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.limit = limit
         self._measure = measure
-        self._blocks: LRUCache[Key, Blocks] = LRUCache(max(limit, 1), getsizeof=lambda block: block.size)
+        self._clock = clock
+        # The least recently used ones come first. A cache of cachetools does not tell which one would be next to go.
+        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._lock = threading.Lock()
+        self._size = 0
         self._largest = 0
 
-    def get(self, key: Key) -> Blocks | None:
+    def get(self, key: Key) -> Kept | None:
         """A block, if it is there."""
         with self._lock:
-            return self._blocks.get(key)
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            entry.used_at = self._clock()
+            self._entries.move_to_end(key)
+            return entry.block
 
-    def put(self, key: Key, block: Blocks) -> None:
+    def put(self, key: Key, block: Kept) -> None:
         """Keep a block, if it fits."""
         with self._lock:
             if block.size <= self.limit:
-                self._blocks[key] = block
+                self._remove(key)
+                while self._size + block.size > self.limit:
+                    self._remove(next(iter(self._entries)))
+                self._entries[key] = _Entry(block, self._clock())
+                self._size += block.size
                 self._largest = max(self._largest, block.size)
-                self._measure(int(self._blocks.currsize))
+                self._measure(self._size)
 
     def keys(self, table: str) -> list[Key]:
         """The keys of the blocks of a table's history."""
         with self._lock:
-            return [key for key in self._blocks if key.table == table]
+            return [key for key in self._entries if key.table == table]
 
     def drop(self, keys: Collection[Key]) -> None:
         """Forget some blocks."""
         with self._lock:
             for key in keys:
-                self._blocks.pop(key, None)
-            self._measure(int(self._blocks.currsize))
+                self._remove(key)
+            self._measure(self._size)
 
-    @property
-    def has_room(self) -> bool:
-        """Whether one more block fits without another making room."""
+    def accepts(self, need: Need) -> bool:
+        """Whether a block that is needed so much may be loaded."""
         with self._lock:
-            return self._blocks.currsize + self._largest <= self.limit
+            if need is Need.URGENT or self._size + self._largest <= self.limit:
+                return True
+            oldest = next(iter(self._entries.values()))
+            return need is Need.USEFUL and self._clock() - oldest.used_at >= _IDLE_SECONDS
 
     def is_worth(self, count: int) -> bool:
         """Whether so many blocks may push out others: not if they would push out half of all."""
         return 2 * count * self._largest <= self.limit
 
+    def _remove(self, key: Key) -> None:
+        entry = self._entries.pop(key, None)
+        self._size -= entry.block.size if entry else 0
+
 
 class Loader:
-    """Loads blocks in a thread of its own: urgent ones first, others while there is room for them."""
+    """Loads blocks in a thread of its own: urgent ones first, others while memory accepts them."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self._lock = threading.Lock()
-        self._queue: OrderedDict[Key, tuple[Load, bool]] = OrderedDict()
+        self._queue: OrderedDict[Key, tuple[Load, Need]] = OrderedDict()
         self._thread: threading.Thread | None = None
 
-    def request(self, keys: Collection[Key], load: Load, *, urgent: bool) -> None:
+    def request(self, keys: Collection[Key], load: Load, need: Need) -> None:
         """Have blocks loaded soon."""
         if not keys or not self.memory.limit:
             return
-        urgent = urgent and self.memory.is_worth(len(keys))
+        if need is Need.URGENT and not self.memory.is_worth(len(keys)):
+            need = Need.LATER
+        if not self.memory.accepts(need):
+            return
         with self._lock:
             for key in keys:
-                if urgent:
-                    self._queue[key] = load, True
+                if need is Need.URGENT:
+                    self._queue[key] = load, need
                     self._queue.move_to_end(key, last=False)
                 else:
-                    self._queue.setdefault(key, (load, False))
+                    self._queue.setdefault(key, (load, need))
             if self._thread is None:
                 self._start()
 
@@ -144,8 +193,8 @@ class Loader:
     def _next(self) -> tuple[Key, Load] | None:
         with self._lock:
             while self._queue:
-                key, (load, urgent) = self._queue.popitem(last=False)
-                if urgent or self.memory.has_room:
+                key, (load, need) = self._queue.popitem(last=False)
+                if self.memory.accepts(need):
                     return key, load
             self._thread = None
             return None

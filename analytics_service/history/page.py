@@ -1,6 +1,6 @@
 """A page of history: its buckets, its series and its points in a format."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import SEEK_END, BytesIO
@@ -11,10 +11,12 @@ from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Parts, Points
 from analytics_service.history.formats.json import JSON
+from analytics_service.history.formats.texts import TextParts
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
+from analytics_service.history.text_blocks import Wording
 from analytics_service.market.assets import as_stored
 from analytics_service.store.ledger import Head
 from analytics_service.store.snapshot_table import TOTAL
@@ -105,12 +107,12 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     """
     state = reader.at(head)
     ids = _chosen(query, state)
-    return _page(query, symbols, _parts(reader, state, query, ids), single=False)
+    return _page(reader, state, query, ids, symbols, single=False)
 
 
 def read_total(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
     """A page of the single series over all assets. Cost and errors are those of `read_page`."""
-    return _page(query, symbols, _parts(reader, reader.at(head), query, [TOTAL]), single=True)
+    return _page(reader, reader.at(head), query, [TOTAL], symbols, single=True)
 
 
 def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
@@ -119,23 +121,38 @@ def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
     return len(query.starts) * series > _LARGE
 
 
-def _page(query: Query, symbols: Mapping[str, str], parts: Parts, *, single: bool) -> Page:
+def _page(
+    reader: HistoryReader, state: State, query: Query, ids: Sequence[str], symbols: Mapping[str, str], *, single: bool
+) -> Page:
     columns = OHLC if query.agg is Aggregate.OHLC else VALUE
-    points = Points(query.starts, parts, single, columns, symbols=symbols, zone=query.zone)
+    until = min(query.end, state.newest) + 1
+    buckets = Buckets(query.begins, until, query.carry)
+    parts, texts = _parts(reader, state, query, ids, buckets), _texts(reader, state, query, ids, buckets)
+    points = Points(query.starts, parts, single, columns, symbols=symbols, zone=query.zone, texts=texts)
     return Page(query, points)
 
 
-def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str]) -> Parts:
+def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], buckets: Buckets) -> Parts:
     """The values of some series at a time, which bounds the memory of a page beside its text."""
-    until = min(query.end, state.newest) + 1
-    buckets = Buckets(query.begins, until, query.carry)
     # Only texts can be shortened. What a number that is left out leaves behind would show in the bytes of a file.
     numbers = query.format.takes_numbers and query.digits is None and query.carry
-    at_once = max(_LARGE // max(buckets.count, 1), 1)
-    for first in range(0, len(ids), at_once):
-        some = ids[first : first + at_once]
+    for some in _at_a_time(ids, buckets):
         points = reader.points(state, some, buckets, query.agg, numbers=numbers)
         yield some, shortened(points, query.digits)
+
+
+def _texts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], buckets: Buckets) -> TextParts:
+    """The texts of the points of some series at a time."""
+    if query.format.texts is not None:
+        wording = Wording(query.format.texts, query.agg, query.digits, query.carry)
+        for some in _at_a_time(ids, buckets):
+            yield some, reader.texts(state, some, buckets, wording)
+
+
+def _at_a_time(ids: Sequence[str], buckets: Buckets) -> Iterator[Sequence[str]]:
+    count = max(_LARGE // max(buckets.count, 1), 1)
+    for first in range(0, len(ids), count):
+        yield ids[first : first + count]
 
 
 def _chosen(query: Query, state: State) -> list[str]:

@@ -15,10 +15,11 @@ from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import AtHand
 from analytics_service.history.blocks import Block, Observations, in_one, make_block, or_else
 from analytics_service.history.candle_blocks import slot_of_hour
-from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
+from analytics_service.history.candles import SETS, Aggregate, points
 from analytics_service.history.catalogue import History
+from analytics_service.history.formats.texts import Cut
 from analytics_service.history.last_instants import LastInstants
-from analytics_service.history.memory import Key, Loader
+from analytics_service.history.memory import Key, Loader, Need
 from analytics_service.history.rows import (
     Buckets,
     SeriesInfo,
@@ -30,6 +31,8 @@ from analytics_service.history.rows import (
 from analytics_service.history.sample import no_values
 from analytics_service.history.slots import PHASES, Slot, closed
 from analytics_service.history.states import State, rows_per_hour
+from analytics_service.history.text_blocks import TextBlock, Texts, Wording, texts_of
+from analytics_service.history.texts_at_hand import TextsAtHand
 from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import rows_by_month
 from analytics_service.store.connection import Store
@@ -50,11 +53,10 @@ class HistoryReader:
         self._store = store
         self._memory = loader.memory
         self._loader = loader
-        # Told when a page is read, and asked for its headers.
+        # Told when a page is read from the store, and asked for its headers.
         self._last_instants = LastInstants()
-        self._at_hand = AtHand(
-            loader.memory, lambda state, slots: self._request(state, slots, urgent=True), self._last_instants
-        )
+        self._at_hand = AtHand(loader.memory, lambda state, slots: self._request(state, slots, Need.URGENT))
+        self._texts_at_hand = TextsAtHand(loader, self._load_texts, self._made)
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
@@ -74,11 +76,11 @@ class HistoryReader:
             return False
         state = self._advance(head)
         if not known:
-            self._request(state, state.slots(), urgent=False)
+            self._request(state, state.slots(), Need.LATER)
         elif known[0].rewrites != state.rewrites:
             keys = self._memory.keys(self.history.table)
             stale = [key.slot for key in keys if key.rewrite != state.rewrite_of(key.slot)]
-            self._request(state, [slot for slot in stale if not slot.is_derived], urgent=True)
+            self._request(state, [slot for slot in stale if not slot.is_derived], Need.URGENT)
             return bool(stale)
         return False
 
@@ -91,45 +93,40 @@ class HistoryReader:
             raise Superseded(f"{head.family} has a newer state.")
         return self._advance(head)
 
-    def values(self, state: State, ids: Sequence[str], buckets: Buckets, *, numbers: bool = False) -> pl.Series:
-        """Values (plain decimal text, or null) of some series in each bucket, bucket by bucket. With `numbers` they may
-        be numbers instead, where that is quicker than reading the texts.
+    def points(
+        self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate, *, numbers: bool = False
+    ) -> pl.DataFrame:
+        """The columns of the points of some series, bucket by bucket: `v`, or `o`, `h`, `l`, `c` and `n`. Values are
+        plain decimal text, or null. With `numbers` they may be numbers instead, where that is quicker than reading the
+        texts.
 
         Cost: that of the buckets and series; from memory without a query. Superseded when the history was rewritten
         since the state.
         """
-        values = self._at_hand.values(state, ids, buckets, numbers=numbers)
-        if values is not None:
-            return values
+        found = self._at_hand.points(state, ids, buckets, agg, numbers=numbers)
+        if found is not None:
+            return found
         series, whole = state.some(ids), len(ids) == len(state.series)
-        found = read_values(self._store, self.history, series, buckets, whole=whole)
-        self._accept(state, buckets, found, whole=whole)
-        return found["value"] if series else no_values(len(ids) * buckets.count)
-
-    def points(
-        self, state: State, ids: Sequence[str], buckets: Buckets, agg: Aggregate, *, numbers: bool = False
-    ) -> pl.DataFrame:
-        """The columns of the points of some series, bucket by bucket: `v`, or `o`, `h`, `l`, `c` and `n`.
-
-        Cost, errors and `numbers` are those of `values`.
-        """
         if agg is Aggregate.LAST:
-            return self.values(state, ids, buckets, numbers=numbers).to_frame("v")
-        if not any(asset_id in state.series for asset_id in ids):
-            # The single series of a history that has no observation at all.
-            size = len(ids) * buckets.count
-            return points(agg, no_candles(needed(agg), size), no_values(size), carry=buckets.carry)
-        carried = replace(buckets, carry=True)
-        found = self._at_hand.candles(state, ids, carried, agg)
-        candles, last = found or self._read_candles(state, ids, carried)
-        return points(agg, candles, last, carry=buckets.carry)
-
-    def _read_candles(self, state: State, ids: Sequence[str], buckets: Buckets) -> tuple[pl.DataFrame, pl.Series]:
-        """The same from the store."""
-        whole = len(ids) == len(state.series)
-        candles, last = read_candles(self._store, self.history, state.some(ids), buckets, whole=whole)
+            last = read_values(self._store, self.history, series, buckets, whole=whole)
+            found = (last["value"] if series else no_values(len(ids) * buckets.count)).to_frame("v")
+        else:
+            carried = replace(buckets, carry=True)
+            candles, last = read_candles(self._store, self.history, series, carried, whole=whole)
+            found = points(agg, candles, last["value"], carry=buckets.carry)
         self._accept(state, buckets, last, whole=whole)
-        return candles, last["value"]
+        return found
+
+    def texts(self, state: State, ids: Sequence[str], buckets: Buckets, wording: Wording) -> list[Cut]:
+        """The texts of the points of some series, stretch by stretch. Errors are those of `points`.
+
+        Cost: where texts are kept, that of copying them; elsewhere that of `points` and of the texts.
+        """
+        return self._texts_at_hand.texts(state, ids, buckets, wording)
+
+    def _made(self, state: State, ids: Sequence[str], buckets: Buckets, wording: Wording) -> Cut:
+        values = self.points(state, ids, buckets, wording.agg)
+        return texts_of(values, buckets.begins[:-1], len(ids), wording, at_once=buckets.count)
 
     def _accept(self, state: State, buckets: Buckets, values: pl.DataFrame, *, whole: bool) -> None:
         """Accept values that were read for a page, unless the history was rewritten since the state (Superseded). If
@@ -143,15 +140,15 @@ class HistoryReader:
         """When the history's last observation at or before a second was made, unix seconds; None before the first, and
         where the observations that would tell are not kept (rule 8.14).
 
-        It costs nothing for the end of a page that was just read from memory, or from the store for all series. Else
-        cost and errors are those of a page of one bucket.
+        It costs nothing where memory has the values, or for the end of a page of all series that was just read from the
+        store. Else cost and errors are those of a page of one bucket.
         """
         state = self.at(head)
         if second >= state.newest:
             return state.newest
         if second < state.first:
             return None
-        known = self._last_instants.before(head, second + 1)
+        known = self._last_instants.before(head, second + 1) or self._at_hand.last_instant(state, second)
         if known is not None:
             return known
         begin = second // HOUR * HOUR
@@ -291,6 +288,20 @@ class HistoryReader:
         require_unchanged(self._store, state.head)
         return make_block(state.ids, in_one(candles))
 
+    def _load_texts(self, key: Key) -> TextBlock | None:
+        """Make a block of texts of the newest state; None when nobody needs it any more, or while memory lacks the
+        points, which are then loaded."""
+        state, slot = self._states[0], key.slot
+        bounds, wording = slot.bounds(state.newest), slot.wording
+        if key != state.key(slot) or len(bounds) < 2 or not isinstance(wording, Wording):
+            return None
+        buckets = Buckets(bounds, state.newest + 1, wording.carry)
+        values = self._at_hand.points(state, state.ids, buckets, wording.agg)
+        if values is None:
+            return None
+        arrays = texts_of(values, bounds[:-1], len(state.ids), wording, at_once=1)
+        return TextBlock(state.ids, len(bounds) - 1, [*map(Texts.of, arrays)])
+
     def _read_observations(self, ids: Sequence[str], begin: int, end: int) -> Observations:
         return Observations.of(ids, begin, end, read_observations(self._store, self.history, ids, begin, end))
 
@@ -301,5 +312,5 @@ class HistoryReader:
             self._memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
             self._states = states[:1]
 
-    def _request(self, state: State, slots: Sequence[Slot], *, urgent: bool) -> None:
-        self._loader.request([state.key(slot) for slot in slots], self._load, urgent=urgent)
+    def _request(self, state: State, slots: Sequence[Slot], need: Need) -> None:
+        self._loader.request([state.key(slot) for slot in slots], self._load, need)

@@ -1,7 +1,7 @@
 """Where memory has the values of buckets: which block holds an hour, and where in it."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -24,7 +24,8 @@ class Slot:
 
     A block holds values at the ends of hours, or `columns` of the candles of cells, which are `width` seconds wide (an
     hour or a day), or `single` observations. The cells of a block that `slides` are days, one from each hour on. With
-    NUMBERS, it holds the values at the ends of hours as numbers.
+    NUMBERS, it holds the values at the ends of hours as numbers. With a `wording`, it holds the texts that points of
+    the cells have by that.
     """
 
     cells: int
@@ -34,11 +35,12 @@ class Slot:
     columns: tuple[str, ...] = ()
     width: int = HOUR
     slides: bool = False
+    wording: Hashable = None
 
     @property
     def is_derived(self) -> bool:
         """Whether the block is made from others that are in memory, when a page needs it."""
-        return self.slides or self.columns == NUMBERS
+        return self.slides or self.columns == NUMBERS or self.wording is not None
 
     @property
     def step(self) -> int:
@@ -57,7 +59,7 @@ class Slot:
 
     def at(self, number: int) -> "Slot":
         """Another one of the same blocks."""
-        return Slot(self.cells, number, self.phase, self.single, self.columns, self.width, self.slides)
+        return Slot(self.cells, number, self.phase, self.single, self.columns, self.width, self.slides, self.wording)
 
     def holding(self, begin: int) -> "Slot":
         """The one of the same blocks that has the cell which begins at a unix second."""
@@ -79,6 +81,15 @@ class Run:
 
     slot: Slot
     hours: Sequence[int]
+
+
+def runs_of(slot: Slot, begin: int, count: int) -> list[Run]:
+    """So many cells from a unix second on, in blocks like a slot."""
+    cells, first = slot.cells, begin // slot.step
+    return [
+        Run(slot.at(number), range(max(first - number * cells, 0), min(first + count - number * cells, cells)))
+        for number in range(first // cells, (first + count - 1) // cells + 1)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

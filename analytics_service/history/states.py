@@ -50,6 +50,11 @@ class State:
         return list(self.series)
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place of each series in `ids`."""
+        return {asset_id: place for place, asset_id in enumerate(self.series)}
+
+    @cached_property
     def hours(self) -> int:
         """Hours of a block."""
         return hours_of(len(self.series))

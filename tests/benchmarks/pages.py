@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -20,6 +20,10 @@ BUCKETS = 200
 _ROUNDS = 150
 # The range of the real prices.
 _FIRST, _LAST = datetime(2021, 1, 1, tzinfo=UTC), datetime(2023, 2, 25, tzinfo=UTC)
+# Most readers of a service are in few zones, and ask for what is recent. A worker keeps the texts of such pages, once
+# so many have been asked for.
+_ZONE, _RECENT = "Europe/London", datetime(2022, 10, 25, tzinfo=UTC)
+_UNTIL_KEPT = 200
 _SERIES = 37
 # VictoriaMetrics drops a silent series sooner than we do, so it has a few points less.
 _ALIKE = 0.9
@@ -89,8 +93,11 @@ class Page:
             self.ask(victoria, f"{name}_over_time(price[{step}s])")
 
 
-def draw(seed: str, period: str, to: End = End.LAST_SECOND) -> Callable[[int], Page]:
-    """A page for each number: the same for all who ask, another for every number and seed.
+def draw(
+    seed: str, period: str, to: End = End.LAST_SECOND, zones: Sequence[str] = (), since: datetime = _FIRST
+) -> Callable[[int], Page]:
+    """A page for each number: the same for all who ask, another for every number and seed; in any of some `zones`, or
+    of all, and nowhere before an instant.
 
     Drawing one loads its zone from a file, so pages are kept, and drawn before anything is measured.
 
@@ -101,9 +108,9 @@ def draw(seed: str, period: str, to: End = End.LAST_SECOND) -> Callable[[int], P
     @cache
     def page(number: int) -> Page:
         chance = random.Random(f"{seed} {period} {number}")
-        zone = chance.choice(zone_names())
-        free = int((_LAST - _FIRST - width).total_seconds() // 3600)
-        local = (_FIRST + timedelta(hours=chance.randrange(free))).astimezone(ZoneInfo(zone))
+        zone = chance.choice(zones or zone_names())
+        free = int((_LAST - since - width).total_seconds() // 3600)
+        local = (since + timedelta(hours=chance.randrange(free))).astimezone(ZoneInfo(zone))
         start = local.replace(minute=0) if period == "h" else local.replace(hour=0, minute=0)
         end = start.astimezone(UTC) + width if period == "h" else start + width
         if to is End.ROUND:
@@ -118,7 +125,8 @@ def draw(seed: str, period: str, to: End = End.LAST_SECOND) -> Callable[[int], P
 
 
 def run(bench: Bench) -> Iterator[Figure]:
-    """Pages of 200 hourly and 200 daily buckets over all assets, never the same twice, on one worker."""
+    """Pages of 200 hourly and 200 daily buckets over all assets, never the same twice, on one worker: of all zones, and
+    then, on another worker, of one."""
     with bench.real_prices() as settings, gunicorn(settings) as service, connection(service.url) as ask:
         yield ask_in_all_zones(ask)
         for period in ("h", "d"):
@@ -130,6 +138,19 @@ def run(bench: Bench) -> Iterator[Figure]:
                 for to in End:
                     yield from _against_victoria(draw(f"{bench.seed} {to}", period, to), ask, victoria, to)
                 yield from _four_against_victoria(draw(f"{bench.seed} ohlc", period), ask, victoria)
+            with gunicorn(settings) as anew, connection(anew.url) as ask_anew:
+                yield from _of_one_zone(bench, ask_anew, victoria)
+
+
+def _of_one_zone(bench: Bench, ask: Callable[..., bytes], victoria: VictoriaMetrics) -> Iterator[Figure]:
+    """Pages as a dashboard asks for them: of one zone, hours of the last months, and days."""
+    for period, since in (("h", _RECENT), ("d", _FIRST)):
+        pages = [draw(f"{bench.seed} {what} {_ZONE}", period, zones=[_ZONE], since=since) for what in ("last", "ohlc")]
+        for number in range(_UNTIL_KEPT):
+            ask(pages[0](-1000 - number).path)
+            ask(f"{pages[1](-1000 - number).path}&agg=ohlc")
+        yield from _against_victoria(pages[0], ask, victoria, f"in {_ZONE}")
+        yield from _four_against_victoria(pages[1], ask, victoria, f" in {_ZONE}")
 
 
 def ask_in_all_zones(ask: Callable[..., bytes]) -> Figure:
@@ -147,9 +168,9 @@ def ask_in_all_zones(ask: Callable[..., bytes]) -> Figure:
 
 
 def _against_victoria(
-    page: Callable[[int], Page], ask: Callable[..., bytes], victoria: VictoriaMetrics, to: End
+    page: Callable[[int], Page], ask: Callable[..., bytes], victoria: VictoriaMetrics, what: str
 ) -> Iterator[Figure]:
-    label = f"200 {page(0).period} {to}"
+    label = f"200 {page(0).period} {what}"
     share = _points_alike(page(-100), ask, victoria)
     medians = in_turns(
         {"mine": lambda n: ask(page(n).path), "theirs": lambda n: page(n).ask(victoria)},
@@ -164,9 +185,9 @@ def _against_victoria(
 
 
 def _four_against_victoria(
-    page: Callable[[int], Page], ask: Callable[..., bytes], victoria: VictoriaMetrics
+    page: Callable[[int], Page], ask: Callable[..., bytes], victoria: VictoriaMetrics, what: str = ""
 ) -> Iterator[Figure]:
-    label = f"200 {page(0).period} of ohlc"
+    label = f"200 {page(0).period} of ohlc{what}"
     calls = {"mine": lambda n: ask(f"{page(n).path}&agg=ohlc"), "theirs": lambda n: page(n).ask_four(victoria)}
     medians = in_turns(calls, _ROUNDS, warm_up=40, before=page)
     yield Figure(f"{label}: median", medians["mine"] * 1000, "ms")

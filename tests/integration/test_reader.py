@@ -59,7 +59,8 @@ class Reading:
         """Values of the three hours up to a second, as of a head. Memory must have them."""
         queries = self.queries()
         begins = [NOON + hour * HOUR for hour in range(-2, 2)]
-        values = self.reader.values(self.reader.at(head), [ID], Buckets(begins, min(end, head.last_observed_at) + 1))
+        buckets = Buckets(begins, min(end, head.last_observed_at) + 1)
+        values = self.reader.points(self.reader.at(head), [ID], buckets, Aggregate.LAST)["v"]
         assert self.queries() == queries
         return values.to_list()
 
@@ -192,7 +193,7 @@ def test_without_memory_nothing_is_read_before_a_page_asks(store: Store, setting
         reader.prepare(head)
         assert not watched.queries
         buckets = Buckets([NOON - HOUR, NOON, NOON + HOUR], head.last_observed_at + 1)
-        assert reader.values(reader.at(head), [ID], buckets).to_list() == ["1", "3"]
+        assert reader.points(reader.at(head), [ID], buckets, Aggregate.LAST)["v"].to_list() == ["1", "3"]
 
 
 @pytest.mark.parametrize("agg", [Aggregate.LAST, Aggregate.MAX])

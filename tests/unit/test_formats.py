@@ -22,7 +22,8 @@ from pyarrow import ipc, parquet
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import OHLC, VALUE, Points
+from analytics_service.history.formats import texts
+from analytics_service.history.formats.base import OHLC, VALUE, MakeTexts, Points
 from analytics_service.history.formats.csv import times
 from analytics_service.history.formats.pieces import as_text
 from analytics_service.history.formats.registry import FORMATS
@@ -54,17 +55,28 @@ class Page:
     zone: str = "UTC"
     single: bool = False
     at_once: int = 100
+    stretch: int = 1000
 
     def encoded(self, name: str, around: tuple[str, str] = ("", "")) -> bytes:
-        """The page in a format, made of parts of at most `at_once` series."""
+        """The page in a format, made of parts of at most `at_once` series, and of stretches of `stretch` buckets."""
         ids = list(self.series)
         parts = [
             (some, self.part([self.series[one] for one in some]))
             for some in (ids[first : first + self.at_once] for first in range(0, len(ids), self.at_once))
         ]
+        make = FORMATS[name].texts
+        texts = [(some, self.texts(make, values, len(some))) for some, values in parts] if make else []
         zone = ZoneInfo(self.zone)
-        points = Points(self.begins, iter(parts), self.single, self.columns, self.symbols, zone, around)
+        points = Points(self.begins, iter(parts), self.single, self.columns, self.symbols, zone, around, iter(texts))
         return b"".join(FORMATS[name].encode(points))
+
+    def texts(self, make: MakeTexts, values: pl.DataFrame, series: int) -> list[list[list[bytes]]]:
+        """The texts of some series, each stretch made of its values alone."""
+        return [
+            make(begins, values[first * series :][: len(begins) * series], series, len(begins))
+            for first in range(0, len(self.begins), self.stretch)
+            if (begins := self.begins[first : first + self.stretch])
+        ]
 
     def part(self, series: list[list[tuple[Value, ...]]]) -> pl.DataFrame:
         """Values of some series, bucket by bucket."""
@@ -130,6 +142,7 @@ PAGES = {
     "no series": Page(VALUE, BEGINS, {}, SYMBOLS),
     "no series of ohlc": Page(OHLC, BEGINS, {}, SYMBOLS),
 }
+PAGES |= {f"{name}, in stretches": replace(page, stretch=2) for name, page in PAGES.items() if len(page.begins) > 2}
 PAGES |= {f"{name}, in parts": replace(page, at_once=2) for name, page in PAGES.items() if len(page.series) > 2}
 
 
@@ -236,23 +249,35 @@ TEXTS = st.decimals(0, 10**20 - 1, places=18, allow_nan=False, allow_infinity=Fa
         lambda count: st.lists(st.lists(st.none() | TEXTS, min_size=count, max_size=count), min_size=1, max_size=4)
     ),
     at_once=st.integers(1, 4),
+    stretch=st.integers(1, 4),
     is_ohlc=st.booleans(),
+    few=st.sampled_from([0, 1000]),
 )
 @settings(max_examples=60, deadline=None)
-def test_all_formats_of_a_random_page_agree(table: list[list[str | None]], at_once: int, is_ohlc: bool) -> None:
+def test_all_formats_of_a_random_page_agree(
+    table: list[list[str | None]], at_once: int, stretch: int, is_ohlc: bool, few: int
+) -> None:
+    """However many points are few enough to be made into texts one by one."""
     values, columns = (ohlc, OHLC) if is_ohlc else (value, VALUE)
     series = {f"native;{place}": values(numbers) for place, numbers in enumerate(table)}
-    page = Page(columns, BEGINS[: len(table[0])], series, {}, at_once=at_once)
+    page = Page(columns, BEGINS[: len(table[0])], series, {}, at_once=at_once, stretch=stretch)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "FEW", few)
+        check_formats(page)
+
+
+def check_formats(page: Page) -> None:
     expected = page.rows
     points = [
-        (point["t"], asset_id, None, *(number(point[name]) for name in columns))
+        (point["t"], asset_id, None, *(number(point[name]) for name in page.columns))
         for asset_id, points in json_series(page)
         for point in points
     ]
     assert points == expected
     arrays = json.loads(page.encoded("columns"))
-    assert [[tuple(one[name][place] for name in columns) for place in range(len(page.begins))] for one in arrays] == [
-        *series.values()
+    buckets = range(len(page.begins))
+    assert [[tuple(one[name][place] for name in page.columns) for place in buckets] for one in arrays] == [
+        *page.series.values()
     ]
     for reader in ("csv by Python", "arrow by pyarrow", "parquet by pyarrow"):
         name, read = READERS[reader]

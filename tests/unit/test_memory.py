@@ -1,13 +1,15 @@
 """Blocks in memory: no more than fit, the least recently used ones make room, and urgent ones are loaded first."""
 
 import threading
+import time
+from collections.abc import Callable
 
 import polars as pl
 import pytest
 
 from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.history.blocks import Block, make_block
-from analytics_service.history.memory import Key, Loader, Memory
+from analytics_service.history.memory import Key, Loader, Memory, Need
 from analytics_service.history.slots import Slot
 
 HOURS = 24
@@ -22,9 +24,9 @@ def block() -> Block:
 SIZE = block().size
 
 
-def filled(limit: int = 100 * SIZE, count: int = 4) -> Memory:
+def filled(limit: int = 100 * SIZE, count: int = 4, clock: Callable[[], float] = time.monotonic) -> Memory:
     """A memory with the first blocks of prices."""
-    memory = Memory(limit)
+    memory = Memory(limit, clock=clock)
     for key in KEYS[:count]:
         memory.put(key, block())
     return memory
@@ -71,7 +73,7 @@ def test_a_block_larger_than_all_memory_is_not_kept() -> None:
 def test_a_memory_of_nothing_loads_nothing() -> None:
     loaded: list[Key] = []
     loader = Loader(Memory(0))
-    loader.request(KEYS, lambda key: load_into(loaded, key), urgent=True)
+    loader.request(KEYS, lambda key: load_into(loaded, key), Need.URGENT)
     loader.wait()
     assert loaded == []
 
@@ -79,7 +81,7 @@ def test_a_memory_of_nothing_loads_nothing() -> None:
 def test_what_is_requested_is_loaded_and_kept() -> None:
     loaded: list[Key] = []
     loader = Loader(Memory(100 * SIZE))
-    loader.request(KEYS, lambda key: load_into(loaded, key), urgent=False)
+    loader.request(KEYS, lambda key: load_into(loaded, key), Need.LATER)
     loader.wait()
     assert (loaded, there(loader.memory)) == (KEYS, KEYS)
 
@@ -93,9 +95,9 @@ def test_blocks_are_loaded_once_there_is_a_thread_for_it(monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", refuse)
-        loader.request(KEYS[:1], lambda key: load_into(loaded, key), urgent=True)
+        loader.request(KEYS[:1], lambda key: load_into(loaded, key), Need.URGENT)
         loader.wait()
-    loader.request(KEYS[1:2], lambda key: load_into(loaded, key), urgent=False)
+    loader.request(KEYS[1:2], lambda key: load_into(loaded, key), Need.LATER)
     loader.wait()
     assert loaded == KEYS[:2]
 
@@ -103,18 +105,31 @@ def test_blocks_are_loaded_once_there_is_a_thread_for_it(monkeypatch: pytest.Mon
 def test_what_is_not_urgent_is_loaded_only_while_there_is_room() -> None:
     loaded: list[Key] = []
     loader = Loader(filled(2 * SIZE, 2))
-    loader.request(KEYS[2:3], lambda key: load_into(loaded, key), urgent=False)
+    loader.request(KEYS[2:3], lambda key: load_into(loaded, key), Need.LATER)
     loader.wait()
     assert loaded == []
-    loader.request(KEYS[2:3], lambda key: load_into(loaded, key), urgent=True)
+    loader.request(KEYS[2:3], lambda key: load_into(loaded, key), Need.URGENT)
     loader.wait()
     assert (loaded, there(loader.memory)) == (KEYS[2:3], KEYS[1:3])
+
+
+def test_what_is_useful_pushes_out_only_what_was_not_used_for_half_a_minute() -> None:
+    loaded: list[Key] = []
+    now = [0.0]
+    loader = Loader(filled(2 * SIZE, 2, lambda: now[0]))
+    for seconds, used, expected in ((29.9, KEYS[0], KEYS[:2]), (30, KEYS[0], KEYS[::2]), (59.9, KEYS[0], KEYS[::2])):
+        now[0] = seconds
+        loader.memory.get(used)
+        loader.request(KEYS[2:3], lambda key: load_into(loaded, key), Need.USEFUL)
+        loader.wait()
+        assert there(loader.memory) == list(expected)
+    assert loaded == KEYS[2:3]
 
 
 def test_urgent_blocks_that_would_push_out_half_of_all_are_not_urgent() -> None:
     loaded: list[Key] = []
     loader = Loader(filled(3 * SIZE, 3))
-    loader.request(KEYS[2:], lambda key: load_into(loaded, key), urgent=True)
+    loader.request(KEYS[2:], lambda key: load_into(loaded, key), Need.URGENT)
     loader.wait()
     assert loaded == []
 
@@ -129,9 +144,9 @@ def test_urgent_blocks_come_before_those_that_were_requested_earlier() -> None:
         return load_into(loaded, key)
 
     loader = Loader(Memory(100 * SIZE))
-    loader.request(KEYS[:3], load, urgent=False)
+    loader.request(KEYS[:3], load, Need.LATER)
     assert begun.wait(30)
-    loader.request(KEYS[2:], load, urgent=True)
+    loader.request(KEYS[2:], load, Need.URGENT)
     go_on.set()
     loader.wait()
     assert loaded == [KEYS[0], KEYS[3], KEYS[2], KEYS[1]]
@@ -146,6 +161,6 @@ def test_loading_goes_on_after_a_rewrite_but_not_while_the_store_is_away(error: 
         raise error
 
     loader = Loader(Memory(100 * SIZE))
-    loader.request(KEYS, load, urgent=False)
+    loader.request(KEYS, load, Need.LATER)
     loader.wait()
     assert len(tried) == count

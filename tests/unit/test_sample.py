@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics_service.history.formats.base import Points
-from analytics_service.history.formats.json import encode
+from analytics_service.history.formats.json import encode, texts
 from analytics_service.history.sample import either, limits, sample
 from tests import oracle
 
@@ -20,12 +20,12 @@ SCHEMA = {"series": pl.UInt64, "observed_at": pl.UInt32, "value": pl.String, "ra
 
 def encoded(names: Sequence[str], values: pl.Series, begins: list[int]) -> Any:
     """The series of a page, each with its asset and points; one part of the page for every two of them."""
-    parts = [
-        (ids, values.gather([n for n in range(len(values)) if n % len(names) in (first, first + 1)]).to_frame("v"))
-        for first in range(0, len(names), 2)
-        if (ids := [f"native;{name}" for name in names[first : first + 2]])
-    ]
-    return json.loads(b"".join(encode(Points(begins, parts, single=False))))
+    parts = []
+    for first in range(0, len(names), 2):
+        ids = [f"native;{name}" for name in names[first : first + 2]]
+        some = values.gather([n for n in range(len(values)) if n % len(names) in (first, first + 1)]).to_frame("v")
+        parts.append((ids, [texts(begins, some, len(ids), at_once=len(begins))] if begins else []))
+    return json.loads(b"".join(encode(Points(begins, [], single=False, texts=parts))))
 
 
 def rows_of(observations: list[list[tuple[int, Decimal]]]) -> pl.DataFrame:

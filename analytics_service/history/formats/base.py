@@ -6,6 +6,8 @@ from datetime import UTC, tzinfo
 
 import polars as pl
 
+from analytics_service.history.formats.texts import TextParts
+
 # The columns of a page: the value of each bucket, or the first, greatest, least and last of its observations and how
 # many they are.
 VALUE = ("v",)
@@ -14,6 +16,9 @@ OHLC = ("o", "h", "l", "c", COUNT)
 
 
 Parts = Iterable[tuple[Sequence[str], pl.DataFrame]]
+# Makes the texts of points, given the starts of their buckets, the values of some series bucket by bucket, how many
+# series these are, and how many points of a series are one text: those of each array that the format has.
+MakeTexts = Callable[[Sequence[int], pl.DataFrame, int, int], list[list[bytes]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Points:
     decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`; formats that take numbers
     may be given decimals instead of text. `single` is true for the one series over all assets. `symbols` are by asset
     id, for formats that name assets. Formats that show times of day show them in the `zone`. Those that are members of
-    the answer's data put the JSON `around` them.
+    the answer's data put the JSON `around` them, and read `texts` instead of `parts`.
     """
 
     begins: Sequence[int]
@@ -35,15 +40,17 @@ class Points:
     symbols: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo = UTC
     around: tuple[str, str] = ("", "")
+    texts: TextParts = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
     """A format: the name that requests use, its media type, and the function that encodes points, part by part.
 
-    A format without a file `suffix` encodes a JSON member of the answer's data; any other encodes a whole body.
-    `names_assets` says that it shows symbols, `takes_numbers` that it encodes values as numbers, and need not be given
-    their texts, and `is_packed` that its files are already compressed.
+    A format without a file `suffix` encodes a JSON member of the answer's data, which is put together from the texts
+    that `texts` makes; any other encodes a whole body. `names_assets` says that it shows symbols, `takes_numbers` that
+    it encodes values as numbers, and need not be given their texts, and `is_packed` that its files are already
+    compressed.
     """
 
     name: str
@@ -53,6 +60,7 @@ class Format:
     names_assets: bool = True
     takes_numbers: bool = False
     is_packed: bool = False
+    texts: MakeTexts | None = None
 
     @property
     def content_type(self) -> str:

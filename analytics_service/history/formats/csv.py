@@ -39,7 +39,8 @@ def _encoded(values: Iterable[pl.Series], leads: Sequence[str], assets: Sequence
     columns = [as_text(one) for one in values]
     # Each row begins with the line end of the one before; only the last needs its own.
     pieces = [*columns, pl.Series([*(_END + lead for lead in leads), *assets, ",", header + leads[0], _END])]
-    return joined(pieces, _order(len(assets), len(leads), len(columns)))
+    (text,) = joined(pieces, _order(len(assets), len(leads), len(columns)))
+    return text
 
 
 @lru_cache(maxsize=4)
