@@ -2,7 +2,7 @@
 out of.
 
 What is around a point does not change its text, so all pages of these buckets share a block, whatever their range and
-series. A day in a zone is such a day, unless clocks change on it.
+series. A day in a zone is such a day; one on which clocks change by an hour has a block of its own.
 """
 
 from array import array
@@ -26,7 +26,7 @@ from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
 # Most cells of a block, and most points, by the width of cells: one is made in some ten milliseconds.
-_CELLS = {HOUR: (2048, 2**15), DAY: (128, 2**15)}
+_CELLS = {HOUR: (2048, 2**15), DAY: (128, 2**15), DAY - HOUR: (1, 2**15), DAY + HOUR: (1, 2**15)}
 # Making the texts of fewer buckets takes no longer than looking for them.
 _FEWEST = 8
 
@@ -106,8 +106,11 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
     first = known
     for width, alike in groupby(map(sub, begins[known + 1 : over + 1], begins[known:over])):
         begin, count = begins[first], len([*alike])
-        if width in _CELLS and begin >= 0 and begin % QUARTER == 0 and count >= _FEWEST:
-            slot = Slot(hours_of(len(state.series), *_CELLS[width]), 0, begin % width, width=width, wording=wording)
+        cells = hours_of(len(state.series), *_CELLS[width]) if width in _CELLS else 0
+        # A single day on which clocks change is among other days.
+        is_kept = count >= _FEWEST if cells > 1 else count == cells
+        if is_kept and begin >= 0 and begin % QUARTER == 0:
+            slot = Slot(cells, 0, begin % width, width=width, wording=wording)
             for run in runs_of(slot, begin, count):
                 found.append(Stretch(first, run))
                 first += len(run.hours)

@@ -148,14 +148,17 @@ def test_texts_are_those_of_the_observations(service: Service, agg: Aggregate) -
         # Hours of a zone that is a quarter of an hour off, and its days.
         (query(Period.HOUR, 20 * DAY, 30 * DAY, "Asia/Kathmandu"), 1),
         (query(Period.DAY, 20 * DAY, 30 * DAY, "Asia/Kathmandu"), 1),
-        # The day of 23 hours on which clocks change in London and in New York, and the one that the range ends in.
-        (query(Period.DAY, DAY, 59 * DAY, "Europe/London"), 2),
-        (query(Period.DAY, DAY, 59 * DAY, "America/New_York"), 2),
+        # Days of zones whose clocks go forward and back by an hour, and the day that the range ends in.
+        (query(Period.DAY, DAY, 59 * DAY, "Europe/London"), 1),
+        (query(Period.DAY, DAY, 59 * DAY, "America/Santiago"), 1),
+        # The day on which clocks go back by half an hour.
+        (query(Period.DAY, DAY, 58 * DAY + 13 * HOUR + 1800, "Australia/Lord_Howe"), 1),
         # Days that are asked for as hours.
         (query(Period.HOUR, 7 * HOUR, 50 * DAY + 7 * HOUR, interval=24), 0),
         # Buckets of other widths, and few buckets.
         (query(Period.HOUR, 0, 50 * DAY, interval=2), 600),
         (query(Period.MINUTE, DAY, 2 * DAY, interval=30), 48),
+        (query(Period.HOUR, 0, 23 * 20 * HOUR, interval=23), 20),
         (query(Period.HOUR, DAY, DAY + 7 * HOUR), 7),
         (query(Period.HOUR, DAY, DAY + 8 * HOUR), 0),
     ],
