@@ -107,7 +107,7 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
     for width, alike in groupby(map(sub, begins[known + 1 : over + 1], begins[known:over])):
         begin, count = begins[first], len([*alike])
         cells = hours_of(len(state.series), *_CELLS[width]) if width in _CELLS else 0
-        # A single day on which clocks change is among other days.
+        # Days on which clocks change come one at a time.
         is_kept = count >= _FEWEST if cells > 1 else count == cells
         if is_kept and begin >= 0 and begin % QUARTER == 0:
             slot = Slot(cells, 0, begin % width, width=width, wording=wording)

@@ -6,7 +6,7 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import COUNT, Format, Points
-from analytics_service.history.formats.texts import Wording, enclosed, make_texts
+from analytics_service.history.formats.texts import Words, enclosed, make_texts
 
 
 def encode(points: Points) -> Iterator[bytes]:
@@ -39,6 +39,6 @@ def _opening(points: Points, asset_id: str) -> bytes:
     return orjson.dumps(named).removesuffix(b"}") + b","
 
 
-def _wording(name: str, count: int) -> Wording:
+def _wording(name: str, count: int) -> Words:
     before, after = ("", ",") if name == COUNT else ('"', '",')
-    return Wording([before] * count, (), after, ["null,"] * count)
+    return Words([before] * count, (), after, ["null,"] * count)

@@ -7,7 +7,7 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
-from analytics_service.history.formats.texts import Wording, enclosed, make_texts
+from analytics_service.history.formats.texts import Words, enclosed, make_texts
 from analytics_service.market.assets import asset_spec
 
 # What is before the first value of a point, between its values, and after the last one; and what is in place of all
@@ -35,8 +35,8 @@ def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int
     """One array, of objects."""
     before, between, after, nothing = _WORDS[tuple(values.columns)]
     leads = [f'{{"t":{begin},' for begin in begins]
-    wording = Wording([lead + before for lead in leads], between, after, [lead + nothing for lead in leads])
-    return [make_texts(values.get_columns(), series, wording, at_once)]
+    words = Words([lead + before for lead in leads], between, after, [lead + nothing for lead in leads])
+    return [make_texts(values.get_columns(), series, words, at_once)]
 
 
 JSON = Format("json", "application/json", encode, names_assets=False, texts=texts)

@@ -23,7 +23,7 @@ FEW = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class Words:
     """The text before the first value of a point, for each bucket; that between its values; that after the last one;
     and the whole text of a point without values, for each bucket. The last two end with a comma."""
 
@@ -33,29 +33,29 @@ class Wording:
     nothing: Sequence[str]
 
 
-def make_texts(columns: Sequence[pl.Series], series: int, wording: Wording, at_once: int) -> list[bytes]:
+def make_texts(columns: Sequence[pl.Series], series: int, words: Words, at_once: int) -> list[bytes]:
     """The texts of points, given their columns bucket by bucket, and series by series: one for so many points
     `at_once`. A point without a value in the first column has none."""
-    count = len(wording.before)
+    count = len(words.before)
     if series * count <= FEW:
-        return _made_of_few(columns, series, wording, at_once)
+        return _made_of_few(columns, series, words, at_once)
     first, order = columns[0], _order(series, count, len(columns))
     if first.has_nulls():
         gaps = first.is_null()
         columns = [*columns[:-1], columns[-1].set(gaps, None)]
         order = _in_turns(series, count, len(columns), gaps.cast(pl.UInt32)[value_order(series, count)])
-    words = [*wording.before, *wording.nothing, wording.after, *wording.between, *[None] * (len(columns))]
-    pieces = [*map(as_text, columns), pl.Series(words, dtype=pl.String)]
+    texts = [*words.before, *words.nothing, words.after, *words.between, *[None] * len(columns)]
+    pieces = [*map(as_text, columns), pl.Series(texts, dtype=pl.String)]
     return joined(pieces, order, series * count // at_once)
 
 
-def _made_of_few(columns: Sequence[pl.Series], series: int, wording: Wording, at_once: int) -> list[bytes]:
+def _made_of_few(columns: Sequence[pl.Series], series: int, words: Words, at_once: int) -> list[bytes]:
     rows = [*zip(*[column.to_list() for column in columns], strict=True)]
-    glue = "%s".join(["", *wording.between, wording.after])
+    glue = "%s".join(["", *words.between, words.after])
     points = [
         nothing if row[0] is None else before + glue % row
         for place in range(series)
-        for before, nothing, row in zip(wording.before, wording.nothing, rows[place::series], strict=True)
+        for before, nothing, row in zip(words.before, words.nothing, rows[place::series], strict=True)
     ]
     return ["".join(points[first : first + at_once]).encode() for first in range(0, len(points), at_once)]
 
@@ -73,12 +73,13 @@ def _in_turns(series: int, count: int, columns: int, gaps: pl.Series) -> pl.Seri
     texts after and between; and as many nulls.
     """
     size, bucket, value = series * count, layout(series, count)[1], value_order(series, count)
-    words = columns * size
+    befores = columns * size
+    afters = befores + 2 * count
     absent = gaps * columns
-    turns = [bucket + words + gaps * count, value]
+    turns = [bucket + befores + gaps * count, value]
     for column in range(1, columns):
-        turns += [absent + (words + 2 * count + column), value + column * size]
-    return in_turns(*turns, absent + (words + 2 * count))
+        turns += [absent + (afters + column), value + column * size]
+    return in_turns(*turns, absent + afters)
 
 
 def enclosed(
