@@ -53,6 +53,8 @@ from analytics_service.web import files
 from jobs.registry import intervals
 
 _MIB = 2**20
+# The part of the memory for history that texts of points may take.
+_TEXTS_SHARE = 4
 Routes = list[tuple[str, Resource]]
 _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", page.Files())]
 
@@ -108,7 +110,7 @@ def create_app(
     instruments.begin_worker()
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
-    loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
+    loader, texts = _loaders(settings.history_memory * _MIB, instruments)
     every = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
     large_pages = LargePages(shares_of(settings.threads).large_pages)
@@ -117,7 +119,7 @@ def create_app(
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     heads.settle_with(loader.settle)
     for history in HISTORIES:
-        reader = HistoryReader(store, history, loader)
+        reader = HistoryReader(store, history, loader, texts)
         heads.before_showing(history.family, reader.prepare)
         routes += _history(shared, reader)
     described = document(routes, asks_for_keys=settings.api_keys_file is not None, rate=settings.rate_limit)
@@ -136,6 +138,15 @@ def create_app(
     measured = metrics.Metrics(instruments, *gauges)
     app.operators = _operators([*_probes(monitor), ("/metrics", measured), ("/operations", told)])
     return app
+
+
+def _loaders(limit: int, instruments: Instruments) -> tuple[Loader, Loader]:
+    """Those of blocks of history, and of texts that are made from these. Each has a memory of its own, so that neither
+    pushes out the other."""
+    texts = limit // _TEXTS_SHARE
+    return Loader(Memory(limit - texts, instruments.memory("blocks"))), Loader(
+        Memory(texts, instruments.memory("texts"))
+    )
 
 
 def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":

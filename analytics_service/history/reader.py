@@ -46,9 +46,9 @@ _CELLS_AT_ONCE = 512
 
 
 class HistoryReader:
-    """A history in the states that its heads name. All histories share a loader and its memory."""
+    """A history in the states that its heads name. All histories share a loader, one of texts, and their memory."""
 
-    def __init__(self, store: Store, history: History, loader: Loader) -> None:
+    def __init__(self, store: Store, history: History, loader: Loader, texts: Loader) -> None:
         self.history = history
         self._store = store
         self._memory = loader.memory
@@ -56,7 +56,7 @@ class HistoryReader:
         # Told when a page is read from the store, and asked for its headers.
         self._last_instants = LastInstants()
         self._at_hand = AtHand(loader.memory, lambda state, slots: self._request(state, slots, Need.URGENT))
-        self._texts_at_hand = TextsAtHand(loader, self._load_texts, self._made)
+        self._texts_at_hand = TextsAtHand(texts, self._load_texts, self._made)
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
@@ -308,8 +308,9 @@ class HistoryReader:
     def _drop_stale(self, states: tuple[State, ...]) -> None:
         """Forget blocks of before a rewrite, once nobody is shown them any more."""
         if len(states) > 1 and states[0].rewrites != states[1].rewrites:
-            keys = self._memory.keys(self.history.table)
-            self._memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
+            for memory in (self._memory, self._texts_at_hand.memory):
+                keys = memory.keys(self.history.table)
+                memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
             self._states = states[:1]
 
     def _request(self, state: State, slots: Sequence[Slot], need: Need) -> None:

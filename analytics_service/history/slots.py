@@ -40,7 +40,7 @@ class Slot:
     @property
     def is_derived(self) -> bool:
         """Whether the block is made from others that are in memory, when a page needs it."""
-        return self.slides or self.columns == NUMBERS or self.wording is not None
+        return self.slides or self.columns == NUMBERS
 
     @property
     def step(self) -> int:

@@ -26,7 +26,7 @@ from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
 # Most cells of a block, and most points, by the width of cells: one is made in some ten milliseconds.
-_CELLS = {HOUR: (2048, 2**15), DAY: (128, 2**15), DAY - HOUR: (1, 2**15), DAY + HOUR: (1, 2**15)}
+_CELLS = {HOUR: (2048, 2**14), DAY: (128, 2**14), DAY - HOUR: (1, 2**14), DAY + HOUR: (1, 2**14)}
 # Making the texts of fewer buckets takes no longer than looking for them.
 _FEWEST = 8
 

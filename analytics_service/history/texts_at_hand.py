@@ -18,7 +18,7 @@ class TextsAtHand:
     texts of a page are those that `make` makes."""
 
     def __init__(self, loader: Loader, load: Load, make: Make) -> None:
-        self._memory = loader.memory
+        self.memory = loader.memory
         self._loader = loader
         self._load = load
         self._make = make
@@ -28,7 +28,7 @@ class TextsAtHand:
         cuts: list[Cut] = []
         done = 0
         # A history without observations has no series, and is asked for their total all the same.
-        is_kept = self._memory.limit and all(asset_id in state.series for asset_id in ids)
+        is_kept = self.memory.limit and all(asset_id in state.series for asset_id in ids)
         for stretch, block in self._found(state, buckets, wording) if is_kept else ():
             cuts += self._made(state, ids, buckets, wording, range(done, stretch.first))
             cuts.append(block.cut([state.places[asset_id] for asset_id in ids], stretch.run))
@@ -44,7 +44,7 @@ class TextsAtHand:
         return [(one, block) for one, block in zip(stretches, blocks, strict=True) if block is not None]
 
     def _block(self, state: State, stretch: Stretch) -> TextBlock | None:
-        block = self._memory.get(state.key(stretch.run.slot))
+        block = self.memory.get(state.key(stretch.run.slot))
         if isinstance(block, TextBlock) and block.ids == state.ids and block.cells > stretch.run.hours[-1]:
             return block
         return None

@@ -32,7 +32,7 @@ _SLOW = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _BEGAN = "analytics_worker_start_time_seconds"
 _REQUESTS = "analytics_worker_requests"
 _MEMORY = "analytics_memory_bytes"
-_BLOCKS, _ANSWERS = "blocks", "answers"
+_BLOCKS, _TEXTS, _ANSWERS = "blocks", "texts", "answers"
 # Label of requests whose path is no route; labelling by path would let clients create any number of series.
 UNKNOWN = "unknown"
 
@@ -81,7 +81,7 @@ class Instruments:
         )
         self._memory = Gauge(
             _MEMORY,
-            "Memory of all workers that is taken by blocks of history and by answers.",
+            "Memory of all workers that is taken by blocks of history, by texts of its points, and by answers.",
             ["kind"],
             multiprocess_mode="livesum",
             registry=self._own,
@@ -206,7 +206,7 @@ def _worker(measured: Iterable[Metric]) -> WorkerReport | None:
         int(pid),
         datetime.fromtimestamp(values[_BEGAN, pid], UTC),
         int(values.get((_REQUESTS, pid), 0)),
-        int(values.get((_MEMORY, _BLOCKS), 0)),
+        int(values.get((_MEMORY, _BLOCKS), 0) + values.get((_MEMORY, _TEXTS), 0)),
         int(values.get((_MEMORY, _ANSWERS), 0)),
         resident_bytes(int(pid)),
     )

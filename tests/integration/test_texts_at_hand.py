@@ -59,12 +59,12 @@ class Service:
     """A reader of prices with a large memory, one with none, and what was observed."""
 
     store: Store
-    loader: Loader = field(default_factory=lambda: Loader(Memory(10**9)))
+    loaders: Sequence[Loader] = field(default_factory=lambda: [Loader(Memory(10**9)), Loader(Memory(10**9))])
     seen: Observations = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.reader = Counting(self.store, PRICES, self.loader)
-        self.plain = HistoryReader(self.store, PRICES, Loader(Memory(0)))
+        self.reader = Counting(self.store, PRICES, *self.loaders)
+        self.plain = HistoryReader(self.store, PRICES, *[Loader(Memory(0))] * 2)
 
     def write(self, observations: Observations) -> None:
         """Complete a run of observations, and show the readers the new head."""
@@ -72,7 +72,12 @@ class Service:
         for asset_id, seen in observations.items():
             self.seen[asset_id] = [*self.seen.get(asset_id, []), *seen]
         self.reader.prepare(read_heads(self.store)["prices"])
-        self.loader.wait()
+        self.wait()
+
+    def wait(self) -> None:
+        """Return when everything that was requested is loaded."""
+        for loader in self.loaders:
+            loader.wait()
 
     def page(self, query: Query, reader: HistoryReader | None = None) -> bytes:
         """The bytes of a page."""
@@ -89,7 +94,7 @@ class Service:
         # The blocks that texts are made from, and the texts.
         for _ in range(3):
             self.page(query)
-            self.loader.wait()
+            self.wait()
         return self.made(query)
 
     def by_hand(self, query: Query) -> list[list[dict[str, object]]]:

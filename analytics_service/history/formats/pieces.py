@@ -27,7 +27,7 @@ def in_turns(*orders: pl.Series) -> pl.Series:
     return pl.concat(orders, rechunk=True)[_turns(len(orders[0]), len(orders))]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def _turns(size: int, count: int) -> pl.Series:
     place, order = layout(size, count)
     return order * size + place

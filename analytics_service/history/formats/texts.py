@@ -60,7 +60,7 @@ def _made_of_few(columns: Sequence[pl.Series], series: int, words: Words, at_onc
     return ["".join(points[first : first + at_once]).encode() for first in range(0, len(points), at_once)]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _order(series: int, count: int, columns: int) -> pl.Series:
     return _in_turns(series, count, columns, always(0, series * count))
 
