@@ -53,8 +53,8 @@ from analytics_service.web import files
 from jobs.registry import intervals
 
 _MIB = 2**20
-# The part of the memory for history that texts of points may take.
-_TEXTS_SHARE = 4
+# The part of the memory for answers that is for the texts of points, which pages of history are cut out of.
+_TEXTS_SHARE = 2
 Routes = list[tuple[str, Resource]]
 _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", page.Files())]
 
@@ -110,9 +110,11 @@ def create_app(
     instruments.begin_worker()
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
-    loader, texts = _loaders(settings.history_memory * _MIB, instruments)
+    loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
+    of_texts = settings.answer_memory * _MIB // _TEXTS_SHARE
+    texts = Loader(Memory(of_texts, instruments.memory("texts")))
     every = partial(heads.intervals, intervals(settings))
-    answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
+    answers = Answers(settings.answer_memory * _MIB - of_texts, store.turns, instruments.memory("answers"))
     large_pages = LargePages(shares_of(settings.threads).large_pages)
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
@@ -138,15 +140,6 @@ def create_app(
     measured = metrics.Metrics(instruments, *gauges)
     app.operators = _operators([*_probes(monitor), ("/metrics", measured), ("/operations", told)])
     return app
-
-
-def _loaders(limit: int, instruments: Instruments) -> tuple[Loader, Loader]:
-    """Those of blocks of history, and of texts that are made from these. Each has a memory of its own, so that neither
-    pushes out the other."""
-    texts = limit // _TEXTS_SHARE
-    return Loader(Memory(limit - texts, instruments.memory("blocks"))), Loader(
-        Memory(texts, instruments.memory("texts"))
-    )
 
 
 def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":

@@ -80,7 +80,9 @@ class Settings:
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
-        32, values.Whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
+        32,
+        values.Whole(0, 65_536),
+        "MiB of rendered answers, and parts of them, that each worker may keep; 0: each is rendered anew.",
     )
     tz: str = _setting("UTC", values.zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting(

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 # A rewritten history is shown once the blocks that were in memory are loaded again, or after so many seconds.
 _SETTLE_SECONDS = 1.0
 # What was not used for so many seconds makes room for blocks that are only of use if they are asked for again.
-_IDLE_SECONDS = 30.0
+_IDLE_SECONDS = 5.0
 
 
 class Kept(Protocol):

@@ -206,8 +206,8 @@ def _worker(measured: Iterable[Metric]) -> WorkerReport | None:
         int(pid),
         datetime.fromtimestamp(values[_BEGAN, pid], UTC),
         int(values.get((_REQUESTS, pid), 0)),
-        int(values.get((_MEMORY, _BLOCKS), 0) + values.get((_MEMORY, _TEXTS), 0)),
-        int(values.get((_MEMORY, _ANSWERS), 0)),
+        int(values.get((_MEMORY, _BLOCKS), 0)),
+        int(values.get((_MEMORY, _ANSWERS), 0) + values.get((_MEMORY, _TEXTS), 0)),
         resident_bytes(int(pid)),
     )
 
