@@ -26,6 +26,7 @@ from analytics_service.history.sample import no_values
 from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, look_up
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR
+from analytics_service.store.cells import QUARTER
 from analytics_service.store.columns import DECIMAL
 
 Request = Callable[[State, Sequence[Slot]], None]
@@ -70,17 +71,22 @@ class AtHand:
         return None
 
     def last_instant(self, state: State, second: int) -> int | None:
-        """When the last observation of the state at or before a second was made, unix seconds; None if blocks are
-        missing, which are then requested, and before the first one."""
-        missing: list[Slot] = []
-        for phase in PHASES if self.memory.limit else ():
+        """When the last observation of the state at or before a second was made, unix seconds; None before the first
+        one, and if blocks are missing. At the end of a quarter of an hour these are then requested. Elsewhere the page
+        that ends there has done so."""
+        if not self.memory.limit:
+            return None
+        until = second + 1
+        # A quarter of an hour ends with the hours of one phase. Within one, the hours of any zone tell.
+        for phase in PHASES if until % QUARTER else (until % HOUR,):
             begin = second - (second - phase) % HOUR
-            lookup = look_up([begin, begin + HOUR], second + 1, state.hours)
+            lookup = look_up([begin, begin + HOUR], until, state.hours)
             if lookup is not None:
-                blocks, missing, latest = self._found(state, lookup, second + 1)
+                blocks, missing, latest = self._found(state, lookup, until)
                 if blocks and latest is not None and not missing:
-                    return last_observed(lookup, blocks, latest, second + 1)
-        self.request(state, missing)
+                    return last_observed(lookup, blocks, latest, until)
+                if lookup.open_from is None:
+                    self.request(state, missing)
         return None
 
     def block(self, state: State, run: Run) -> Block | None:

@@ -33,6 +33,8 @@ _AROUND = 0.05
 _ROUNDS, _WARM_UP = 40, 10
 _BAR = 1.3
 _MOST_MEMORY = 400
+_PAUSE_SECONDS = 2
+_NOTHING_KEPT = {"ANALYTICS_ANSWER_MEMORY": "0"}
 _AT_ONCE = 4
 # Of one INSERT, and how long the merges after the last one may take.
 _ROWS_AT_ONCE = 2_000_000
@@ -51,26 +53,41 @@ def run(bench: Bench) -> Iterator[Figure]:
         _fill(many, _MINUTE, span)
         yield Figure(f"{bench.rows:,} rows, from the first INSERT to the last merge", time.monotonic() - begun, "s")
         _fill(few, bench.rows // _SMALL * _MINUTE, span)
-        with gunicorn(many) as large, gunicorn(few) as small:
-            with connection(large.url) as ours, connection(small.url) as theirs:
-                for period in _SPANS:
-                    for place in _PLACES:
-                        path = _page(bench, period, span, place, _HOUR)
-                        yield from _grown(ours, theirs, f"{period} at the {place}", path, _BAR)
-                for period in _SPANS:
-                    path = _page(bench, period, span, "middle", 1)
-                    yield from _grown(ours, theirs, f"{period}, ending at any second", path, _BAR)
-                for agg in ("first", "min", "max", "mean", "ohlc"):
-                    for period in ("h", "d"):
-                        path = _page(bench, period, span, "middle", _HOUR)
-                        yield from _grown(ours, theirs, f"{period}, {agg}", _aggregated(path, agg), _BAR)
-                for agg in ("last", "ohlc"):
-                    path = _aggregated(_days_from_any_minute(bench, span), agg)
-                    yield from _grown(ours, theirs, f"days from any minute on, {agg}", path, None)
-                yield from _offsets(ours, bench, span)
-            yield _memory(large, "so far")
+        kinds = _kinds(bench, span)
+        # Nothing that is rendered is kept: which parts of a page happened to be there would decide.
+        with (
+            gunicorn(many, **_NOTHING_KEPT) as large,
+            gunicorn(few, **_NOTHING_KEPT) as small,
+            connection(large.url) as ours,
+            connection(small.url) as theirs,
+        ):
+            for label, (path, bar) in kinds.items():
+                yield from _grown(ours, theirs, label, path, bar)
+            yield from _offsets(ours, bench, span)
+        with gunicorn(many) as large:
+            with connection(large.url) as ask:
+                for path, _ in kinds.values():
+                    for number in range(_WARM_UP):
+                        ask(path(number))
+            yield _memory(large, "after all these pages")
             _ask_largest(large, bench, span)
             yield _memory(large, f"after the largest pages, {_AT_ONCE} at once")
+
+
+def _kinds(bench: Bench, span: int) -> dict[str, tuple[_Path, float | None]]:
+    """The kinds of pages that are asked for, each with its bound."""
+    kinds: dict[str, tuple[_Path, float | None]] = {
+        f"{period} at the {place}": (_page(bench, period, span, place, _HOUR), _BAR)
+        for period in _SPANS
+        for place in _PLACES
+    }
+    kinds |= {f"{period}, ending at any second": (_page(bench, period, span, "middle", 1), _BAR) for period in _SPANS}
+    for agg in ("first", "min", "max", "mean", "ohlc"):
+        for period in ("h", "d"):
+            kinds[f"{period}, {agg}"] = _aggregated(_page(bench, period, span, "middle", _HOUR), agg), _BAR
+    for agg in ("last", "ohlc"):
+        kinds[f"days from any minute on, {agg}"] = _aggregated(_days_from_any_minute(bench, span), agg), None
+    return kinds
 
 
 def _fill(settings: Settings, step: int, span: int) -> None:
@@ -134,9 +151,16 @@ def _history(period: str, zone: str, start: int, end: int, offset: int, limit: i
 
 
 def _grown(ours: _Ask, theirs: _Ask, label: str, path: _Path, bar: float | None) -> Iterator[Figure]:
-    medians = in_turns({"ours": lambda n: ours(path(n)), "theirs": lambda n: theirs(path(n))}, _ROUNDS, _WARM_UP)
+    calls = {"ours": lambda n: ours(path(n)), "theirs": lambda n: theirs(path(n))}
+    medians = in_turns(calls, _ROUNDS, _WARM_UP, before=_pause)
     yield Figure(f"{label}: median of the large one", medians["ours"] * 1000, "ms")
     yield Figure(f"{label}: to that of {_SMALL:,} rows", medians["ours"] / medians["theirs"], "x", at_most=bar)
+
+
+def _pause(number: int) -> None:
+    """Workers load what the warm-up asked for beside the pages, and take a second or two."""
+    if number == 0:
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _memory(service: Gunicorn, when: str) -> Figure:
