@@ -28,20 +28,20 @@ class TextsAtHand:
         cuts: list[Cut] = []
         done = 0
         # A history without observations has no series, and is asked for their total all the same.
-        is_kept = self.memory.limit and all(asset_id in state.series for asset_id in ids)
+        places = [state.places[asset_id] for asset_id in ids if asset_id in state.places]
+        is_kept = self.memory.limit and len(places) == len(ids)
         for stretch, block in self._found(state, buckets, wording) if is_kept else ():
             cuts += self._made(state, ids, buckets, wording, range(done, stretch.first))
-            cuts.append(block.cut([state.places[asset_id] for asset_id in ids], stretch.run))
+            cuts.append(block.cut(places, stretch.run))
             done = stretch.stop
         return cuts + self._made(state, ids, buckets, wording, range(done, buckets.count))
 
     def _found(self, state: State, buckets: Buckets, wording: Wording) -> list[tuple[Stretch, TextBlock]]:
         """The stretches whose texts are in memory. Those that could be and are not are requested."""
-        stretches = look_up_texts(state, buckets, wording)
-        blocks = [self._block(state, stretch) for stretch in stretches]
-        missing = [state.key(one.run.slot) for one, block in zip(stretches, blocks, strict=True) if block is None]
+        found = [(stretch, self._block(state, stretch)) for stretch in look_up_texts(state, buckets, wording)]
+        missing = [state.key(stretch.run.slot) for stretch, block in found if block is None]
         self._loader.request(missing, self._load, Need.USEFUL)
-        return [(one, block) for one, block in zip(stretches, blocks, strict=True) if block is not None]
+        return [(stretch, block) for stretch, block in found if block is not None]
 
     def _block(self, state: State, stretch: Stretch) -> TextBlock | None:
         block = self.memory.get(state.key(stretch.run.slot))

@@ -25,7 +25,7 @@ def encode(points: Points) -> Iterator[bytes]:
 
 def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> list[list[bytes]]:
     """An array for each column. What is in the first one is in all, except for counts, which are always there."""
-    return [make_texts([column], series, _wording(column.name, len(begins)), at_once) for column in values]
+    return [make_texts([column], series, _words(column.name, len(begins)), at_once) for column in values]
 
 
 COLUMNS = Format("columns", "application/json", encode, texts=texts)
@@ -39,6 +39,6 @@ def _opening(points: Points, asset_id: str) -> bytes:
     return orjson.dumps(named).removesuffix(b"}") + b","
 
 
-def _wording(name: str, count: int) -> Words:
+def _words(name: str, count: int) -> Words:
     before, after = ("", ",") if name == COUNT else ('"', '",')
     return Words([before] * count, (), after, ["null,"] * count)
