@@ -138,6 +138,7 @@ def run(bench: Bench) -> Iterator[Figure]:
                 for to in End:
                     yield from _against_victoria(draw(f"{bench.seed} {to}", period, to), ask, victoria, to)
                 yield from _four_against_victoria(draw(f"{bench.seed} ohlc", period), ask, victoria)
+                yield from _http_alone(settings, draw(f"{bench.seed} http", period), ask, victoria)
             with gunicorn(settings) as anew, connection(anew.url) as ask_anew:
                 yield from _of_one_zone(bench, ask_anew, victoria)
 
@@ -192,6 +193,23 @@ def _four_against_victoria(
     medians = in_turns(calls, _ROUNDS, warm_up=40, before=page)
     yield Figure(f"{label}: median", medians["mine"] * 1000, "ms")
     yield Figure(f"{label}: to VictoriaMetrics' four queries", medians["mine"] / medians["theirs"], "x", at_most=0.6)
+
+
+def _http_alone(
+    settings: Settings, page: Callable[[int], Page], ask: Callable[..., bytes], victoria: VictoriaMetrics
+) -> Iterator[Figure]:
+    """A bare Falcon application that answers as many bytes as an Arrow page has. No format can take less."""
+    path = f"/{len(ask(f'{page(-100).path}&format=arrow'))}"
+    bare = gunicorn(settings, "tests.benchmarks.bare:app", path, BENCHMARK_SIZES=path[1:])
+    with bare as service, connection(service.url) as ask_bare:
+        medians = in_turns(
+            {"bare": lambda n: ask_bare(path), "theirs": lambda n: page(n).ask(victoria)},
+            _ROUNDS,
+            warm_up=20,
+            before=page,
+        )
+    label = f"200 {page(0).period}: bare Falcon, as many bytes as in Arrow"
+    yield Figure(f"{label}, to VictoriaMetrics'", medians["bare"] / medians["theirs"], "x")
 
 
 def _points_alike(page: Page, ask: Callable[..., bytes], victoria: VictoriaMetrics) -> float:
