@@ -1,14 +1,16 @@
-"""Reads a CSV file of assets: columns symbol, address and decimals, and any others."""
+"""Reads a CSV file of assets, which may be gzipped: columns symbol, address and decimals, and any others."""
 
+import csv
+import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.tables import require_file
+from analytics_service.imports.tables import require_file, unpacked
 from analytics_service.market.assets import Asset, AssetGroup, id_key, is_formula
 
 _COLUMNS = ("symbol", "address", "decimals")
@@ -24,47 +26,63 @@ def read_assets_file(path: Path) -> list[Asset]:
 
     Addresses `0x...` that differ only in case are one, as the first line spells it (rule 3.4).
     """
-    table = _read(path)
+    header, *lines = _read(path)
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
-    for number, row in enumerate(_without_blank_end(table), start=1):
+    for number, (line, row) in enumerate(zip(lines, _rows(lines, _places(path, header)), strict=True), start=1):
         address = id_key(f"{AssetGroup.TOKEN};{row['address']}")
-        fault = asset_fault(row) or _conflict(row, symbols.get(row["symbol"]), addresses.get(address))
+        fault = (
+            _excess(line, header)
+            or asset_fault(row)
+            or _conflict(row, symbols.get(row["symbol"]), addresses.get(address))
+        )
         if fault:
-            raise ImportRefused(f"Asset {number} of {path}, {_shown(row)}: {fault}. Correct the file.")
+            raise ImportRefused(f"Asset {number} of {path}, {','.join(line)[:80]!r}: {fault}. Correct the file.")
         symbols[row["symbol"]] = addresses.setdefault(address, token(row))
     if not addresses:
         raise ImportRefused(f"{path} names no assets.")
     return list(addresses.values())
 
 
-def _without_blank_end(table: pl.DataFrame) -> list[dict[str, str]]:
-    """The rows, without blank ones at the end, as in files of history."""
-    rows = table.to_dicts()
-    while rows and not any(rows[-1].values()):
-        rows.pop()
-    return rows
-
-
-def _read(path: Path) -> pl.DataFrame:
+def _read(path: Path) -> list[list[str]]:
+    """The fields of the header and of each row, without blank lines before the header and at the end of the file."""
     require_file(path, "Check the name given to --assets.")
     try:
-        table = pl.read_csv(
-            path, infer_schema=False, empty_string_is_null=False, truncate_ragged_lines=True, glob=False
-        )
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ImportRefused(f"{path} cannot be read as CSV: {str(error).partition(chr(10))[0][:200]}.") from error
-    # Polars numbers names that are repeated.
-    found = [re.sub(r"_duplicated_\d+$", "", name).strip().lower() for name in table.columns]
+        with unpacked(path) as (_, stream):
+            text = io.StringIO(stream.read().decode("utf-8-sig"), newline="")
+        lines = list(csv.reader(text, strict=True))
+    except (csv.Error, UnicodeError) as error:
+        raise ImportRefused(f"{path} cannot be read as CSV: {error}.") from error
+    filled = [number for number, line in enumerate(lines) if not _is_blank(line)]
+    if not filled:
+        raise ImportRefused(f"{path} is empty. It needs a header line: {','.join(_COLUMNS)}.")
+    return lines[filled[0] : filled[-1] + 1]
+
+
+def _is_blank(fields: Iterable[str]) -> bool:
+    return not any(map(str.strip, fields))
+
+
+def _places(path: Path, header: Sequence[str]) -> dict[str, int]:
+    """The place of each column that is used."""
+    found = [name.strip().lower() for name in header]
     if repeated := [name for name in _COLUMNS if found.count(name) > 1]:
         raise ImportRefused(f"{path} has several columns {', '.join(repeated)}. Keep one of each.")
-    names = dict(zip(found, table.columns, strict=True))
-    missing = [name for name in _COLUMNS if name not in names]
-    if missing:
-        shown = ", ".join(table.columns)[:200]
+    if missing := [name for name in _COLUMNS if name not in found]:
+        shown = ", ".join(header)[:200]
         raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {shown!r}.")
-    columns = {name: pl.col(names[name]).fill_null("") for name in _COLUMNS}
-    return table.select(stripped(column, name) for name, column in columns.items())
+    return {name: found.index(name) for name in _COLUMNS}
+
+
+def _rows(lines: Sequence[Sequence[str]], places: Mapping[str, int]) -> list[dict[str, str]]:
+    """The columns that are used of each row; fields that a short row lacks are empty."""
+    columns = {name: [line[place] if place < len(line) else "" for line in lines] for name, place in places.items()}
+    table = pl.DataFrame(columns, schema=dict.fromkeys(places, pl.String))
+    return table.select(stripped(pl.col(name), name) for name in places).to_dicts()
+
+
+def _excess(line: Sequence[str], header: Sequence[str]) -> str | None:
+    return None if _is_blank(line[len(header) :]) else f"the row has more than {len(header)} fields"
 
 
 def stripped(column: pl.Expr, name: str) -> pl.Expr:
@@ -109,10 +127,6 @@ def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asse
     if same_address and same_address != replace(asset, group_key=same_address.group_key):
         return f"the address is that of {same_address.symbol} with {same_address.decimals_denom} decimals further up"
     return None
-
-
-def _shown(row: dict[str, str]) -> str:
-    return repr(",".join(row.values())[:80])
 
 
 def token(row: Mapping[str, str]) -> Asset:

@@ -39,8 +39,8 @@ class Table:
 
     `columns` are the names in the file, in its order, and `fields` the form's fields that they stand for. `blocks`
     yields rows and the size of each block, which add up to `size`. Rows have the columns `line` (number of the row in
-    the file), the fields, and `extra` (what follows the last of them). A row's number counts `place`s: lines, of which
-    the header is the first, or rows.
+    the file), the fields, and `extra` (what follows the last of them, without empty fields at the end). A row's number
+    counts `place`s: lines, of which the header is the first, or rows.
     """
 
     path: Path
@@ -93,7 +93,7 @@ def _unchanged(path: Path, opened: tuple[int, int, int, int], blocks: _Blocks) -
 
 
 def _csv_table(path: Path, forms: Sequence[Form]) -> Table:
-    with _lines(path) as (_, stream):
+    with unpacked(path) as (_, stream):
         header = stream.readline(_LONGEST_HEADER)
     columns = [name.strip().strip('"') for name in header.decode("utf-8-sig", "replace").strip().split(",")]
     form, fields = _recognised(path, columns, forms)
@@ -102,7 +102,7 @@ def _csv_table(path: Path, forms: Sequence[Form]) -> Table:
 
 
 def _csv_blocks(path: Path, fields: list[str]) -> Iterator[tuple[pl.DataFrame, int]]:
-    with _lines(path) as (raw, stream):
+    with unpacked(path) as (raw, stream):
         stream.readline()
         line, told, rest = 2, 0, b""
         while chunk := stream.read(_BLOCK_BYTES):
@@ -120,19 +120,15 @@ def _csv_blocks(path: Path, fields: list[str]) -> Iterator[tuple[pl.DataFrame, i
 
 
 def _parsed(block: bytes, fields: list[str], line: int) -> pl.DataFrame:
-    rows = pl.read_csv(
-        block,
-        has_header=False,
-        schema=dict.fromkeys([*fields, "extra"], pl.String()),
-        # Quotes are removed below: one that is never closed must not swallow the lines after it.
-        quote_char=None,
-        encoding="utf8-lossy",
-        empty_string_is_null=False,
-        missing_columns="insert",
-        extra_columns="ignore",
-        truncate_ragged_lines=True,
-        row_index_name="line",
-        row_index_offset=line,
+    names = [*fields, "extra"]
+    # Bytes that are not UTF-8 spoil their own rows only.
+    text = block.decode("utf-8", "replace").encode()
+    rows = (
+        pl.read_lines(text, name="row", row_index_name="line", row_index_offset=line)
+        .with_columns(pl.col("row").str.splitn(",", len(names)).struct.rename_fields(names))
+        .unnest("row")
+        .with_columns(pl.col(names).fill_null(""))
+        .with_columns(pl.col("extra").str.strip_chars_end(", \t"))
     )
     if b'"' in block:
         unquoted = pl.col(fields).str.replace(_QUOTED, "$1").str.replace_all('""', '"', literal=True)
@@ -201,8 +197,8 @@ def _shown(forms: Sequence[Form]) -> str:
 
 
 @contextmanager
-def _lines(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
-    """The stored file, whose position is the progress, and its unpacked content."""
+def unpacked(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
+    """The stored file, whose position is the progress, and its unpacked content. ImportRefused when it is damaged."""
     with _readable(path), path.open("rb") as raw:
         if raw.read(2) == b"\x1f\x8b":
             raw.seek(0)

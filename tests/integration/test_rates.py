@@ -169,6 +169,7 @@ BAD = {
     "1.5,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is not a whole number",
     "99999999999,AAA,0xa,18,True,True,0.1,0.1,99": "timestamp is in the future",
     "100,AAA,0xa,18,True,True,0.1,0.1,99,7": "the row has more than 9 fields",
+    "100,AAA,0xa,18,True,True,0.1,0.1,99,,7": "the row has more than 9 fields",
 }
 
 

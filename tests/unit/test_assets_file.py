@@ -1,5 +1,6 @@
 """Assets files: the assets in them, and which files are refused."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         # A terminal would take what a binary file holds for orders.
         ("symbol,\x1b[2J\nA,0x1\n", r"lacks the columns address, decimals; it has 'symbol, \\x1b\[2J'"),
         ("symbol,address,decimals\n", "names no assets"),
-        ("", "cannot be read as CSV"),
+        ("", "is empty. It needs a header line: symbol,address,decimals"),
         ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "Asset 2 of .*the symbol is empty"),
         *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "the symbol begins with = ") for one in ("=", "+", "-", "@")],
         *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "a spreadsheet would run it") for one in ("\t", "\r", " =")],
@@ -56,6 +57,9 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals\nA,0x1\n", "from 0 to 77"),
         ("symbol,address,decimals,decimals\nA,0x1,18,6\n", "several columns decimals"),
         ("symbol,address,decimals,Decimals\nA,0x1,18,6\n", "several columns decimals"),
+        ("symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n", "Asset 2 of .*'B,0x2,6,7': the row has more than 3 fields"),
+        ("symbol,address,decimals\nA,0x1,18,,7\n", "Asset 1 of .*the row has more than 3 fields"),
+        ('symbol,address,decimals\nA,"0x1,18\nB,0x2,18\n', "cannot be read as CSV"),
         ("symbol,address,decimals\nA,0x1,18\n\nB,0x2,18\n", "Asset 2 of .*the symbol is empty"),
         ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "the symbol stands for 0x1 further up"),
         ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "the address is that of A with 18 decimals"),
@@ -65,6 +69,17 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
 def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ImportRefused, match=message):
         read_assets(tmp_path, text)
+
+
+def test_empty_fields_at_the_end_of_a_row_are_ignored(tmp_path: Path) -> None:
+    found = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18,\nB,0x2,18,, ,\n")
+    assert [one.id for one in found] == ["token;0x1", "token;0x2"]
+
+
+def test_an_assets_file_may_be_compressed_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "assets.csv.gz"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbfsymbol,address,decimals\r\nA,0x1,18\r\n"))
+    assert read_assets_file(path) == [Asset(AssetGroup.TOKEN, "0x1", "A", "A", "a", 18, 6)]
 
 
 def test_blank_lines_at_the_end_are_ignored(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_parquet_decimals_of_more_digits_than_can_be_read_are_refused_by_name(tm
 
 
 def test_rejected_rows_have_the_columns_of_their_file_and_line_and_reason(tmp_path: Path) -> None:
-    path = written(tmp_path, 'USD_price,symbol,timestamp\n1,AAA,100\n"-1", AAA,100\n1,AAA,100,7\n')
+    path = written(tmp_path, 'USD_price,symbol,timestamp\n1,AAA,100\n"-1", AAA,100\n1,AAA,100,7\n1,AAA,100,,7,8,\n')
     table = opened(path)
     with RejectedFile(table) as rejected:
         validated(table, rejected.add)
@@ -186,6 +186,7 @@ def test_rejected_rows_have_the_columns_of_their_file_and_line_and_reason(tmp_pa
         "USD_price,symbol,timestamp,line,reason",
         "-1, AAA,100,3,USD_price is negative",
         '1,AAA,"100,7",4,the row has more than 3 fields',
+        '1,AAA,"100,,7,8",5,the row has more than 3 fields',
     ]
     assert sorted(tmp_path.iterdir()) == [path, rejected.path]
 

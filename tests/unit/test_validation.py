@@ -22,6 +22,8 @@ from tests.unit.price_files import HEADER, NOON, judge, written
         (" , ,", "the row is empty"),
         ("AAA,100,1,2", "the row has more than 3 fields"),
         ("AAA,100,1,2,3,4", "the row has more than 3 fields"),
+        ("AAA,100,1,,5", "the row has more than 3 fields"),
+        ("AAA,100,1, ,,5,", "the row has more than 3 fields"),
         (",100,1", "symbol is empty"),
         ("CCC,100,1", "unknown symbol: neither in the assets file nor registered"),
         ("aaa,100,1", "unknown symbol: neither in the assets file nor registered"),
@@ -86,6 +88,13 @@ def test_a_bad_row_is_rejected_alone_and_with_its_reason(tmp_path: Path, row: st
 def test_a_price_is_read_exactly(tmp_path: Path, text: str, price: str) -> None:
     good, bad = judge(written(tmp_path, f"{HEADER}AAA,100,{text}\n"))
     assert (good, bad) == ([("token;0xa", 100, Decimal(price))], [])
+
+
+@pytest.mark.parametrize("end", [",", ",,,", ",, ", ", ,\t"])
+def test_empty_fields_at_the_end_of_a_row_are_ignored(tmp_path: Path, end: str) -> None:
+    good, bad = judge(written(tmp_path, f"{HEADER}AAA,100,1{end}\nBBB,100,2\n"))
+    assert good == [("token;0xa", 100, Decimal(1)), ("token;0xb", 100, Decimal(2))]
+    assert bad == []
 
 
 @pytest.mark.parametrize("time", ["100", "100.0", "+100", "0100", " 100 ", '"100"'])
