@@ -19,8 +19,8 @@ from analytics_service.store.progress import Reporter
 _Key = TypeVar("_Key")
 
 QUARTER = 900
-# Rows that one statement computes cells from, so that none takes long, and seconds from the first of its months to the
-# last: an insert may write to 100 partitions at most, and each month has one.
+# Rows whose cells one statement computes or checks, so that none takes long, and seconds from the first of its months
+# to the last: an insert may write to 100 partitions at most, and each month has one.
 _ROWS_AT_ONCE = 4_000_000
 _SECONDS_AT_ONCE = 5 * 366 * DAY
 # Which cells are written: those that a run closes, and those with an observation that it has brought.
@@ -30,7 +30,7 @@ _CLOSED_OR_TOUCHED = {"where": "true", "having": f"max(version = {{version:UInt6
 _ALL = {"where": "true", "having": "true"}
 # Raw rows of a span of time: those in place, or as they will be once those in staging are in place, too.
 _WITHIN = """observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
-AND asset_id >= {first:String} AND ({last:String} = '' OR asset_id <= {last:String})"""
+AND asset_id >= {first:String} AND ({before:String} = '' OR asset_id < {before:String})"""
 _ROWS = "SELECT asset_id, observed_at, {value:Identifier} AS value, version FROM"
 _IN_PLACE = f"{_ROWS} {{table:Identifier}} FINAL WHERE {_WITHIN}"
 _WITH_STAGED = f"""SELECT asset_id, observed_at, argMax(one.value, one.version) AS value, max(one.version) AS version
@@ -49,14 +49,13 @@ def cell_table(table: str) -> str:
 class Span:
     """A range of time, unix seconds: from `since` to before `until`.
 
-    It is of all series, or of those whose asset ids are from `first` to `last`, both included; an empty `last` is no
-    limit.
+    It is of all series, or of those whose asset ids are from `first` to before `before`; an empty `before` is no limit.
     """
 
     since: int
     until: int
     first: str = ""
-    last: str = ""
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +109,11 @@ def closing_span(change: Change) -> Span | None:
     return Span(since, end)
 
 
-def cells_agree(store: Store, table: str, span: Span) -> bool:
-    """Whether the cells of all widths that begin in a span of whole months sum up the raw rows in it, and no others."""
+def cells_agree(store: Store, table: str, month: int) -> bool:
+    """Whether the cells of a month, given by its start (unix s), sum up its raw rows, and no others."""
     names = {"table": table, "cells": cell_table(table)}
-    return store.frame("cells_amiss", (), **names, since=span.since, until=span.until).is_empty()
+    spans = _spans(store, {table}, [month], None)
+    return all(store.frame("cells_amiss", (), **names, **asdict(span)).is_empty() for span in spans)
 
 
 def fill_month(store: Store, table: str, month: int) -> None:
@@ -189,7 +189,10 @@ def _spans(store: Store, tables: Set[str], months: Sequence[int], closing: Span 
 
 
 def _by_series(store: Store, tables: Set[str], whole: Span) -> Iterator[Span]:
-    """A span in parts of some series each, so that a month of many rows is computed in statements that end in time."""
+    """A span in parts of some series each, so that statements about a month of many rows end in time.
+
+    Every asset id is in one of them: a series without rows may have cells.
+    """
     counts = (
         store.frame("rows_by_series", (), table=table, since=whole.since, until=whole.until).iter_rows()
         for table in tables
@@ -201,7 +204,7 @@ def _by_series(store: Store, tables: Set[str], whole: Span) -> Iterator[Span]:
         if not following:
             yield replace(whole, first=first)
         elif total + rows[following] > _ROWS_AT_ONCE:
-            yield replace(whole, first=first, last=name)
+            yield replace(whole, first=first, before=following)
             first, total = following, 0
 
 

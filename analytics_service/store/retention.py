@@ -12,7 +12,7 @@ import polars as pl
 
 from analytics_service.errors import ObservationsDropped
 from analytics_service.market.instants import DAY, HOUR, instant, month_start, next_month, shown, unix_second
-from analytics_service.store.cells import Span, cells_agree, fill_month, rows_by_month
+from analytics_service.store.cells import cells_agree, fill_month, rows_by_month
 from analytics_service.store.connection import Store
 from analytics_service.store.families import FAMILY_OF
 from analytics_service.store.ledger import Ledger, read_ledger
@@ -92,10 +92,9 @@ def _summed_up(store: Store, table: str, until: int) -> Iterator[int]:
     Cells that are missing are computed.
     """
     for month in _months(store, table, until):
-        span = Span(month, next_month(month))
-        if not cells_agree(store, table, span):
+        if not cells_agree(store, table, month):
             fill_month(store, table, month)
-            if not cells_agree(store, table, span):
+            if not cells_agree(store, table, month):
                 log.error("%s: cells and rows of %s disagree; the rows are kept.", table, f"{instant(month):%Y-%m}")
                 return
         yield month

@@ -119,7 +119,9 @@ def test_rows_stay_while_a_run_is_put_in_place(kept: Kept) -> None:
     assert kept.count() == [202503]
 
 
-def test_cells_that_are_missing_are_computed_first(kept: Kept) -> None:
+@pytest.mark.parametrize("at_once", [4_000_000, 100], ids=["all series at once", "one after the other"])
+def test_cells_that_are_missing_are_computed_first(kept: Kept, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr("analytics_service.store.cells._ROWS_AT_ONCE", at_once)
     kept.store.execute("ALTER TABLE price_cell DELETE WHERE cell < '2025-01-20' SETTINGS mutations_sync = 2")
     prune(kept.store, 30, NOW)
     assert kept_from(kept.store, "price") == MARCH
@@ -146,6 +148,17 @@ def test_rows_that_their_cells_do_not_sum_up_are_kept(kept: Kept) -> None:
     )
     kept.drop()
     assert (kept.count(), kept_from(kept.store, "price")) == ([202502, 202503], FEBRUARY)
+
+
+@pytest.mark.parametrize("at_once", [4_000_000, 100], ids=["all series at once", "one after the other"])
+def test_rows_are_kept_where_cells_are_of_a_series_without_rows(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """All rows of `ended` were deleted by hand. By its id it is between other series."""
+    monkeypatch.setattr("analytics_service.store.cells._ROWS_AT_ONCE", at_once)
+    kept.store.execute("ALTER TABLE price DELETE WHERE asset_id = 'token;ended' SETTINGS mutations_sync = 2")
+    kept.drop()
+    assert (kept.count(), kept_from(kept.store, "price")) == ([202501, 202502, 202503], 0)
 
 
 def test_pages_of_quarter_hours_and_wider_stay_as_they_were(

@@ -1,6 +1,9 @@
-"""Which raw rows a run computes cells from: those of the cells that it closes or touches (rule 8.11)."""
+"""Which raw rows a run computes cells from: those of the cells that it closes or touches (rule 8.11).
 
-from collections.abc import Mapping, Sequence
+Months of many rows are computed and checked in parts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,7 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.store.cells import Change, Span, closing_span, fill_month, write_all_cells, write_cells
+from analytics_service.store.cells import (
+    Change,
+    Span,
+    cells_agree,
+    closing_span,
+    fill_month,
+    write_all_cells,
+    write_cells,
+)
+from analytics_service.store.connection import Store
 from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.sql import Parts
 from tests.doubles import LedgerStore
@@ -86,9 +98,10 @@ class Month:
 
 
 class FilledStore(LedgerStore):
-    """A store of prices with so many rows in each month, which remembers the spans of the cells that are computed.
+    """A store of prices with so many rows in each month, which remembers the spans of cells that are computed or
+    checked.
 
-    Its rows are of the series a to e, alike; `parts` are the spans of some series that were computed one by one.
+    Its rows are of the series a to e, alike; `parts` are the spans of some series, one for each statement.
     """
 
     def __init__(self, stored: Mapping[Month, int], staged: Mapping[Month, int]) -> None:
@@ -113,6 +126,9 @@ class FilledStore(LedgerStore):
             )
             series = [(name, share // 5) for name in "ebcda"]
             return pl.DataFrame(series, schema={"asset_id": pl.String, "rows": pl.UInt64}, orient="row")
+        if query == "cells_amiss":
+            self._remember(parameters)
+            return pl.DataFrame()
         if query != "history_density":
             return super().frame(query, parts, **parameters)
         by_month = [(month.name, count) for month, count in rows.items()]
@@ -120,7 +136,10 @@ class FilledStore(LedgerStore):
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         super().run(query, parts, **parameters)
-        self.parts.append(Span(**{name: parameters[name] for name in ("since", "until", "first", "last")}))  # type: ignore[arg-type]
+        self._remember(parameters)
+
+    def _remember(self, parameters: Mapping[str, object]) -> None:
+        self.parts.append(Span(**{name: parameters[name] for name in ("since", "until", "first", "before")}))  # type: ignore[arg-type]
 
 
 def months(*numbers: int, rows: int = 1) -> dict[Month, int]:
@@ -218,19 +237,22 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
 
 
 def assert_all_series_once(parts: Sequence[Span]) -> None:
-    """Each series from a to e, and any that may come before or after them, is in one of the parts."""
-    for name in ("0", "a", "b", "c", "d", "e", "f"):
-        assert sum(one.first <= name and (not one.last or name <= one.last) for one in parts) == 1
+    """Each series from a to e is in one of the parts, and so is any other: single series have an empty id."""
+    for name in ("", "0", "a", "aa", "b", "bb", "c", "cc", "d", "dd", "e", "f"):
+        assert sum(one.first <= name and (not one.before or name < one.before) for one in parts) == 1
 
 
-def test_a_month_with_more_rows_than_a_statement_takes_is_computed_by_some_series_at_a_time() -> None:
+@pytest.mark.parametrize("do", [fill_month, cells_agree])
+def test_a_month_with_more_rows_than_a_statement_takes_is_computed_and_checked_by_some_series_at_a_time(
+    do: Callable[[Store, str, int], object],
+) -> None:
     """Of nine million rows each series has 1.8, so two of them have less than four and three have more."""
     store = FilledStore({Month(2025 * 12): 9_000_000}, {})
-    fill_month(store, "price", Month(2025 * 12).begin)
+    do(store, "price", Month(2025 * 12).begin)
     since, until = second(2025, 1, 1), second(2025, 2, 1)
     assert store.parts == [
-        Span(since, until, "", "b"),
-        Span(since, until, "c", "d"),
+        Span(since, until, "", "c"),
+        Span(since, until, "c", "e"),
         Span(since, until, "e", ""),
     ]
 
