@@ -103,15 +103,18 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) 
 def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
     """What an import did or would do, and where."""
     if dry_run:
-        return (
-            f"Read {done.read} rows: would write {done.written} new observations and replace {done.replaced}, "
-            f"{done.rejected} rejected.\nNothing was written. Without --dry-run they go into {place(settings)}."
-        )
-    where = f"They are in {place(settings)}." if done.written + done.replaced else "Nothing was written."
-    return (
-        f"Read {done.read} rows: {done.written} new observations, {done.replaced} replaced, {done.rejected} rejected.\n"
-        f"{where}"
-    )
+        rows = f"would write {done.written:,} new ones, replace {done.replaced:,} and reject {done.rejected:,}"
+        where = f"Nothing was written. Without --dry-run the import writes into {place(settings)}"
+    else:
+        rows = f"{done.written:,} new, {done.replaced:,} replaced, {done.rejected:,} rejected"
+        where = f"Written into {place(settings)}"
+    brought = ", ".join(_counted(table, count) for table, count in done.observations.items() if count)
+    return f"Read {done.read:,} rows: {rows}.\n" + (f"{where}: {brought}." if brought else "Nothing was written.")
+
+
+def _counted(table: str, count: int) -> str:
+    """A number of observations in words, such as `2 lend rates`."""
+    return f"{count:,} {table.replace('_', ' ')}{'' if count == 1 else 's'}"
 
 
 def _kept(assets: Sequence[Asset]) -> Iterator[str]:

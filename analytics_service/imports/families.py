@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
 from analytics_service.history import catalogue
 from analytics_service.history.catalogue import History
 from analytics_service.imports.forms import Form, Key
@@ -25,6 +27,10 @@ class Family:
     def tables(self) -> list[str]:
         """The tables of the histories."""
         return [history.table for history in self.histories.values()]
+
+    def observations(self, rows: pl.DataFrame) -> dict[str, int]:
+        """How many observations merged rows have for each of the tables."""
+        return {history.table: rows[field].count() for field, history in self.histories.items()}
 
 
 _PRICE = {"price": None}

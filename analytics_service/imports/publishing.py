@@ -40,7 +40,7 @@ class Content:
     def run(self, version: int) -> ledger.Run:
         """The ledger's row about the import."""
         first, last = int(self.rows["observed_at"].min()), int(self.rows["observed_at"].max())  # type: ignore[arg-type]
-        count = sum(self.rows.height - self.rows[field].null_count() for field in self.family.histories)
+        count = sum(self.family.observations(self.rows).values())
         names = ", ".join(path.name for path in self.files)
         files = _number(self.files)
         return ledger.Run(self.family.name, last, "import", first, last, count, names, version, files=files)

@@ -57,15 +57,17 @@ class Request:
 class Summary:
     """What an import did or would do, in rows: read = written + replaced + rejected.
 
-    `written` are observations that the store did not have; `replaced` are rows that replaced an observation in the
-    store or an earlier row of the import. `rejected_files` contain the rejected rows, one file for each input. `kept`
-    are the assets that the assets file describes otherwise than the store, which keeps its own descriptions.
+    `written` are rows whose asset and second the store did not have; `replaced` are rows that replaced one in the store
+    or an earlier one of the import. `observations` counts by table what the import brings, as the ledger and `status`
+    do: a row of a file of rates has up to two. `rejected_files` contain the rejected rows, one file for each input.
+    `kept` are the assets that the assets file describes otherwise than the store, which keeps its own descriptions.
     """
 
     read: int
     written: int
     replaced: int
     rejected: int
+    observations: Mapping[str, int]
     rejected_files: tuple[Path, ...] = ()
     kept: tuple[Asset, ...] = ()
 
@@ -101,9 +103,10 @@ def try_import(store: Store | None, request: Request, at: datetime, reporter: Re
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The content of files: counts of rows that were read and rejected, the merged good rows, new assets, and assets
-    that keep the store's description although the assets file has a different one."""
+    """The content of files of a family: counts of rows that were read and rejected, the merged good rows, new assets,
+    and assets that keep the store's description although the assets file has a different one."""
 
+    family: Family
     read: int
     rejected: int
     rejected_files: Sequence[Path]
@@ -112,10 +115,12 @@ class _Found:
     kept: Sequence[Asset]
 
     def summary(self, known: int) -> Summary:
-        """The outcome if the store had so many of the observations before."""
+        """The outcome if the store had so many of the rows before."""
         written = self.rows.height - known
         replaced = self.read - self.rejected - written
-        return Summary(self.read, written, replaced, self.rejected, tuple(self.rejected_files), tuple(self.kept))
+        observations = self.family.observations(self.rows)
+        files, kept = tuple(self.rejected_files), tuple(self.kept)
+        return Summary(self.read, written, replaced, self.rejected, observations, files, kept)
 
 
 def _read(store: Store | None, request: Request, at: datetime, reporter: Reporter, *, keep_rejected: bool) -> _Found:
@@ -136,7 +141,7 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
             require_kept(store, table, int(rows["observed_at"].min()))  # type: ignore[arg-type]
     new = [asset for asset in listed if asset.id not in registered]
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
-    return _Found(read, rejected, rejected_files, rows, new, kept)
+    return _Found(request.family, read, rejected, rejected_files, rows, new, kept)
 
 
 def _begun(store: Store | None, family: Family) -> Mapping[str, Collection[str]]:

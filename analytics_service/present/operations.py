@@ -103,7 +103,7 @@ _IMPORT = Shape(
         Field("kind", word("import", "backfill"), "Which of the two it was."),
         Field("began", TIME.bare, "When it began to write."),
         Field("snapshots", NUMBER, "How many snapshots it brought; an import counts as one."),
-        Field("rows", NUMBER, "How many observations it brought."),
+        Field("rows", NUMBER, "How many observations it brought; a row of a file of rates has up to two."),
         Field("first", TIME.bare, "Instant of the oldest of them."),
         Field("last", TIME.bare, "Instant of the newest of them."),
         Field("source", STRING, "The spec of a source, or the names of files."),

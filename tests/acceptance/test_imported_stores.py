@@ -21,9 +21,22 @@ def files(tmp_path: Path) -> tuple[str, ...]:
 def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service, files: tuple[str, ...]) -> None:
     code, output = own.done(*files, "--dry-run")
     assert code == 0, output
-    assert "Read 2 rows: would write 2 new observations and replace 0, 0 rejected." in output
-    assert f"Nothing was written. Without --dry-run they go into the data folder {own.data_dir}." in output
+    assert "Read 2 rows: would write 2 new ones, replace 0 and reject 0.\nNothing was written." in output
+    assert f"Without --dry-run the import writes into the data folder {own.data_dir}: 2 prices." in output
     assert not own.data_dir.exists()
+
+
+def test_an_import_of_rates_counts_rows_of_the_file_and_rates(own: Service, tmp_path: Path) -> None:
+    """B cannot be borrowed."""
+    rates = tmp_path / "rates.csv"
+    rates.write_text(
+        "asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate,current_variable_borrow_rate\n"
+        "0xa,1700000000,A,6,True,0.1,0.2\n0xb,1700000000,B,6,False,0.1,0\n"
+    )
+    code, output = own.done("import", "rates", str(rates), "--dry-run")
+    assert code == 0, output
+    assert "Read 2 rows: would write 2 new ones, replace 0 and reject 0." in output
+    assert f"the data folder {own.data_dir}: 2 lend rates, 1 borrow rate." in output
 
 
 def test_an_import_that_is_stopped_or_finds_nothing_says_what_was_written(own: Service, files: tuple[str, ...]) -> None:
@@ -40,7 +53,7 @@ def test_an_import_that_is_stopped_or_finds_nothing_says_what_was_written(own: S
     long.write_text("symbol,timestamp,USD_price\n")
     code, output = own.done(*files)
     assert code == 0, output
-    assert "Read 0 rows: 0 new observations, 0 replaced, 0 rejected.\nNothing was written." in output
+    assert "Read 0 rows: 0 new, 0 replaced, 0 rejected.\nNothing was written." in output
 
 
 def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tuple[str, ...], tmp_path: Path) -> None:
@@ -49,11 +62,11 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     other = tmp_path / "other"
     code, output = own.done(*files, "--data-dir", str(other))
     assert code == 0, output
-    assert "Read 2 rows: 2 new observations, 0 replaced, 0 rejected." in output
-    assert f"They are in the data folder {other}." in output
+    assert "Read 2 rows: 2 new, 0 replaced, 0 rejected." in output
+    assert f"Written into the data folder {other}: 2 prices." in output
     assert not own.data_dir.exists()
     own.data_dir = other
-    assert "would write 0 new observations and replace 2" in own.done(*files, "--dry-run")[1]
+    assert "would write 0 new ones, replace 2 and" in own.done(*files, "--dry-run")[1]
 
     process = own.up()
     printed = own.printed.read_text("utf-8")

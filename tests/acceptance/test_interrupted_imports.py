@@ -157,7 +157,7 @@ def test_an_interrupted_import_disturbs_nobody_and_is_completed(corrections: Cor
             assert process.wait() == 0
             assert process.stdout is not None
             rows = len(ADDRESSES) * ((LAST - FIRST) // HOUR + 1)
-            assert f"0 new observations, {rows} replaced" in process.stdout.read()
+            assert f"0 new, {rows:,} replaced" in process.stdout.read()
         assert corrections.open() == 0
         corrections.wait_until_whole()
     assert {status for status, _ in alive} == {200}

@@ -55,7 +55,7 @@ def test_a_failed_insert_is_sent_again_and_counted_once(settings: Settings, tmp_
     pauses: list[float] = []
     path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2")])
     with closing(flaky(settings, failures=3)) as store:
-        assert run(store, path, wait=pauses.append) == Summary(read=2, written=2, replaced=0, rejected=0)
+        assert run(store, path, wait=pauses.append) == Summary(2, 2, 0, 0, {"price": 2})
     assert pauses == sorted(pauses)
     assert len(pauses) == 3
     assert observations(settings) == {(IDS[0], 100): Decimal(1), (IDS[1], 100): Decimal(2)}
@@ -116,7 +116,8 @@ def test_an_import_survives_the_death_of_clickhouse(
         progress = Progress(at_first_batch=lambda: os.kill(server_pid(mortal), signal.SIGKILL))
         summary = run(store, path, reporter=progress, wait=pause)
         assert pauses, "ClickHouse was not missed"
-        assert summary == Summary(len(rows), len(outcome(rows)), len(rows) - len(outcome(rows)), 0)
+        kept = len(outcome(rows))
+        assert summary == Summary(len(rows), kept, len(rows) - kept, 0, {"price": kept})
         assert contents(own) == clean_import(mortal, path)
 
 

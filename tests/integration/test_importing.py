@@ -90,10 +90,10 @@ def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     first = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2"), (IDS[0], 100, "3")])
-    assert run(store, first) == Summary(read=3, written=2, replaced=1, rejected=0)
+    assert run(store, first) == Summary(read=3, written=2, replaced=1, rejected=0, observations={"price": 2})
     second = prices_file(tmp_path, [(IDS[0], 100, "4"), (IDS[0], 101, "5"), (IDS[2], 100, "-1"), ("x", 1, "1")])
     rejected = tmp_path / "prices.csv.rejected.csv"
-    assert run(store, second, skip_invalid=True) == Summary(4, 1, 1, 2, (rejected,))
+    assert run(store, second, skip_invalid=True) == Summary(4, 1, 1, 2, {"price": 2}, (rejected,))
     assert observations(settings) == {
         (IDS[0], 100): Decimal(4),
         (IDS[1], 100): Decimal(2),
@@ -115,8 +115,8 @@ def test_a_trial_counts_what_an_import_would_do_and_writes_nothing(
     file = prices_file(tmp_path, [*rows, (IDS[1], 7, "2")], "more.csv")
     before, files = contents(settings), sorted(tmp_path.iterdir())
     request = Request(PRICES, [file], tmp_path / "assets.csv", skip_invalid=True)
-    assert try_import(store, request, NOW, Progress()) == Summary(read=6, written=2, replaced=2, rejected=2)
-    assert try_import(None, request, NOW, Progress()) == Summary(read=6, written=3, replaced=1, rejected=2)
+    assert try_import(store, request, NOW, Progress()) == Summary(6, 2, 2, 2, {"price": 3})
+    assert try_import(None, request, NOW, Progress()) == Summary(6, 3, 1, 2, {"price": 3})
     with pytest.raises(ImportRefused, match="2 of 6 rows cannot be imported"):
         try_import(store, replace(request, skip_invalid=False), NOW, Progress())
     assert (contents(settings), sorted(tmp_path.iterdir())) == (before, files)
@@ -205,7 +205,8 @@ def test_a_file_in_the_wrong_unit_is_refused_even_when_bad_rows_are_skipped(
 
 def test_an_import_of_nothing_but_bad_rows_writes_nothing(store: Store, settings: Settings, tmp_path: Path) -> None:
     path = prices_file(tmp_path, [("x", 100, "1")])
-    assert run(store, path, skip_invalid=True) == Summary(1, 0, 0, 1, (tmp_path / "prices.csv.rejected.csv",))
+    rejected = tmp_path / "prices.csv.rejected.csv"
+    assert run(store, path, skip_invalid=True) == Summary(1, 0, 0, 1, {"price": 0}, (rejected,))
     assert contents(settings)["ledger"] == []
 
 
@@ -252,7 +253,7 @@ def test_registered_assets_need_no_assets_file(store: Store, settings: Settings,
     write_assets(store, [Asset(AssetGroup.NATIVE, "coin", "Coin", "COIN", "ucoin", 6, 2)], 1)
     path = tmp_path / "prices.csv"
     path.write_text("symbol,timestamp,USD_price\nCOIN,100,1.5\n")
-    assert import_files(store, Request(PRICES, [path]), NOW, Progress()) == Summary(1, 1, 0, 0)
+    assert import_files(store, Request(PRICES, [path]), NOW, Progress()) == Summary(1, 1, 0, 0, {"price": 1})
     assert observations(settings) == {("native;coin", 100): Decimal("1.5")}
 
 
@@ -261,9 +262,9 @@ def test_the_later_line_wins_and_the_later_file_over_the_earlier(
 ) -> None:
     one = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2"), (IDS[0], 100, "3")], "one.csv")
     two = prices_file(tmp_path, [(IDS[1], 100, "4")], "two.csv")
-    assert run(store, one, two) == Summary(read=4, written=2, replaced=2, rejected=0)
+    assert run(store, one, two) == Summary(4, 2, 2, 0, {"price": 2})
     assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(4)}
-    assert run(store, two, one) == Summary(read=4, written=0, replaced=4, rejected=0)
+    assert run(store, two, one) == Summary(4, 0, 4, 0, {"price": 2})
     assert observations(settings) == {(IDS[0], 100): Decimal(3), (IDS[1], 100): Decimal(2)}
 
 
@@ -285,9 +286,10 @@ def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, t
     rows = many(5_000, 5, seed=1)
     path = prices_file(tmp_path, rows)
     expected = outcome(rows)
-    assert run(store, path) == Summary(len(rows), len(expected), len(rows) - len(expected), 0)
+    brought = {"price": len(expected)}
+    assert run(store, path) == Summary(len(rows), len(expected), len(rows) - len(expected), 0, brought)
     before = contents(settings)
-    assert run(store, path) == Summary(len(rows), 0, len(rows), 0)
+    assert run(store, path) == Summary(len(rows), 0, len(rows), 0, brought)
     assert contents(settings) == before
     assert observations(settings) == expected
 
@@ -321,7 +323,7 @@ def test_real_prices_are_stored_as_python_reads_them(store: Store, settings: Set
             key = (ids[row["symbol"]], int(row["timestamp"]) // 1000)
             expected[key] = quantize_price(Decimal(row["USD_price"]))
     summary = import_files(store, Request(PRICES, [prices], assets, "ms"), datetime.now(UTC), Progress())
-    assert summary == Summary(read, len(expected), read - len(expected), 0)
+    assert summary == Summary(read, len(expected), read - len(expected), 0, {"price": len(expected)})
     assert observations(settings) == expected
     assert set(read_assets(store)) == set(ids.values())
 
@@ -333,6 +335,6 @@ def test_an_import_finds_assets_in_any_case_and_adds_none(store: Store, settings
     listed.write_text("symbol,address,decimals\nAAA,0xA,18\n")
     prices = prices_file(tmp_path, [("token;0xA", 100, "1"), ("token;0xa", 101, "2"), ("token;0XA", 102, "3")])
     summary = import_files(store, Request(PRICES, [prices], listed), NOW, Progress())
-    assert summary == Summary(read=3, written=3, replaced=0, rejected=0)
+    assert summary == Summary(3, 3, 0, 0, {"price": 3})
     assert {asset_id for asset_id, _ in observations(settings)} == {"token;0xa"}
     assert list(read_assets(store)) == ["token;0xa"]

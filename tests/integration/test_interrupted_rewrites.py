@@ -122,7 +122,7 @@ class Corrections:
             _page(FIRST, LAST, "d", tz="Asia/Kathmandu"),
             _page(LAST - DAY, LAST, "h", asset_ids=",".join(IDS[:2])),
         ]
-        summary = Summary(read=len(rows), written=0, replaced=len(rows), rejected=0)
+        summary = Summary(len(rows), 0, len(rows), 0, {"price": len(rows)})
         return Task(import_of(self._folder, rows, f"{new}.csv"), pages, self.level, new, summary)
 
     def end(self, level: int) -> None:

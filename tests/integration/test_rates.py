@@ -88,7 +88,7 @@ def test_an_import_registers_assets_and_writes_both_rates(store: Store, settings
         "200,AAA,0xAbC0,18,True,False,0.01,0.125,99",
         "300,AAA,0xAbC0,18,False,false,0,0,99",
     )
-    assert imported(store, path) == Summary(read=4, written=4, replaced=0, rejected=0)
+    assert imported(store, path) == Summary(4, 4, 0, 0, {"lend_rate": 4, "borrow_rate": 3})
     assert stored(settings, "lend_rate") == {
         (AAA, 100): Decimal("0.000037"),
         (BBB, 100): Decimal("0.5"),
@@ -134,9 +134,9 @@ def test_a_day_from_before_the_first_borrow_rate_has_a_rate_of_0_once_it_is_impo
 
 def test_importing_again_changes_nothing(store: Store, settings: Settings, tmp_path: Path) -> None:
     path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", "200,AAA,0xa,18,True,True,0.1,0.25,99")
-    assert imported(store, path) == Summary(2, 2, 0, 0)
+    assert imported(store, path) == Summary(2, 2, 0, 0, {"lend_rate": 2, "borrow_rate": 2})
     before = stored(settings, "lend_rate"), stored(settings, "borrow_rate"), read_assets(store)
-    assert imported(store, path) == Summary(2, 0, 2, 0)
+    assert imported(store, path) == Summary(2, 0, 2, 0, {"lend_rate": 2, "borrow_rate": 2})
     assert (stored(settings, "lend_rate"), stored(settings, "borrow_rate"), read_assets(store)) == before
 
 
@@ -150,7 +150,8 @@ def test_an_address_means_the_registered_asset_in_any_case(store: Store, setting
 
 def test_one_address_in_two_spellings_is_one_asset(store: Store, settings: Settings, tmp_path: Path) -> None:
     rows = ("100,AAA,0xAbC0,18,True,True,0.1,0.25,99", "100,AAA,0xABC0,18,True,True,0.5,0.75,99")
-    assert imported(store, rate_file(tmp_path, *rows)) == Summary(read=2, written=1, replaced=1, rejected=0)
+    brought = {"lend_rate": 1, "borrow_rate": 1}
+    assert imported(store, rate_file(tmp_path, *rows)) == Summary(2, 1, 1, 0, brought)
     assert list(read_assets(store)) == [AAA]
     assert stored(settings, "borrow_rate") == {(AAA, 100): Decimal("0.75")}
 
@@ -337,7 +338,6 @@ def test_the_real_rates_are_all_imported(store: Store, settings: Settings) -> No
     done = import_files(store, Request(RATES, [REAL]), datetime.now(UTC), Progress())
     with gzip.open(REAL, "rt") as file:
         rows = list(csv.DictReader(file))
-    assert done == Summary(len(rows), len(rows), 0, 0)
     key = {(f"token;{row['asset_address']}", int(row["timestamp"])): row for row in rows}
     assert stored(settings, "lend_rate") == {at: Decimal(row["current_liquidity_rate"]) for at, row in key.items()}
     borrowable = {
@@ -351,3 +351,5 @@ def test_the_real_rates_are_all_imported(store: Store, settings: Settings) -> No
         if row["asset_address"] in borrowable
     }
     assert 0 < len(borrowable) < len(read_assets(store)) == 67
+    brought = {"lend_rate": len(rows), "borrow_rate": sum(row["asset_address"] in borrowable for row in rows)}
+    assert done == Summary(len(rows), len(rows), 0, 0, brought)
