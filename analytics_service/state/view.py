@@ -17,7 +17,7 @@ from analytics_service.history.rows import read_latest, read_series
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.events import EventPage, PageQuery
-from analytics_service.market.instants import month_start, next_month
+from analytics_service.market.instants import instant, month_start, next_month, shown
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.part import Part
 from analytics_service.market.positions import Position, SwapContract
@@ -31,7 +31,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.interest import InterestPaid
 from analytics_service.store.kept_positions import KeptPositions
-from analytics_service.store.ledger import NONE, Head, PastHead, require_unchanged
+from analytics_service.store.ledger import NONE, Head, PastHead, first_moment, require_unchanged
 from analytics_service.store.loans import Loans, loans_of, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.positions import read_activity, read_example_address
@@ -201,7 +201,9 @@ class PastView(View):
         """The family's head as of the moment."""
         head = self.known.head(family)
         if head.at == NONE:
-            raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.")
+            first = first_moment(self._store, family)
+            cure = "" if first is None else f" Ask for {shown(instant(first))} or later."
+            raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.{cure}")
         return head
 
     def state(self, families: Iterable[str]) -> State:

@@ -218,6 +218,12 @@ def nth_completed(store: Store, family: str, number: int, after: int, until: int
     return int(rows["at"][0]) if rows.height else None
 
 
+def first_moment(store: Store, family: str) -> int | None:
+    """The first moment (unix second) with a snapshot or an imported observation of a family, if there is one."""
+    rows = store.frame("first_moment", family=family)
+    return int(rows["first"][0]) if rows.height else None
+
+
 def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, described: bool) -> PastHead:
     """The state of a family as of a moment (unix second) that is earlier than its head.
 

@@ -127,6 +127,7 @@ def test_there_is_nothing_before_the_first_snapshot(recorded: Recorded) -> None:
     for question in recorded.answers[NOON]:
         message = expect_error(ask(client, question, NOON - 1), 404, "entity_not_found", "user")
         assert message.startswith("at: there is no snapshot of "), question
+        assert message.endswith(" at or before that moment. Ask for 2025-03-01T12:00:00Z or later."), question
 
 
 def test_the_future_is_refused(recorded: Recorded) -> None:
@@ -218,6 +219,11 @@ class Prices:
         return self.store.queries.total() - before
 
 
+def refusal(answer: Result) -> str:
+    """The message of an answer that finds nothing as old as its moment."""
+    return expect_error(answer, 404, "entity_not_found", "user")
+
+
 @pytest.fixture
 def prices(settings: Settings, store: Store) -> Iterator[Prices]:
     # Nothing is read in the background.
@@ -292,17 +298,18 @@ def test_a_moment_after_all_observations_has_the_last_of_them(prices: Prices, st
 
 def test_a_moment_before_the_first_snapshot_gets_an_answer_when_one_is_added(prices: Prices, store: Store) -> None:
     snapshots(store, {NOON: "1"})
-    assert prices.get(NOON - 1).status_code == 404
+    assert refusal(prices.get(NOON - 1)).endswith(" Ask for 2025-03-01T12:00:00Z or later.")
     backfill(JOBS["prices"], Quoting({NOON - 60: "7"}), store, [instant(NOON - 60)])
     assert prices.price(NOON - 1) == ("7", f"prices=@{NOON - 60}")
+    assert refusal(prices.get(NOON - 61)).endswith(" Ask for 2025-03-01T11:59:00Z or later.")
 
 
 def test_a_store_without_any_snapshot_of_a_family_has_nothing_at_a_moment(prices: Prices, store: Store) -> None:
-    expect_error(prices.get(NOON), 404, "entity_not_found", "user")
+    assert refusal(prices.get(NOON)).endswith(" at or before that moment.")
     snapshots(store, {NOON: "1"})
     assert prices.price(NOON) == ("1", f"prices=@{NOON}")
     # There are no markets yet.
-    expect_error(prices.get(NOON, "/api/v1/markets/config"), 404, "entity_not_found", "user")
+    assert refusal(prices.get(NOON, "/api/v1/markets/config")).endswith(" at or before that moment.")
 
 
 def test_an_answer_is_not_closed_while_later_observations_may_be_added_before_its_moment(
@@ -383,7 +390,8 @@ def test_of_imported_history_the_newest_observation_counts(prices: Prices, store
     assert prices.get(NOON - 301).headers["cache-control"] == "public, max-age=86400"
     # Nothing is later than this one.
     assert closed.headers["cache-control"] == "public, max-age=1"
-    assert prices.get(NOON - 1001).status_code == 404
+    # 1,000 s before noon.
+    assert refusal(prices.get(NOON - 1001)).endswith(" Ask for 2025-03-01T11:43:20Z or later.")
 
 
 def test_an_import_that_ends_like_one_before_hides_none_of_its_moments(
