@@ -1,5 +1,7 @@
 """What commands work with: settings, a source, a store."""
 
+import logging
+import math
 import os
 import shlex
 import sys
@@ -8,7 +10,7 @@ from contextlib import closing, contextmanager
 
 from analytics_service import logs
 from analytics_service.config import Settings
-from analytics_service.embedded.clickhouse import clickhouse
+from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
 from analytics_service.sources.base import Source
@@ -17,6 +19,16 @@ from analytics_service.sources.registry import NONE
 from analytics_service.store.applied import require_current
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
+from analytics_service.store.retries import ONCE, Retries
+
+log = logging.getLogger(__name__)
+
+# For a part of `up`, whose ClickHouse may be restarting. Ending for that would count as a failure of its own.
+_UNTIL_IT_ANSWERS = Retries(
+    math.inf,
+    longest_pause=5.0,
+    on_retry=lambda error, pause: log.warning("%s Trying again until it answers.", error),
+)
 
 
 def load_settings(**overrides: object) -> Settings:
@@ -44,12 +56,14 @@ def require_source(settings: Settings, store: Store) -> Source:
 
 @contextmanager
 def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None) -> Iterator[Store]:
-    """A store to write to. An embedded server's schema is brought up to date; another server's only by `migrate`."""
+    """A store to write to. An embedded server's schema is brought up to date; another server's only by `migrate`.
+
+    StoreUnavailable when ClickHouse does not answer; a part of `up` waits for it instead.
+    """
+    prepare = migrate if settings.clickhouse_url is None else require_current
+    retries = _UNTIL_IT_ANSWERS if FOUND in os.environ else ONCE
     with clickhouse(settings, command_line(), on_failure=on_failure) as reached, closing(Store(reached)) as store:
-        if settings.clickhouse_url is None:
-            migrate(store)
-        else:
-            require_current(store)
+        retries(lambda: prepare(store))
         yield store
 
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from analytics_service.config import Settings
+from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, children, command_line, slack, until
 
@@ -116,3 +118,26 @@ def test_serve_says_once_that_it_cannot_reach_its_store_and_goes_on(own: Service
     assert "(None)" not in said
     assert "Traceback" not in said
     assert "sesame" not in said
+
+
+def waiting_scheduler(service: Service, printed: Path) -> "subprocess.Popen[str]":
+    """The scheduler as `up` starts it, once it has noticed that there is no ClickHouse; it prints to a file."""
+    service.environ = {FOUND: "true"}
+    with printed.open("w") as file:
+        process = service.command("jobs", "run", output=file.fileno())
+    until(lambda: "Trying again until it answers." in printed.read_text("utf-8") or process.poll() is not None)
+    assert process.poll() is None, printed.read_text("utf-8")
+    return process
+
+
+def test_the_scheduler_of_up_waits_for_a_clickhouse_that_is_away(own: Service, tmp_path: Path) -> None:
+    """If it ended again and again before it has worked, `up` would give it up and end."""
+    printed = tmp_path / "jobs.log"
+    process = waiting_scheduler(own, printed)
+    with clickhouse(Settings(data_dir=own.data_dir), "pytest"):
+        until(lambda: "The scheduler is running" in printed.read_text("utf-8"))
+        assert stop(process) == 0
+
+
+def test_the_scheduler_of_up_can_be_stopped_while_it_waits(own: Service, tmp_path: Path) -> None:
+    assert stop(waiting_scheduler(own, tmp_path / "jobs.log")) == 0
