@@ -26,6 +26,13 @@ SNAPSHOT_STATUS = Shape(
         Field("newest", TIME.bare, "Instant of the snapshot, if there is one.", optional=True),
         Field("age_seconds", NUMBER, "Age of the snapshot.", optional=True),
         Field("fresh", BOOLEAN, "Whether the snapshot is as new as it should be."),
+        Field(
+            "interval_seconds",
+            NUMBER,
+            "Seconds between scheduled snapshots; null if none are scheduled.",
+            source="interval",
+            optional=True,
+        ),
     ),
 )
 STORE_STATUS = Shape(

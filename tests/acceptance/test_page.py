@@ -362,9 +362,12 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     page = visit.browser.open("about:blank")
     newest, day = datetime(2026, 11, 1, tzinfo=UTC), timedelta(days=1)
     snapshots = [
-        {"family": "prices", "newest": newest.isoformat(), "age_seconds": 259_200, "fresh": False},
-        {"family": "config", "newest": newest.isoformat(), "age_seconds": 169_200, "fresh": True},
-        {"family": "routes", "newest": newest.isoformat(), "age_seconds": 8_640_000, "fresh": True},
+        {"family": family, "newest": newest.isoformat(), "age_seconds": age, "fresh": fresh, "interval_seconds": every}
+        for family, age, fresh, every in [
+            ("prices", 259_200, False, 60),
+            ("config", 169_200, True, 86_400),
+            ("routes", 86_400, True, None),
+        ]
     ]
     health = {"simulated": True, "snapshots": snapshots, "store": {"reachable": True}}
     # Two assets of one symbol, of which the history has the first.
@@ -389,9 +392,7 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     expect(page.locator("tbody th")).to_have_text(["AHEL native;ahel", "AHEL native;bhel"])
     # Without snapshots of markets, what is shown may be of any time.
     expect(page.locator("main")).to_contain_text("As of 2026-11-01 (prices), UTC.")
-    expect(page.locator(".chip")).to_have_text(
-        ["prices 3 d, late", "config 47 h, fresh", "routes 100 d, not scheduled"]
-    )
+    expect(page.locator(".chip")).to_have_text(["prices 3 d, late", "config 47 h, fresh", "routes 24 h, not scheduled"])
     expect(page.locator(".chip")).to_have_class(["chip late", "chip", "chip still"])
 
 

@@ -873,8 +873,13 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
     store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)]))
     data = client_of(settings, store, NOON + 400).simulate_get("/api/v1/status/health").json["data"]
     snapshots = {one.pop("family"): one for one in data.pop("snapshots")}
-    assert snapshots["prices"] == {"newest": "2025-03-01T12:00:00Z", "age_seconds": 400, "fresh": False}
-    assert snapshots["markets"] == {"newest": None, "age_seconds": None, "fresh": False}
+    assert snapshots["prices"] == {
+        "newest": "2025-03-01T12:00:00Z",
+        "age_seconds": 400,
+        "fresh": False,
+        "interval_seconds": 60,
+    }
+    assert snapshots["markets"] == {"newest": None, "age_seconds": None, "fresh": False, "interval_seconds": 60}
     assert sorted(snapshots) == sorted(job.family for job in JOBS.values())
     assert "snapshots of prices are not fresh" in data.pop("faults")
     assert data == {
@@ -886,6 +891,13 @@ def test_health_shows_the_store_and_every_family(settings: Settings, store: Stor
     }
     unreachable = client_of(Settings(clickhouse_url="http://127.0.0.1:1")).simulate_get("/api/v1/status/health")
     assert (unreachable.status_code, unreachable.json["data"]["store"]["reachable"]) == (200, False)
+
+
+def test_health_tells_that_no_snapshots_are_scheduled(settings: Settings, store: Store) -> None:
+    store.insert(LEDGER, ledger_frame([Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)]))
+    idle = client_of(replace(settings, source="none"), store, NOON + 400)
+    [prices] = idle.simulate_get("/api/v1/status/health").json["data"]["snapshots"]
+    assert (prices["fresh"], prices["interval_seconds"]) == (True, None)
 
 
 def test_metrics_show_the_store_and_the_age_of_snapshots(settings: Settings, store: Store) -> None:

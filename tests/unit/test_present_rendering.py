@@ -428,7 +428,7 @@ def test_a_probe_shows_its_status() -> None:
 
 
 def test_a_status_shows_the_store_and_each_snapshot() -> None:
-    snapshots = (SnapshotStatus("prices", AT, 90, fresh=True), SnapshotStatus("markets", None, None, fresh=False))
+    snapshots = (SnapshotStatus("prices", AT, 90, True, interval=60), SnapshotStatus("markets", None, None, False))
     origins = (Origin(""), Origin("simulated:1", simulated=True))
     status = Status(AT, reachable=True, schema_current=True, snapshots=snapshots, origins=origins)
     assert rendered(STATUS, status) == {
@@ -439,8 +439,14 @@ def test_a_status_shows_the_store_and_each_snapshot() -> None:
         "sources": ["imported history", "simulated"],
         "store": {"reachable": True, "schema_current": True},
         "snapshots": [
-            {"family": "prices", "newest": "2025-03-15T00:00:00Z", "age_seconds": 90, "fresh": True},
-            {"family": "markets", "newest": None, "age_seconds": None, "fresh": False},
+            {
+                "family": "prices",
+                "newest": "2025-03-15T00:00:00Z",
+                "age_seconds": 90,
+                "fresh": True,
+                "interval_seconds": 60,
+            },
+            {"family": "markets", "newest": None, "age_seconds": None, "fresh": False, "interval_seconds": None},
         ],
     }
 

@@ -10,8 +10,6 @@ const REFRESH = 15_000;
 
 // Views that show one moment, whatever the range.
 const WITHOUT_RANGE = ["markets", "address"];
-// Scheduled snapshots are fresh for five intervals, of a day each at most. Older ones that are fresh are not scheduled.
-const LONGEST_FRESH = 5 * 86_400;
 
 /** Fills the header, and returns two functions: `update` to the page's URL, and `look`, which checks the service at
  * once. `looked` is called after each check, with the instants of the newest snapshots. */
@@ -106,9 +104,9 @@ function watching(chips, simulated, sources, looked) {
   };
 }
 
-function chip({ family, newest, age_seconds: seconds, fresh }) {
+function chip({ family, newest, age_seconds: seconds, fresh, interval_seconds: interval }) {
   const text = newest === null ? "none yet" : age(seconds);
   const [look, state] = !fresh ? ["chip late", ", late"]
-    : seconds > LONGEST_FRESH ? ["chip still", ", not scheduled"] : ["chip", ", fresh"];
+    : interval === null ? ["chip still", ", not scheduled"] : ["chip", ", fresh"];
   return h("li", { class: look, title: newest ?? "" }, `${family} ${text}`, h("span", { class: "hidden" }, state));
 }
