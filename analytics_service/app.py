@@ -124,9 +124,11 @@ def create_app(
         reader = HistoryReader(store, history, loader, texts)
         heads.before_showing(history.family, reader.prepare)
         routes += _history(shared, reader)
-    described = document(routes, asks_for_keys=settings.api_keys_file is not None, rate=settings.rate_limit)
-    routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", docs.Docs(described, shared.views, heads))]
-    routes += [("/", page.Page("index", keys=str(settings.api_keys_file is not None).lower())), *_FILES]
+    asks_for_keys = settings.api_keys_file is not None
+    described = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
+    described_page = docs.Docs(described, shared.views, heads, asks_for_keys=asks_for_keys)
+    routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", described_page)]
+    routes += [("/", page.Page("index", keys=str(asks_for_keys).lower())), *_FILES]
 
     guard = _guard(settings, counts)
     measuring = Measuring(instruments, logs=settings.access_log)

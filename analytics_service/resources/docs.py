@@ -34,16 +34,18 @@ class OpenApi(Fixed):
 
 class Docs(Resource):
     """The OpenAPI document as a page, which says when data is simulated. Its example requests are to this service, and
-    for data that it has. Its policy forbids scripts and external resources."""
+    for data that it has, unless that needs a key: the page is for everyone. Its policy forbids scripts and external
+    resources."""
 
     media = (falcon.MEDIA_HTML,)
 
-    def __init__(self, document: Object, views: Views, heads: Heads) -> None:
+    def __init__(self, document: Object, views: Views, heads: Heads, *, asks_for_keys: bool) -> None:
         policy = ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
         self._headers = (("Content-Type", self.media[0]), policy)
         self._document = document
         self._views = views
         self._heads = heads
+        self._asks_for_keys = asks_for_keys
         # Clients may call the host what they like, so few are kept.
         self._kept: LRUCache[tuple[str, Coding], tuple[Known | None, Answer | None]] = LRUCache(_HOSTS)
         self._lock = threading.Lock()
@@ -78,7 +80,7 @@ class Docs(Resource):
         """The page with all examples that there are; None while the store cannot be read."""
 
         def of(view: View) -> str:
-            return page(self._document, base, lambda path: values(path, view))
+            return page(self._document, base, lambda path: {} if self._asks_for_keys else values(path, view))
 
         try:
             html = self._views.of_newest(of)

@@ -83,6 +83,19 @@ def test_the_examples_are_those_of_the_document_while_the_store_is_empty_or_away
     assert examples(client_of(settings, watched)) == empty
 
 
+def test_where_keys_are_asked_for_the_page_shows_no_data(
+    simulated: Simulated, settings: Settings, store: Store, tmp_path: Path
+) -> None:
+    """It is the page of an empty store, whose examples are those of the document, and the note on simulated data."""
+    keys = {"api_keys_file": tmp_path / "keys.txt"}
+    add_key(keys["api_keys_file"], "researcher")
+    full = client_of(replace(simulated.settings, **keys), simulated.store).simulate_get("/docs").text
+    empty = client_of(replace(settings, **keys), store).simulate_get("/docs").text
+    note = "<p class=notice>This service has simulated data: it is made up, and was not observed on any protocol.</p>"
+    assert full.replace(note, "") == empty != full
+    assert f"/api/v1/users/0x{'0' * 40}/user?" in empty
+
+
 def test_the_page_is_whole_again_once_the_store_is_back(simulated: Simulated) -> None:
     """Also where no new snapshot comes."""
     with closing(WatchedStore(simulated.settings)) as store:
