@@ -586,6 +586,17 @@ def test_colours_follow_the_address_then_the_system(visit: Visit) -> None:
     assert (paper(page), query(page.url)["theme"]) == (dark, "dark")
 
 
+def test_a_chart_tells_the_size_of_its_answer_in_the_units_of_the_operators_page(visit: Visit) -> None:
+    """As JSON may end with spaces, the answer can be made as long as 33.5 times 1,024 bytes."""
+    page = visit.browser.open("about:blank")
+    page.route(
+        re.compile("/history/tvl.*period=auto"), lambda route: route.fulfill(body=route.fetch().text().ljust(34_304))
+    )
+    page.goto(visit.url({}))
+    visit.wait(page)
+    expect(page.locator(".source").first).to_contain_text(" · 33.5 KiB · ")
+
+
 def failure(route: Route, status: int, kind: str, message: str) -> None:
     """Answer a request with an error of the API."""
     error = {"kind": kind, "scope": "server", "message": message}

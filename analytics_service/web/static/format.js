@@ -2,6 +2,7 @@
 
 const large = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
 const plain = new Intl.NumberFormat("en", { maximumSignificantDigits: 6 });
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** A decimal string as USD, compact from ten thousand on: `$1.23M`, `$4.105`. */
 export function usd(value) {
@@ -46,11 +47,10 @@ export function age(seconds) {
   return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
-/** Bytes: `840 B`, `12.4 kB`, `1.5 GB`. */
+/** Bytes in the units of the command `status`: `840 B`, `12.4 KiB`, `1.5 GiB`. */
 export function bytes(count) {
-  if (count < 1000) return `${count} B`;
-  if (count < 1_000_000) return `${(count / 1000).toFixed(1)} kB`;
-  return count < 1e9 ? `${(count / 1_000_000).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`;
+  const power = Math.min(Math.floor(Math.log2(Math.max(count, 1)) / 10), UNITS.length - 1);
+  return `${(count / 1024 ** power).toFixed(power ? 1 : 0)} ${UNITS[power]}`;
 }
 
 /** An instant (unix seconds) on the clocks of a zone: `2026-11-22 14:05`. */

@@ -4,6 +4,7 @@ import { h } from "./dom.js";
 import { age } from "./format.js";
 import { current, follow, go, link, RANGES } from "./route.js";
 import { status } from "./status.js";
+import { themeButton } from "./theme.js";
 
 const VIEWS = { overview: "Overview", markets: "Markets", address: "Address" };
 const REFRESH = 15_000;
@@ -24,20 +25,18 @@ export function header(element, reload, looked) {
     onclick: () => go({ range, start: null, end: null }) }, range.replace(/(\d+)(\D)/, "$1 $2"))]);
   const custom = customRange();
   const zone = zonePicker();
-  const theme = h("button", { type: "button", onclick: () => go({ theme: isDark() ? "light" : "dark" }) });
+  const theme = themeButton((chosen) => go({ theme: chosen }));
   const refresh = h("button", { type: "button", onclick: reload }, "Refresh");
   const buttons = h("fieldset", {}, h("legend", { class: "hidden" }, "Range"), ranges.map(([, button]) => button));
   element.replaceChildren(
     h("div", {}, h("a", { class: "name", href: "/", onclick: follow }, "Lending market data"), simulated, sources, nav, chips),
-    h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme, refresh));
+    h("div", {}, buttons, custom.details, h("label", {}, "Zone", zone), theme.button, refresh));
   const look = watching(chips, simulated, sources, looked);
   look();
   return { update, look };
   function update() {
     const route = current();
-    document.documentElement.dataset.theme = route.theme ?? "";
-    theme.textContent = isDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    theme.update();
     for (const [view, anchor] of links) {
       anchor.href = link({ view });
       if (view === route.view) anchor.setAttribute("aria-current", "page");
@@ -50,10 +49,6 @@ export function header(element, reload, looked) {
     if (![...zone.options].some((option) => option.value === route.tz)) zone.append(h("option", {}, route.tz));
     zone.value = route.tz;
   }
-}
-
-function isDark() {
-  return (current().theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 }
 
 function zonePicker() {

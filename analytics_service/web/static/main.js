@@ -11,6 +11,7 @@ import { overview } from "./overview.js";
 import { renewing } from "./renewing.js";
 import { current, onChange } from "./route.js";
 import { forget } from "./series.js";
+import { systemIsDark } from "./theme.js";
 
 // Each view fills an element for a route, and stops when the signal says so.
 const VIEWS = { overview, markets, asset, address };
@@ -71,5 +72,5 @@ function askForKey(why = "This service requires an API key.") {
 }
 
 onChange(show);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show());
+systemIsDark.addEventListener("change", () => show());
 show();

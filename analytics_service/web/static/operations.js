@@ -4,10 +4,10 @@ import { h, notice, patch } from "./dom.js";
 import { age } from "./format.js";
 import { read } from "./operations_document.js";
 import { headline, sections, time } from "./operations_sections.js";
+import { systemIsDark, themeButton } from "./theme.js";
 
 const EVERY = 10_000;
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const themeButton = h("button", { type: "button", onclick: changeTheme });
+const theme = themeButton(changeTheme);
 
 let shown = null;
 let shownAt = 0;
@@ -46,26 +46,14 @@ function patchChildren(id, children) {
   patch(node, fresh);
 }
 
-function isDark() {
-  return (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-}
-
-function changeTheme() {
+function changeTheme(chosen) {
   const url = new URL(location.href);
-  url.searchParams.set("theme", isDark() ? "light" : "dark");
+  url.searchParams.set("theme", chosen);
   history.replaceState(null, "", url);
-  followUrl();
+  theme.update();
 }
 
-/** The theme is in the URL; without one, it is what the viewer's system prefers. */
-function followUrl() {
-  const theme = new URLSearchParams(location.search).get("theme");
-  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
-  themeButton.textContent = isDark() ? "Light" : "Dark";
-  themeButton.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
-}
-
-dark.addEventListener("change", followUrl);
-document.getElementById("headline").after(themeButton);
-followUrl();
+systemIsDark.addEventListener("change", theme.update);
+document.getElementById("headline").after(theme.button);
+theme.update();
 refresh();

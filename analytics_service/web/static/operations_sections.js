@@ -1,7 +1,7 @@
 // What the page of operators consists of, each part made from the document.
 
 import { h, table } from "./dom.js";
-import { age, wall } from "./format.js";
+import { age, bytes, wall } from "./format.js";
 
 const OUTCOMES = {
   done: "done",
@@ -9,7 +9,6 @@ const OUTCOMES = {
   superseded: "not taken: a later one is there",
   failed: "failed",
 };
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const whole = new Intl.NumberFormat("en");
 
@@ -110,14 +109,14 @@ function disk({ tables, clickhouse }) {
   const columns = [
     { title: "Table", cell: (one) => one.table },
     { title: "Rows", number: true, cell: (one) => count(one.rows) },
-    { title: "Disk", number: true, cell: (one) => size(one.bytes) },
+    { title: "Disk", number: true, cell: (one) => bytes(one.bytes) },
     { title: "Share of the largest table", cell: bar },
   ];
   return [
     facts({
-      "All tables": size(clickhouse.disk_bytes),
+      "All tables": bytes(clickhouse.disk_bytes),
       ClickHouse: clickhouse.version && `${clickhouse.version}${clickhouse.alive ? "" : ", does not answer"}`,
-      "ClickHouse's memory": clickhouse.memory_bytes && size(clickhouse.memory_bytes),
+      "ClickHouse's memory": clickhouse.memory_bytes && bytes(clickhouse.memory_bytes),
       Database: clickhouse.database,
     }),
     sorted.length ? table("Tables by bytes on disk", columns, sorted) : null,
@@ -129,9 +128,9 @@ function workers({ workers: processes }) {
     { title: "Process", cell: (one) => String(one.pid) },
     { title: "Since", cell: (one) => time(one.began) },
     { title: "Requests", number: true, cell: (one) => count(one.requests) },
-    { title: "History", number: true, cell: (one) => size(one.blocks_bytes) },
-    { title: "Answers", number: true, cell: (one) => size(one.answers_bytes) },
-    { title: "All memory", number: true, cell: (one) => size(one.resident_bytes) },
+    { title: "History", number: true, cell: (one) => bytes(one.blocks_bytes) },
+    { title: "Answers", number: true, cell: (one) => bytes(one.answers_bytes) },
+    { title: "All memory", number: true, cell: (one) => one.resident_bytes && bytes(one.resident_bytes) },
   ];
   if (!processes?.length) return h("p", {}, "Not known.");
   return table("Workers: requests answered, and memory", columns, processes);
@@ -154,11 +153,4 @@ function duration(ms) {
 
 function count(number) {
   return number === null || number === undefined ? null : whole.format(number);
-}
-
-/** Bytes in the units of `status`. */
-function size(number) {
-  if (number === null || number === undefined) return null;
-  const power = Math.min(Math.floor(Math.log2(Math.max(number, 1)) / 10), UNITS.length - 1);
-  return `${(number / 1024 ** power).toFixed(power ? 1 : 0)} ${UNITS[power]}`;
 }
