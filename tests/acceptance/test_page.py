@@ -195,6 +195,15 @@ def test_arrow_keys_move_one_crosshair_through_all_charts_and_enter_zooms(visit:
     assert [shown["start"], shown["end"]] == [times[place][0].replace(" ", "T") for place in (4, 14)]
 
 
+def test_the_text_under_a_chart_tells_which_bucket_is_not_over(visit: Visit) -> None:
+    page = visit.open(VIEWS["asset"])
+    readout = page.locator(".readout").first
+    expect(readout).to_contain_text(re.compile(r"^[-0-9]{10} \d\d:\d\d, not over yet · open \$"))
+    page.locator(".chart").first.focus()
+    page.keyboard.press("Home")
+    expect(readout).not_to_contain_text("not over yet")
+
+
 def test_another_zone_shows_the_same_instants_on_its_clocks(visit: Visit) -> None:
     page = visit.open(VIEWS["asset"] | {"range": "30d", "tz": "UTC"})
     page.get_by_label("Zone").select_option("America/New_York")

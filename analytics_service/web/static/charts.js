@@ -88,8 +88,6 @@ function layout(spec) {
   const [ink, line, paper] = ["--ink", "--line", "--paper"].map(colorOf);
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, color: ink };
   const band = { type: "rect", yref: "paper", y0: 0, y1: 1, fillcolor: colorOf("--warn"), opacity: 0.16, line: { width: 0 } };
-  const label = { text: "open", yref: "paper", y: 1, yanchor: "top", xanchor: "right", showarrow: false };
-  const isOpen = spec.openFrom !== undefined;
   return {
     autosize: true,
     margin: MARGIN,
@@ -103,8 +101,7 @@ function layout(spec) {
     legend: { orientation: "h", y: 1, yanchor: "bottom", x: 0 },
     xaxis: { ...axis, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...(spec.xaxis ?? {}) },
     yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, ...(spec.yaxis ?? {}) },
-    shapes: isOpen ? [{ ...band, x0: spec.openFrom, x1: spec.openTo }] : [],
-    annotations: isOpen ? [{ ...label, x: spec.openTo, font: { color: colorOf("--warn") } }] : [],
+    shapes: spec.openFrom === undefined ? [] : [{ ...band, x0: spec.openFrom, x1: spec.openTo }],
   };
 }
 

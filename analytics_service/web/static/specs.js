@@ -17,6 +17,7 @@ export function overTime(answer, traces, readings, more = {}) {
   const { x, range } = answer;
   const end = range.end + 1;
   const open = end * 1000 > Date.now() ? { openFrom: x.at(-1), openTo: answer.at(end) } : {};
+  const when = (place) => `${x[place].slice(0, 16)}${x[place] === open.openFrom ? ", not over yet" : ""}`;
   const said = (place) => readings.map(({ name, values, format }) => `${name} ${format(values[place])}`).join(" · ");
   const columns = [{ title: "From", cell: (place) => x[place] },
     ...readings.map(({ name, values, format, calculated }) =>
@@ -25,7 +26,7 @@ export function overTime(answer, traces, readings, more = {}) {
     x,
     traces,
     xaxis: { type: "date", range: [x[0], answer.at(end)] },
-    read: (place) => `${x[place].slice(0, 16)} · ${said(place)}`,
+    read: (place) => `${when(place)} · ${said(place)}`,
     table: { columns, rows: x.map((_, place) => place) },
     ...open,
     ...more,
