@@ -515,6 +515,17 @@ def test_markets_are_searched_sorted_and_kept_in_the_address(visit: Visit) -> No
     expect(again.get_by_role("columnheader", name="Debt")).to_have_attribute("aria-sort", "descending")
 
 
+def test_the_column_that_sorts_the_table_of_markets_is_marked(visit: Visit) -> None:
+    page = visit.open(VIEWS["markets"])
+    marked = """(buttons) => buttons.map((one) => [one.textContent, getComputedStyle(one, "::after").content])
+        .filter(([, mark]) => mark !== "none")"""
+    heads = page.locator("th button")
+    assert heads.evaluate_all(marked) == [["Deposits", '" ▼" / ""']]
+    for mark in ("▼", "▲"):
+        page.get_by_role("button", name="Price").click()
+        assert heads.evaluate_all(marked) == [["Price", f'" {mark}" / ""']]
+
+
 def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     page = visit.open(VIEWS["markets"])
     with page.expect_download() as saving:
