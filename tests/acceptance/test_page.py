@@ -526,6 +526,28 @@ def test_the_column_that_sorts_the_table_of_markets_is_marked(visit: Visit) -> N
         assert heads.evaluate_all(marked) == [["Price", f'" {mark}" / ""']]
 
 
+def test_a_column_of_text_keeps_its_distance_from_the_numbers_before_it(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    page.route(re.compile("/tx-history"), thirty_transactions)
+    visit.open(VIEWS["address"])
+    gap = """(heads) => {
+        const [before, after] = ["Value then", "Account"].map((name) => {
+            const text = document.createRange();
+            text.selectNodeContents(heads.find((one) => one.textContent === name));
+            return text.getBoundingClientRect();
+        });
+        return after.left - before.right;
+    }"""
+    assert page.get_by_role("table", name="Transactions").locator("th").evaluate_all(gap) >= 20
+
+
+def test_headings_within_a_panel_are_smaller_than_its_own(visit: Visit) -> None:
+    page = visit.open(VIEWS["address"])
+    size = "(one) => parseFloat(getComputedStyle(one).fontSize)"
+    panel = page.locator(".panel", has_text="Account 0").last
+    assert panel.locator("h3").first.evaluate(size) < panel.locator("h2").evaluate(size)
+
+
 def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     page = visit.open(VIEWS["markets"])
     with page.expect_download() as saving:
