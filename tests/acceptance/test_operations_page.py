@@ -58,7 +58,7 @@ def test_all_parts_of_the_service_are_shown(service: Service, browser: Browser) 
     families = page.get_by_role("table", name="Jobs:").locator("tbody tr td:first-child")
     assert families.all_inner_texts() == list(JOBS)
     assert page.get_by_role("table", name="Workers:").locator("tbody tr").count() == service.workers
-    chips = page.get_by_role("list", name="Newest snapshots").get_by_role("listitem")
+    chips = page.get_by_role("list", name="Age of the data").get_by_role("listitem")
     assert [text.split()[0] for text in chips.all_inner_texts()] == families.all_inner_texts()
     sources = page.get_by_role("table", name="The newest imports").locator("tbody tr td:last-child")
     assert set(sources.all_inner_texts()) == {service.source}

@@ -548,6 +548,12 @@ def test_headings_within_a_panel_are_smaller_than_its_own(visit: Visit) -> None:
     assert panel.locator("h3").first.evaluate(size) < panel.locator("h2").evaluate(size)
 
 
+def test_the_header_says_what_the_times_beside_each_family_are(visit: Visit) -> None:
+    page = visit.open(VIEWS["markets"])
+    told = page.locator(".chips").evaluate("(chips) => getComputedStyle(chips, '::before').content")
+    assert told == '"Age of the data:"'
+
+
 def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     page = visit.open(VIEWS["markets"])
     with page.expect_download() as saving:

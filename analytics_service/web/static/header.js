@@ -15,7 +15,7 @@ const WITHOUT_RANGE = ["markets", "address"];
 /** Fills the header, and returns two functions: `update` to the page's URL, and `look`, which checks the service at
  * once. `looked` is called after each check, with the instants of the newest snapshots. */
 export function header(element, reload, looked) {
-  const chips = h("ul", { class: "chips", "aria-label": "Newest snapshots" });
+  const chips = h("ul", { class: "chips", "aria-label": "Age of the data" });
   const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },
     "SIMULATED");
   const sources = h("span", { class: "soft" });

@@ -21,7 +21,7 @@ export function headline(document, seconds) {
     h("span", { class: "name" }, "Lending market data: operations"),
     simulated ? h("span", { class: "simulated" }, "SIMULATED") : null,
     service.version ? h("span", { class: "soft" }, `version ${service.version}`) : null,
-    chips.length ? h("ul", { class: "chips", "aria-label": "Newest snapshots" }, chips) : null,
+    chips.length ? h("ul", { class: "chips", "aria-label": "Age of the data" }, chips) : null,
   ];
 }
 
