@@ -554,6 +554,16 @@ def test_the_header_says_what_the_times_beside_each_family_are(visit: Visit) -> 
     assert told == '"Age of the data:"'
 
 
+def test_who_knows_no_address_is_led_to_one(visit: Visit) -> None:
+    page = visit.open({"view": "address"})
+    page.locator("main").get_by_role("link", name="API documentation").click()
+    page.wait_for_url("**/docs#get_users_address_user")
+    example = page.locator("section", has=page.locator("#get_users_address_user")).locator("pre").inner_text()
+    [address] = re.findall(r"/users/(\w+)/user\?", example)
+    visit.open({"view": "address", "address": address})
+    expect(page.get_by_role("heading", name="Health")).to_be_visible()
+
+
 def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     page = visit.open(VIEWS["markets"])
     with page.expect_download() as saving:

@@ -1,5 +1,5 @@
 // What an address has, now or at an earlier moment.
-import { ApiError, get } from "./api.js";
+import { ApiError, asksForKeys, get } from "./api.js";
 import { line } from "./charts.js";
 import { failed, h, notice, table } from "./dom.js";
 import { figure } from "./figure.js";
@@ -8,16 +8,20 @@ import { go } from "./route.js";
 import { families } from "./status.js";
 import { transactions } from "./transactions.js";
 
+const NO_ADDRESS = "Enter an address to see its health, collateral, debt, lending, staking and transactions.";
+
 /** The view of an address, with the form to look for one. */
 export async function address(place, route, signal) {
   const result = h("div");
   place.replaceChildren(h("h1", {}, "Address"), form(route), result);
-  if (!route.address) {
-    result.replaceChildren(notice("Enter an address to see its health, collateral, debt, lending, staking and transactions."));
-    return;
-  }
+  if (!route.address) return result.replaceChildren(notice([NO_ADDRESS, asksForKeys() ? "" : example()]));
   if (!(await families()).has("positions")) return result.replaceChildren(notice("There is no snapshot of positions."));
   await fill(result, route, signal);
+}
+
+/** Where there is an address to try. It is one that has something, if any is known and no key is needed to see it. */
+function example() {
+  return [" The ", h("a", { href: "/docs#get_users_address_user" }, "API documentation"), " has one to try."];
 }
 
 /** Shows what the address has, or below the form why that is not known. */
@@ -60,7 +64,7 @@ function form({ address: shown = "", at = "" }) {
     go({ address: field.value.trim(), at: moment.value || null });
   };
   return h("form", { class: "tools", role: "search", onsubmit: submit }, h("label", {}, "Address", field),
-    h("label", {}, "as of", moment), h("button", {}, "Show"),
+    h("label", {}, "as of (optional)", moment), h("button", {}, "Show"),
     h("button", { type: "button", onclick: () => go({ at: null }) }, "Now"));
 }
 
