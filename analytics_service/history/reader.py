@@ -8,6 +8,7 @@ changed are read again.
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
@@ -55,7 +56,10 @@ class HistoryReader:
         self._loader = loader
         # Told when a page is read from the store, and asked for its headers.
         self._last_instants = LastInstants()
-        self._at_hand = AtHand(loader.memory, lambda state, slots: self._request(state, slots, Need.URGENT))
+        self._at_hand = AtHand(loader.memory, partial(self._request, need=Need.URGENT))
+        # A block of texts is made of more hours than the page that asks for it. If loading these pushed out blocks that
+        # pages use, the next page would have those loaded again, and so on without end.
+        self._at_hand_for_texts = AtHand(loader.memory, partial(self._request, need=Need.USEFUL))
         self._texts_at_hand = TextsAtHand(texts, self._load_texts, self._made)
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
@@ -296,7 +300,7 @@ class HistoryReader:
         if key != state.key(slot) or len(bounds) < 2 or not isinstance(wording, Wording):
             return None
         buckets = Buckets(bounds, state.newest + 1, wording.carry)
-        values = self._at_hand.points(state, state.ids, buckets, wording.agg)
+        values = self._at_hand_for_texts.points(state, state.ids, buckets, wording.agg)
         if values is None:
             return None
         arrays = texts_of(values, bounds[:-1], len(state.ids), wording, at_once=1)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
@@ -11,6 +12,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 
+from analytics_service.config import Settings
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.catalogue import PRICES
 from analytics_service.history.formats.registry import FORMATS
@@ -23,6 +25,7 @@ from analytics_service.history.states import State
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from tests import oracle
+from tests.doubles import WatchedStore
 from tests.integration.pages import Observations, commit
 
 HOUR, DAY = 3600, 86_400
@@ -200,3 +203,20 @@ def test_an_asset_that_is_new_has_texts_too(service: Service) -> None:
     points = [one["points"] for one in json.loads(service.page(asked))]
     assert points == service.by_hand(asked)
     assert {point["v"] for point in points[1]} == {None}
+
+
+def test_blocks_for_texts_push_out_none_that_pages_use(store: Store, settings: Settings) -> None:
+    """Memory holds what the page needs: 34 days. Its texts are made together with those of earlier days, whose blocks
+    do not fit as well."""
+    asked = query(Period.DAY, 10 * DAY, 44 * DAY, agg=Aggregate.OHLC)
+    with closing(WatchedStore(settings)) as watched:
+        service = Service(watched, [Loader(Memory(300_000, clock=lambda: 0.0)), Loader(Memory(10**9))])
+        service.write(observations())
+        for _ in range(4):
+            service.page(asked)
+            service.wait()
+        before = watched.queries.copy()
+        service.page(asked)
+        service.wait()
+        # Which head there is.
+        assert watched.queries - before == {"ledger": 1}
