@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+from cachetools import LRUCache
+
 from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.history.slots import Slot
 
@@ -18,6 +20,8 @@ log = logging.getLogger(__name__)
 _SETTLE_SECONDS = 1.0
 # What was not used for so many seconds makes room for blocks that are only of use if they are asked for again.
 _IDLE_SECONDS = 5.0
+# How many blocks are remembered as too large.
+_MOST_TOO_LARGE = 1000
 
 
 class Kept(Protocol):
@@ -71,6 +75,7 @@ class Memory:
         self._clock = clock
         # The least recently used ones come first. A cache of cachetools does not tell which one would be next to go.
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+        self._too_large: LRUCache[Key, None] = LRUCache(_MOST_TOO_LARGE)
         self._lock = threading.Lock()
         self._size = 0
         self._largest = 0
@@ -88,14 +93,21 @@ class Memory:
     def put(self, key: Key, block: Kept) -> None:
         """Keep a block, if it fits."""
         with self._lock:
-            if block.size <= self.limit:
-                self._remove(key)
-                while self._size + block.size > self.limit:
-                    self._remove(next(iter(self._entries)))
-                self._entries[key] = _Entry(block, self._clock())
-                self._size += block.size
-                self._largest = max(self._largest, block.size)
-                self._measure(self._size)
+            if block.size > self.limit:
+                self._too_large[key] = None
+                return
+            self._remove(key)
+            while self._size + block.size > self.limit:
+                self._remove(next(iter(self._entries)))
+            self._entries[key] = _Entry(block, self._clock())
+            self._size += block.size
+            self._largest = max(self._largest, block.size)
+            self._measure(self._size)
+
+    def may_fit(self, key: Key) -> bool:
+        """Whether a block may fit: not if it was too large before, because blocks only grow."""
+        with self._lock:
+            return key not in self._too_large
 
     def keys(self, table: str) -> list[Key]:
         """The keys of the blocks of a table's history."""
@@ -137,6 +149,7 @@ class Loader:
 
     def request(self, keys: Collection[Key], load: Load, need: Need) -> None:
         """Have blocks loaded soon."""
+        keys = [key for key in keys if self.memory.may_fit(key)]
         if not keys or not self.memory.limit:
             return
         if need is Need.URGENT and not self.memory.is_worth(len(keys)):

@@ -78,6 +78,20 @@ def test_a_memory_of_nothing_loads_nothing() -> None:
     assert loaded == []
 
 
+def test_a_block_that_was_too_large_is_not_loaded_again_and_others_are() -> None:
+    loaded: list[Key] = []
+    loader = Loader(Memory(SIZE))
+
+    def load(key: Key) -> Block:
+        found = load_into(loaded, key)
+        return found.followed_by(found.ids, found.values) if key == KEYS[0] else found
+
+    for key in (KEYS[0], KEYS[0], KEYS[1], KEYS[0]):
+        loader.request([key], load, Need.URGENT)
+        loader.wait()
+    assert (loaded, there(loader.memory)) == (KEYS[:2], KEYS[1:2])
+
+
 def test_what_is_requested_is_loaded_and_kept() -> None:
     loaded: list[Key] = []
     loader = Loader(Memory(100 * SIZE))
