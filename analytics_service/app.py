@@ -111,7 +111,8 @@ def create_app(
     store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
-    of_texts = settings.answer_memory * _MIB // _TEXTS_SHARE
+    # Texts are made of blocks, so there are none without memory for history.
+    of_texts = settings.answer_memory * _MIB // _TEXTS_SHARE if settings.history_memory else 0
     texts = Loader(Memory(of_texts, instruments.memory("texts")))
     every = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB - of_texts, store.turns, instruments.memory("answers"))

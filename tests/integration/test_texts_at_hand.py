@@ -26,6 +26,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from tests import oracle
 from tests.doubles import WatchedStore
+from tests.integration import cached
 from tests.integration.pages import Observations, commit
 
 HOUR, DAY = 3600, 86_400
@@ -220,3 +221,19 @@ def test_blocks_for_texts_push_out_none_that_pages_use(store: Store, settings: S
         service.wait()
         # Which head there is.
         assert watched.queries - before == {"ledger": 1}
+
+
+def test_without_memory_for_history_all_memory_for_answers_is_for_answers(store: Store, settings: Settings) -> None:
+    """A page of 2,000 hours with some 40 bytes each is less than an eighth of a mebibyte, which an answer may take, and
+    more than a sixteenth."""
+    commit(store, {"token;a": [(FIRST + number * HOUR, Decimal(10**15 + number)) for number in range(2001)]})
+    hours = f"start={FIRST}&end={FIRST + 2000 * HOUR - 1}&period=h&limit=2000"
+    question = cached.Question("/api/v1/assets/price-history", hours)
+    with closing(cached.Counted(settings)) as counted:
+        small = replace(settings, history_memory=0, answer_memory=1)
+        service = cached.Service(small, counted, cached.Clock(), NEWEST)
+        answer = service.get(question)
+        assert 2**16 < len(answer.body) < 2**17
+        asked = counted.queries.copy()
+        assert service.get(question) == answer
+        assert counted.queries == asked
