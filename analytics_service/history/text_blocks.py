@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import sub
+from sys import getsizeof
 from typing import NamedTuple
 
 import polars as pl
@@ -29,6 +30,8 @@ from analytics_service.store.cells import QUARTER
 _CELLS = {HOUR: (2048, 2**14), DAY: (128, 2**14), DAY - HOUR: (1, 2**14), DAY + HOUR: (1, 2**14)}
 # Making the texts of fewer buckets takes no longer than looking for them.
 _FEWEST = 8
+# Measured size of a block in memory without its arrays: its key, and slots in tables.
+_OVERHEAD = 750
 
 
 class Wording(NamedTuple):
@@ -65,7 +68,7 @@ class TextBlock:
     @property
     def size(self) -> int:
         """Bytes in memory."""
-        return sum(len(one.text) + len(one.ends) * one.ends.itemsize for one in self.arrays)
+        return _OVERHEAD + sum(getsizeof(one.text) + getsizeof(one.ends) for one in self.arrays)
 
     def cut(self, places: Sequence[int], run: Run) -> Cut:
         """The texts of the series at some places in the cells of a run."""
