@@ -61,11 +61,11 @@ class Block:
     def _places(self) -> Mapping[str, int]:
         return _places_of(self.ids)
 
-    @cached_property
-    def newest(self) -> Sequence[int | None]:
-        """When the last observation before the end of each hour was made, unix seconds; None before the first."""
-        instants = self.values["observed_at"].reshape((self.hours, len(self.ids)))
-        return instants.arr.max().to_list()
+    def newest(self, hour: int) -> int | None:
+        """When the last observation before the end of an hour was made, unix seconds; None before the first."""
+        series = len(self.ids)
+        last: int | None = self.values["observed_at"][hour * series : (hour + 1) * series].max()  # type: ignore[assignment]
+        return last
 
     def column(self, name: str, rows: slice | pl.Series) -> pl.Series:
         """Some of the values of a column."""
@@ -342,7 +342,7 @@ def last_observed(lookup: Lookup, blocks: Sequence[Block], latest: Observations,
     later = bisect_left(latest.seconds, until) if lookup.open_from is not None else 0
     if later and latest.seconds[later - 1] >= (lookup.open_from or 0):
         return int(latest.seconds[later - 1])
-    return blocks[-1].newest[lookup.runs[-1].hours[-1]] if blocks[-1].ids else None
+    return blocks[-1].newest(lookup.runs[-1].hours[-1]) if blocks[-1].ids else None
 
 
 def or_else(values: pl.Series, other: pl.Series) -> pl.Series:

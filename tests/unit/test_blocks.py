@@ -1,15 +1,25 @@
 """Values from blocks in memory, against a walk over the observations."""
 
+import tracemalloc
 from decimal import Decimal
 
 import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.history.blocks import NO_HOURS, Block, Observations, Picked, candles_of, make_block
+from analytics_service.history.blocks import (
+    NO_HOURS,
+    NOTHING_LATER,
+    Block,
+    Observations,
+    Picked,
+    candles_of,
+    last_observed,
+    make_block,
+)
 from analytics_service.history.candles import CANDLE, no_candles
 from analytics_service.history.sample import no_values, sample
-from analytics_service.history.slots import Slot, closed, hours_of, look_up
+from analytics_service.history.slots import Lookup, Run, Slot, closed, hours_of, look_up
 from analytics_service.market.instants import HOUR
 from tests import oracle
 from tests.unit.test_sample import rows_of
@@ -183,7 +193,7 @@ def test_hours_are_picked_from_blocks_of_any_series(
     assert picked.column("observed_at").null_count() == expected.count(None)
     for block in there:
         if block.ids:
-            assert block.newest == [10 * hour + len(block.ids) - 1 for hour in range(6)]
+            assert [block.newest(hour) for hour in range(6)] == [10 * hour + len(block.ids) - 1 for hour in range(6)]
 
 
 def test_a_series_that_a_block_does_not_have_has_no_values() -> None:
@@ -278,3 +288,17 @@ def content(block: Block) -> pl.DataFrame:
 def buffers(values: pl.DataFrame) -> int:
     """The bytes of a table, as Arrow's own library counts them."""
     return int(values.to_arrow(compat_level=pl.CompatLevel.newest()).get_total_buffer_size())
+
+
+def test_telling_when_the_last_observation_was_made_takes_no_memory() -> None:
+    """The size of a block is counted when it is put into memory."""
+    block = make_block(["a"], pl.DataFrame({"value": ["1"] * 2048, "observed_at": [None, *range(1000, 3047)]}))
+    slot = Slot(2048, 0)
+    tracemalloc.start()
+    try:
+        found = [last_observed(Lookup([Run(slot, [hour])], None), [block], NOTHING_LATER, 0) for hour in (0, 1, 2047)]
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == [None, 1000, 3046]
+    assert kept < 2048
