@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import polars as pl
 import pytest
+from polars.exceptions import PanicException
 
 from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.history.blocks import Block, make_block
@@ -166,8 +167,17 @@ def test_urgent_blocks_come_before_those_that_were_requested_earlier() -> None:
     assert loaded == [KEYS[0], KEYS[3], KEYS[2], KEYS[1]]
 
 
-@pytest.mark.parametrize(("error", "count"), [(Superseded("rewritten"), 4), (StoreUnavailable("away"), 1)])
-def test_loading_goes_on_after_a_rewrite_but_not_while_the_store_is_away(error: Exception, count: int) -> None:
+@pytest.mark.parametrize(
+    ("error", "count"),
+    [
+        (Superseded("rewritten"), 4),
+        (ValueError("a fault of our own"), 4),
+        # Not an Exception.
+        (PanicException("a fault of Polars"), 4),
+        (StoreUnavailable("away"), 1),
+    ],
+)
+def test_loading_goes_on_after_any_failure_but_not_while_the_store_is_away(error: BaseException, count: int) -> None:
     tried: list[Key] = []
 
     def load(key: Key) -> Block:
