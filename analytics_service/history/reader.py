@@ -270,8 +270,11 @@ class HistoryReader:
         if slot.columns:
             return self._load_candles(state, slot)
         if slot.single:
+            if not self._keeps(slot):
+                return None
             loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
-            if slot.begin < kept_from(self._store, self.history.table):
+            # Only a look after reading tells that they were all there.
+            if not self._keeps(slot):
                 return None
         else:
             buckets = Buckets(range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR), until)
@@ -279,6 +282,10 @@ class HistoryReader:
             loaded = make_block(state.ids, values)
         require_unchanged(self._store, state.head)
         return loaded
+
+    def _keeps(self, slot: Slot) -> bool:
+        """Whether the store keeps all single observations of a slot (rule 8.14)."""
+        return slot.begin >= kept_from(self._store, self.history.table)
 
     def _load_candles(self, state: State, slot: Slot) -> Block | None:
         bounds = slot.bounds(state.newest)

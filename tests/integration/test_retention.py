@@ -1,7 +1,9 @@
 """Raw rows that are dropped after their cells exist (rule 8.14): the same answers, or an error that says so."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,6 +17,11 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import ObservationsDropped
+from analytics_service.history import catalogue
+from analytics_service.history.candles import Aggregate
+from analytics_service.history.memory import Loader, Memory
+from analytics_service.history.reader import HistoryReader
+from analytics_service.history.rows import Buckets
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.instants import instant
@@ -29,7 +36,7 @@ from analytics_service.store.retention import kept_from, prune
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import oracle
-from tests.doubles import FreshHeads
+from tests.doubles import FreshHeads, WatchedStore
 from tests.integration.handmade import RealSource
 from tests.integration.pages import Observations, Pages, commit
 
@@ -217,6 +224,27 @@ def test_a_page_does_not_need_what_is_not_known_of_other_series(client: falcon.t
     assert series["points"] == oracle.Oracle(kept.rows).page("token;rare", grid, end, 0, 200, True)
     assert "as-of" not in answer.headers
     assert page(client, **query | {"asset_ids": "token;dense"})["error"]
+
+
+def test_observations_that_are_not_all_kept_are_not_read_for_memory(kept: Kept, settings: Settings) -> None:
+    """Those of a page in March would be in a block that begins in February. With memory, reading the page takes no more
+    than without, but for a look at what is kept."""
+    kept.drop()
+    head, begin = read_heads(kept.store)["prices"], MARCH + 5 * 86_400
+    with closing(WatchedStore(settings)) as watched:
+
+        def asked(memory: int) -> Counter[str]:
+            loader = Loader(Memory(memory))
+            reader = HistoryReader(watched, catalogue.PRICES, loader, Loader(Memory(0)))
+            reader.prepare(head)
+            state = reader.at(head)
+            loader.wait()
+            before = watched.queries.copy()
+            reader.points(state, state.ids, Buckets([begin, begin + HOUR.seconds], begin + 450), Aggregate.LAST)
+            loader.wait()
+            return watched.queries - before
+
+        assert asked(10**8) - asked(0) == {"raw_dropped": 1}
 
 
 def test_prices_at_a_moment_are_right_or_an_error(client: falcon.testing.TestClient, kept: Kept) -> None:
