@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import SEEK_END, BytesIO
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import OHLC, VALUE, Format, Parts, Points
+from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
 from analytics_service.history.formats.json import JSON
-from analytics_service.history.formats.texts import TextParts
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.rows import Buckets
@@ -127,32 +127,26 @@ def _page(
     columns = OHLC if query.agg is Aggregate.OHLC else VALUE
     until = min(query.end, state.newest) + 1
     buckets = Buckets(query.begins, until, query.carry)
-    parts, texts = _parts(reader, state, query, ids, buckets), _texts(reader, state, query, ids, buckets)
-    points = Points(query.starts, parts, single, columns, symbols=symbols, zone=query.zone, texts=texts)
-    return Page(query, points)
+    parts = _parts(reader, state, query, ids, buckets)
+    return Page(query, Points(query.starts, parts, single, columns, symbols=symbols, zone=query.zone))
 
 
-def _parts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], buckets: Buckets) -> Parts:
-    """The values of some series at a time, which bounds the memory of a page beside its text."""
+def _parts(
+    reader: HistoryReader, state: State, query: Query, ids: Sequence[str], buckets: Buckets
+) -> Iterator[tuple[Sequence[str], Any]]:
+    """Some series at a time, which bounds the memory of a page beside its text: their values, or the texts of their
+    points if the format is put together from these."""
     # Only texts can be shortened. What a number that is left out leaves behind would show in the bytes of a file.
     numbers = query.format.takes_numbers and query.digits is None and query.carry
-    for some in _at_a_time(ids, buckets):
-        points = reader.points(state, some, buckets, query.agg, numbers=numbers)
-        yield some, shortened(points, query.digits)
-
-
-def _texts(reader: HistoryReader, state: State, query: Query, ids: Sequence[str], buckets: Buckets) -> TextParts:
-    """The texts of the points of some series at a time."""
-    if query.format.texts is not None:
-        wording = Wording(query.format.texts, query.agg, query.digits, query.carry)
-        for some in _at_a_time(ids, buckets):
-            yield some, reader.texts(state, some, buckets, wording)
-
-
-def _at_a_time(ids: Sequence[str], buckets: Buckets) -> Iterator[Sequence[str]]:
+    make = query.format.texts
+    wording = make and Wording(make, query.agg, query.digits, query.carry)
     count = max(_LARGE // max(buckets.count, 1), 1)
     for first in range(0, len(ids), count):
-        yield ids[first : first + count]
+        some = ids[first : first + count]
+        if wording:
+            yield some, reader.texts(state, some, buckets, wording)
+        else:
+            yield some, shortened(reader.points(state, some, buckets, query.agg, numbers=numbers), query.digits)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

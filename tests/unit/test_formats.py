@@ -65,9 +65,9 @@ class Page:
             for some in (ids[first : first + self.at_once] for first in range(0, len(ids), self.at_once))
         ]
         make = FORMATS[name].texts
-        texts = [(some, self.texts(make, values, len(some))) for some, values in parts] if make else []
+        given = [(some, self.texts(make, values, len(some))) for some, values in parts] if make else parts
         zone = ZoneInfo(self.zone)
-        points = Points(self.begins, iter(parts), self.single, self.columns, self.symbols, zone, around, iter(texts))
+        points = Points(self.begins, iter(given), self.single, self.columns, self.symbols, zone, around)
         return b"".join(FORMATS[name].encode(points))
 
     def texts(self, make: MakeTexts, values: pl.DataFrame, series: int) -> list[list[list[bytes]]]:

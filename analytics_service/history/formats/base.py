@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from typing import Any
 
 import polars as pl
-
-from analytics_service.history.formats.texts import TextParts
 
 # The columns of a page: the value of each bucket, or the first, greatest, least and last of its observations and how
 # many they are.
@@ -14,8 +13,6 @@ VALUE = ("v",)
 COUNT = "n"
 OHLC = ("o", "h", "l", "c", COUNT)
 
-
-Parts = Iterable[tuple[Sequence[str], pl.DataFrame]]
 # Makes the texts of points, given the starts of their buckets, the values of some series bucket by bucket, how many
 # series these are, and how many points of a series are one text: those of each array that the format has.
 MakeTexts = Callable[[Sequence[int], pl.DataFrame, int, int], list[list[bytes]]]
@@ -25,22 +22,22 @@ MakeTexts = Callable[[Sequence[int], pl.DataFrame, int, int], list[list[bytes]]]
 class Points:
     """The points of a page.
 
-    `begins` are the starts of its buckets, unix seconds. Each of `parts` has some series: their ids, and their values
-    bucket by bucket, with all series of the first bucket first. `columns` are the same in every part, VALUE or OHLC:
-    decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`; formats that take numbers
-    may be given decimals instead of text. `single` is true for the one series over all assets. `symbols` are by asset
-    id, for formats that name assets. Formats that show times of day show them in the `zone`. Those that are members of
-    the answer's data put the JSON `around` them, and read `texts` instead of `parts`.
+    `begins` are the starts of its buckets, unix seconds. Each of `parts` has some series: their ids, and a table of
+    their values bucket by bucket, with all series of the first bucket first. `columns` are the same in every part,
+    VALUE or OHLC: decimal text or null, where `o`, `h`, `l` and `c` are null together, and a count for `n`; formats
+    that take numbers may be given decimals instead of text. `single` is true for the one series over all assets.
+    `symbols` are by asset id, for formats that name assets. Formats that show times of day show them in the `zone`.
+    Those that are members of the answer's data put the JSON `around` them, and are given cuts of texts instead of
+    tables (`TextParts`).
     """
 
     begins: Sequence[int]
-    parts: Parts
+    parts: Iterable[tuple[Sequence[str], Any]]
     single: bool
     columns: tuple[str, ...] = VALUE
     symbols: Mapping[str, str] = field(default_factory=dict)
     zone: tzinfo = UTC
     around: tuple[str, str] = ("", "")
-    texts: TextParts = ()
 
 
 @dataclass(frozen=True, slots=True)

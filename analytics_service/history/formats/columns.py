@@ -16,7 +16,7 @@ def encode(points: Points) -> Iterator[bytes]:
     first, *others = [b'"%b":[' % name.encode() for name in points.columns]
     further = [b"]," + other for other in others]
     return enclosed(
-        points.texts,
+        points.parts,
         (f"{head}[", f"]{tail}"),
         lambda asset_id: [_opening(points, asset_id) + first, *further],
         b"]}",

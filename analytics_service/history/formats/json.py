@@ -26,9 +26,9 @@ _WORDS: Mapping[tuple[str, ...], tuple[str, Sequence[str], str, str]] = {
 def encode(points: Points) -> Iterator[bytes]:
     """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
     if points.single:
-        return enclosed(points.texts, points.around, lambda _: [b"["], b"]")
+        return enclosed(points.parts, points.around, lambda _: [b"["], b"]")
     head, tail = points.around
-    return enclosed(points.texts, (f"{head}[", f"]{tail}"), lambda asset_id: [_opening(asset_id)], b"]}")
+    return enclosed(points.parts, (f"{head}[", f"]{tail}"), lambda asset_id: [_opening(asset_id)], b"]}")
 
 
 def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> list[list[bytes]]:
