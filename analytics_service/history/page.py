@@ -90,7 +90,7 @@ class Page:
 
     def body(self, head: str = "", tail: str = "") -> bytes:
         """The points in the query's format: a whole file, or a member of the answer's data with the JSON around it.
-        Errors are those of HistoryReader.values."""
+        Errors are those of HistoryReader.points."""
         chunks = self.query.format.encode(replace(self.points, around=(head, tail)))
         # The file shares the memory of its first chunk until another one follows.
         file = BytesIO(next(chunks))
@@ -102,7 +102,7 @@ class Page:
 def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
     """A page with one series for each asset, in the state that a head names; `symbols` are by asset id.
 
-    Cost: that of HistoryReader.values for every 50,000 points. ParameterInvalid for too many buckets or points;
+    Cost: that of HistoryReader.points for every 50,000 points. ParameterInvalid for too many buckets or points;
     EntityNotFound for an id without this history; Superseded when the history was rewritten since the head.
     """
     state = reader.at(head)
