@@ -146,10 +146,11 @@ class Loader:
         self.memory = memory
         self._lock = threading.Lock()
         self._queue: OrderedDict[Key, tuple[Load, Need]] = OrderedDict()
+        self._loading: Key | None = None
         self._thread: threading.Thread | None = None
 
     def request(self, keys: Collection[Key], load: Load, need: Need) -> None:
-        """Have blocks loaded soon."""
+        """Have blocks loaded soon. One that is being loaded is not loaded again, though pages ask for it meanwhile."""
         keys = [key for key in keys if self.memory.may_fit(key)]
         if not keys or not self.memory.limit:
             return
@@ -159,6 +160,8 @@ class Loader:
             return
         with self._lock:
             for key in keys:
+                if key == self._loading:
+                    continue
                 if need is Need.URGENT:
                     self._queue[key] = load, need
                     self._queue.move_to_end(key, last=False)
@@ -210,6 +213,7 @@ class Loader:
             while self._queue:
                 key, (load, need) = self._queue.popitem(last=False)
                 if self.memory.accepts(need):
+                    self._loading = key
                     return key, load
-            self._thread = None
+            self._loading = self._thread = None
             return None

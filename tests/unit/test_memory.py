@@ -167,6 +167,29 @@ def test_urgent_blocks_come_before_those_that_were_requested_earlier() -> None:
     assert loaded == [KEYS[0], KEYS[3], KEYS[2], KEYS[1]]
 
 
+@pytest.mark.parametrize("need", Need)
+def test_a_block_that_is_requested_while_it_is_loaded_is_loaded_once(need: Need) -> None:
+    loaded: list[Key] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def load(key: Key) -> Block:
+        begun.set()
+        assert go_on.wait(30)
+        return load_into(loaded, key)
+
+    loader = Loader(Memory(100 * SIZE))
+    loader.request(KEYS[:1], load, need)
+    assert begun.wait(30)
+    loader.request(KEYS[:2], load, need)
+    go_on.set()
+    loader.wait()
+    assert loaded == KEYS[:2]
+    # It may be asked for again once it has grown.
+    loader.request(KEYS[:1], load, need)
+    loader.wait()
+    assert loaded == [*KEYS[:2], KEYS[0]]
+
+
 @pytest.mark.parametrize(
     ("error", "count"),
     [
