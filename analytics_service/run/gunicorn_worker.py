@@ -15,6 +15,7 @@ from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
+from polars.exceptions import PanicException
 
 from analytics_service.http.errors import malformed
 from analytics_service.http.request_ids import new_request_id
@@ -226,14 +227,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             stays = self.handle_request(request, connection)
         except (NoMoreData, StopIteration):
             pass
-        except Exception as error:
+        except (Exception, PanicException) as error:
+            # Polars does not derive its own failures from Exception. One of them must not end the thread.
             self.handle_error(None, connection, connection.client, error)
         connection.requests += 1
         connection.ends_after_answer = not stays
         connection.deadline = time.monotonic() + max(self.cfg.keepalive, _PATIENCE)
         return True
 
-    def handle_error(self, req: Any, client: Connection, addr: object, exc: Exception) -> None:
+    def handle_error(self, req: Any, client: Connection, addr: object, exc: BaseException) -> None:
         """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
         kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
         # Other applications have none.
