@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from polars.exceptions import PanicException
+
 from analytics_service.errors import (
     AnalyticsError,
     NoSnapshot,
@@ -296,8 +298,8 @@ class Heads:
             return None
         except AnalyticsError:
             raise
-        except Exception as error:
-            # A fault of our own in one family must not keep the others from being shown.
+        except (Exception, PanicException) as error:
+            # A fault of our own in one family, or of Polars, must not keep the others from being shown.
             self._keep_back(family, Unprepared(repr(error)), error)
             return None
         if self._kept_back.pop(family, None):
@@ -314,14 +316,14 @@ class Heads:
         for prepare in tuple(callbacks):
             try:
                 later = prepare(head) or later
-            except Exception:
+            except BaseException:
                 callbacks.remove(prepare)
                 callbacks.insert(0, prepare)
                 raise
         return later
 
     def _keep_back(
-        self, family: str, error: StoreFailure | StoreUnavailable | Unprepared, traced: Exception | None = None
+        self, family: str, error: StoreFailure | StoreUnavailable | Unprepared, traced: BaseException | None = None
     ) -> None:
         """Show nothing new of a family whose history could not be read. The store is there, so the other families are
         not affected. The log has the traceback of `traced`."""
@@ -358,7 +360,7 @@ class Heads:
         while True:
             try:
                 self.look()
-            except Exception:
+            except (Exception, PanicException):
                 log.exception("A look at the ledger failed unexpectedly")
             if self._hurry.wait(every):
                 self._hurry.clear()

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+from polars.exceptions import PanicException
 
 from analytics_service.errors import NoSnapshot, SchemaError, StoreFailure, StoreUnavailable, Superseded, Unprepared
 from analytics_service.state.heads import Heads
@@ -335,11 +336,12 @@ def test_a_fault_of_our_own_in_one_family_affects_no_other_and_is_logged_once(
     assert heads.known().head("prices").version == 4
 
 
+@pytest.mark.parametrize("error", [KeyError("a fault"), PanicException("a fault of Polars, which is no Exception")])
 def test_a_family_that_our_own_code_never_could_prepare_is_an_error_of_its_own(
-    heads: Heads, store: LedgerStore
+    heads: Heads, store: LedgerStore, error: BaseException
 ) -> None:
     def fail(head: Head) -> bool:
-        raise KeyError("a fault")
+        raise error
 
     heads.before_showing("prices", fail)
     assert heads.known().head("rates").version == 1
