@@ -149,45 +149,44 @@ def test_urgent_blocks_that_would_push_out_half_of_all_are_not_urgent() -> None:
     assert loaded == []
 
 
+class Held:
+    """Loads blocks once it may go on, and says when it has begun."""
+
+    def __init__(self) -> None:
+        self.loaded: list[Key] = []
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def load(self, key: Key) -> Block:
+        self.begun.set()
+        assert self.go_on.wait(30)
+        return load_into(self.loaded, key)
+
+
 def test_urgent_blocks_come_before_those_that_were_requested_earlier() -> None:
-    loaded: list[Key] = []
-    begun, go_on = threading.Event(), threading.Event()
-
-    def load(key: Key) -> Block:
-        begun.set()
-        assert go_on.wait(30)
-        return load_into(loaded, key)
-
+    held = Held()
     loader = Loader(Memory(100 * SIZE))
-    loader.request(KEYS[:3], load, Need.LATER)
-    assert begun.wait(30)
-    loader.request(KEYS[2:], load, Need.URGENT)
-    go_on.set()
+    loader.request(KEYS[:3], held.load, Need.LATER)
+    assert held.begun.wait(30)
+    loader.request(KEYS[2:], held.load, Need.URGENT)
+    held.go_on.set()
     loader.wait()
-    assert loaded == [KEYS[0], KEYS[3], KEYS[2], KEYS[1]]
+    assert held.loaded == [KEYS[0], KEYS[3], KEYS[2], KEYS[1]]
 
 
 @pytest.mark.parametrize("need", Need)
 def test_a_block_that_is_requested_while_it_is_loaded_is_loaded_once(need: Need) -> None:
-    loaded: list[Key] = []
-    begun, go_on = threading.Event(), threading.Event()
-
-    def load(key: Key) -> Block:
-        begun.set()
-        assert go_on.wait(30)
-        return load_into(loaded, key)
-
+    held = Held()
     loader = Loader(Memory(100 * SIZE))
-    loader.request(KEYS[:1], load, need)
-    assert begun.wait(30)
-    loader.request(KEYS[:2], load, need)
-    go_on.set()
+    loader.request(KEYS[:1], held.load, need)
+    assert held.begun.wait(30)
+    loader.request(KEYS[:2], held.load, need)
+    held.go_on.set()
     loader.wait()
-    assert loaded == KEYS[:2]
+    assert held.loaded == KEYS[:2]
     # It may be asked for again once it has grown.
-    loader.request(KEYS[:1], load, need)
+    loader.request(KEYS[:1], held.load, need)
     loader.wait()
-    assert loaded == [*KEYS[:2], KEYS[0]]
+    assert held.loaded == [*KEYS[:2], KEYS[0]]
 
 
 @pytest.mark.parametrize(
