@@ -18,7 +18,7 @@ from analytics_service.history.blocks import Block, Observations, in_one, make_b
 from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, points
 from analytics_service.history.catalogue import History
-from analytics_service.history.formats.texts import Cut
+from analytics_service.history.formats.base import Cut
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Key, Loader, Need
 from analytics_service.history.rows import (

@@ -18,8 +18,7 @@ import polars as pl
 
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import MakeTexts
-from analytics_service.history.formats.texts import Cut
+from analytics_service.history.formats.base import Cut, MakeTexts, Text
 from analytics_service.history.rows import Buckets
 from analytics_service.history.slots import Run, Slot, hours_of, runs_of
 from analytics_service.history.states import State
@@ -52,7 +51,7 @@ class Texts:
     ends: "array[int]"
 
     @classmethod
-    def of(cls, texts: Sequence[bytes]) -> "Texts":
+    def of(cls, texts: Sequence[Text]) -> "Texts":
         """Those that are listed."""
         return cls(b"".join(texts), array("I", accumulate(map(len, texts), initial=0)))
 
@@ -79,9 +78,7 @@ class TextBlock:
         ]
 
 
-def texts_of(
-    values: pl.DataFrame, begins: Sequence[int], series: int, wording: Wording, at_once: int
-) -> list[list[bytes]]:
+def texts_of(values: pl.DataFrame, begins: Sequence[int], series: int, wording: Wording, at_once: int) -> Cut:
     """The texts of points with these values, bucket by bucket, for so many points of a series at once."""
     return wording.make(begins, shortened(values, wording.digits), series, at_once)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from analytics_service.history.formats.texts import Cut
+from analytics_service.history.formats.base import Cut
 from analytics_service.history.memory import Key, Loader, Need
 from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State

@@ -13,9 +13,12 @@ VALUE = ("v",)
 COUNT = "n"
 OHLC = ("o", "h", "l", "c", COUNT)
 
+Text = bytes | memoryview
+# The points of each series in some buckets, for each of the arrays that a format has of them.
+Cut = Sequence[Sequence[Text]]
 # Makes the texts of points, given the starts of their buckets, the values of some series bucket by bucket, how many
 # series these are, and how many points of a series are one text: those of each array that the format has.
-MakeTexts = Callable[[Sequence[int], pl.DataFrame, int, int], list[list[bytes]]]
+MakeTexts = Callable[[Sequence[int], pl.DataFrame, int, int], Cut]
 
 
 @dataclass(frozen=True, slots=True)

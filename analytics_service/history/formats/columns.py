@@ -1,12 +1,14 @@
 """Points as JSON by column: an array of values for each series, beside the starts of buckets that all of them share."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import COUNT, Format, Points
-from analytics_service.history.formats.texts import Words, enclosed, make_texts
+from analytics_service.history.formats.base import COUNT, Cut, Format, Points, Text
+from analytics_service.history.formats.pieces import BREAK, always, as_text, broken, in_rows, joined, value_order
+from analytics_service.history.formats.texts import enclosed
 
 
 def encode(points: Points) -> Iterator[bytes]:
@@ -23,12 +25,14 @@ def encode(points: Points) -> Iterator[bytes]:
     )
 
 
-def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> list[list[bytes]]:
-    """An array for each column. What is in the first one is in all, except for counts, which are always there."""
-    return [make_texts([column], series, _words(column.name, len(begins)), at_once) for column in values]
+def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> Cut:
+    """An array for each column, in which values are quoted and counts are not."""
+    return [_texts(column, len(begins), series, at_once) for column in values]
 
 
 COLUMNS = Format("columns", "application/json", encode, texts=texts)
+
+_BREAK = pl.Series([BREAK.decode()])
 
 
 def _opening(points: Points, asset_id: str) -> bytes:
@@ -39,6 +43,20 @@ def _opening(points: Points, asset_id: str) -> bytes:
     return orjson.dumps(named).removesuffix(b"}") + b","
 
 
-def _words(name: str, count: int) -> Words:
-    before, after = ("", ",") if name == COUNT else ('"', '",')
-    return Words([before] * count, (), after, ["null,"] * count)
+def _texts(column: pl.Series, count: int, series: int, at_once: int) -> Sequence[Text]:
+    quote = "" if column.name == COUNT else '"'
+    # Null is quoted like any value at first, so that all values have the same around them.
+    values = as_text(column).fill_null("null") if column.has_nulls() else as_text(column)
+    text = joined([values, _BREAK], _order(series, count, at_once), f"{quote},{quote}")
+    if column.has_nulls():
+        text = text.replace(b'"null"', b"null")
+    # A text begins with the end of a value and ends with the beginning of one.
+    return [one[1 + len(quote) : len(one) - len(quote)] for one in broken(text)[1:-1]]
+
+
+@lru_cache(maxsize=4)
+def _order(series: int, count: int, at_once: int) -> pl.Series:
+    """The values, series by series, with breaks around texts."""
+    size = series * count
+    breaks = always(size, size // at_once)
+    return pl.concat([breaks[:1], in_rows(value_order(series, count), breaks)], rechunk=True)

@@ -24,7 +24,7 @@ def encode(points: Points) -> Iterator[bytes]:
     leads = [f"{begin},{time}," for begin, time in zip(points.begins, times(points.begins, points.zone), strict=True)]
     for ids, values in points.parts:
         if leads and ids:
-            assets = [",," if points.single else _asset(points, one) for one in ids]
+            assets = [",," if points.single else _asset(one, points.symbols.get(one, "")) for one in ids]
             yield _encoded([values[name] for name in points.columns], leads, assets, header)
             header = ""
     if header:
@@ -39,8 +39,7 @@ def _encoded(values: Iterable[pl.Series], leads: Sequence[str], assets: Sequence
     columns = [as_text(one) for one in values]
     # Each row begins with the line end of the one before; only the last needs its own.
     pieces = [*columns, pl.Series([*(_END + lead for lead in leads), *assets, ",", header + leads[0], _END])]
-    (text,) = joined(pieces, _order(len(assets), len(leads), len(columns)))
-    return text
+    return joined(pieces, _order(len(assets), len(leads), len(columns)))
 
 
 @lru_cache(maxsize=4)
@@ -79,8 +78,9 @@ def _time(instant: datetime, zone: tzinfo) -> datetime:
         return instant
 
 
-def _asset(points: Points, asset_id: str) -> str:
-    return f"{_field(asset_id)},{_field(points.symbols.get(asset_id, ''))},"
+@lru_cache(maxsize=10_000)
+def _asset(asset_id: str, symbol: str) -> str:
+    return f"{_field(asset_id)},{_field(symbol)},"
 
 
 def _field(text: str) -> str:

@@ -6,19 +6,14 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
+from analytics_service.history.formats.base import OHLC, VALUE, Cut, Format, Points
 from analytics_service.history.formats.texts import Words, enclosed, make_texts
 from analytics_service.market.assets import asset_spec
 
-# What is before the first value of a point, between its values, and after the last one; and what is in place of all
-# this if it has none.
-_WORDS: Mapping[tuple[str, ...], tuple[str, Sequence[str], str, str]] = {
-    VALUE: ('"v":"', (), '"},', '"v":null},'),
-    OHLC: (
-        '"o":"',
-        ('","h":"', '","l":"', '","c":"', '","n":'),
-        "},",
-        '"o":null,"h":null,"l":null,"c":null,"n":0},',
+_WORDS: Mapping[tuple[str, ...], Words] = {
+    VALUE: Words('"v":"', (), '"},', '"v":null},'),
+    OHLC: Words(
+        '"o":"', ('","h":"', '","l":"', '","c":"', '","n":'), "},", '"o":null,"h":null,"l":null,"c":null,"n":0},'
     ),
 }
 
@@ -31,12 +26,10 @@ def encode(points: Points) -> Iterator[bytes]:
     return enclosed(points.parts, (f"{head}[", f"]{tail}"), lambda asset_id: [_opening(asset_id)], b"]}")
 
 
-def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> list[list[bytes]]:
+def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> Cut:
     """One array, of objects."""
-    before, between, after, nothing = _WORDS[tuple(values.columns)]
     leads = [f'{{"t":{begin},' for begin in begins]
-    words = Words([lead + before for lead in leads], between, after, [lead + nothing for lead in leads])
-    return [make_texts(values.get_columns(), series, words, at_once)]
+    return [make_texts(values.get_columns(), series, leads, _WORDS[tuple(values.columns)], at_once)]
 
 
 JSON = Format("json", "application/json", encode, names_assets=False, texts=texts)

@@ -10,12 +10,19 @@ from functools import lru_cache
 
 import polars as pl
 
-from analytics_service.history.formats.pieces import always, as_text, in_turns, joined, value_order
+from analytics_service.history.formats.base import Cut, Text
+from analytics_service.history.formats.pieces import (
+    BREAK,
+    always,
+    as_text,
+    broken,
+    in_rows,
+    in_turns,
+    joined,
+    value_order,
+)
 from analytics_service.history.sample import layout
 
-Text = bytes | memoryview
-# The points of each series in some buckets, for each of the arrays that a format has of them.
-Cut = Sequence[Sequence[Text]]
 # The ids of some series, and their points: one cut for each stretch of buckets.
 TextParts = Iterable[tuple[Sequence[str], Sequence[Cut]]]
 # Of so few points, texts are made in Python: a query takes longer.
@@ -24,62 +31,75 @@ FEW = 1000
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The text before the first value of a point, for each bucket; that between its values; that after the last one;
-    and the whole text of a point without values, for each bucket. The last two end with a comma."""
+    """What the text of a point consists of, beside its values: the text `before` the first one, those `between` them,
+    and that `after` the last one; or `nothing` if it has none. The last two end with a comma."""
 
-    before: Sequence[str]
+    before: str
     between: Sequence[str]
     after: str
-    nothing: Sequence[str]
+    nothing: str
 
 
-def make_texts(columns: Sequence[pl.Series], series: int, words: Words, at_once: int) -> list[bytes]:
+def make_texts(
+    columns: Sequence[pl.Series], series: int, leads: Sequence[str], words: Words, at_once: int
+) -> Sequence[Text]:
     """The texts of points, given their columns bucket by bucket, and series by series: one for so many points
-    `at_once`. A point without a value in the first column has none."""
-    count = len(words.before)
-    if series * count <= FEW:
-        return _made_of_few(columns, series, words, at_once)
-    first, order = columns[0], _order(series, count, len(columns))
+    `at_once`. Each begins with the lead of its bucket. A point without a value in the first column has none."""
+    size, first = series * len(leads), columns[0]
+    if size <= FEW:
+        return _made_of_few(columns, series, leads, words, at_once)
+    order = _order(series, len(leads), len(columns), at_once)
+    begun = [lead + words.before for lead in leads]
+    begun += [words.after + one for one in begun]
     if first.has_nulls():
         gaps = first.is_null()
         columns = [*columns[:-1], columns[-1].set(gaps, None)]
-        order = _in_turns(series, count, len(columns), gaps.cast(pl.UInt32)[value_order(series, count)])
-    texts = [*words.before, *words.nothing, words.after, *words.between, *[None] * len(columns)]
-    pieces = [*map(as_text, columns), pl.Series(texts, dtype=pl.String)]
-    return joined(pieces, order, series * count // at_once)
+        absent = gaps.cast(pl.UInt32)[value_order(series, len(leads))]
+        order = _in_turns(series, len(leads), len(columns), at_once, absent)
+        empty = [lead + words.nothing for lead in leads]
+        begun += [*empty, *(words.after + one for one in empty)]
+    texts = [*words.between, *[None] * len(words.between), words.after, None, BREAK.decode(), *begun]
+    return broken(joined([*map(as_text, columns), pl.Series(texts, dtype=pl.String)], order))
 
 
-def _made_of_few(columns: Sequence[pl.Series], series: int, words: Words, at_once: int) -> list[bytes]:
+def _made_of_few(
+    columns: Sequence[pl.Series], series: int, leads: Sequence[str], words: Words, at_once: int
+) -> Sequence[Text]:
     rows = [*zip(*[column.to_list() for column in columns], strict=True)]
-    glue = "%s".join(["", *words.between, words.after])
+    glue = "%s".join([words.before, *words.between, words.after])
     points = [
-        nothing if row[0] is None else before + glue % row
+        lead + (words.nothing if row[0] is None else glue % row)
         for place in range(series)
-        for before, nothing, row in zip(words.before, words.nothing, rows[place::series], strict=True)
+        for lead, row in zip(leads, rows[place::series], strict=True)
     ]
     return ["".join(points[first : first + at_once]).encode() for first in range(0, len(points), at_once)]
 
 
 @lru_cache(maxsize=4)
-def _order(series: int, count: int, columns: int) -> pl.Series:
-    return _in_turns(series, count, columns, always(0, series * count))
+def _order(series: int, count: int, columns: int, at_once: int) -> pl.Series:
+    return _in_turns(series, count, columns, at_once, always(0, series * count))
 
 
-def _in_turns(series: int, count: int, columns: int, gaps: pl.Series) -> pl.Series:
-    """The order of pieces: of each point what is before its first value, the values with what is between them, and what
-    is after the last one. `gaps` is 1 for a point without values, series by series, and else 0.
+def _in_turns(series: int, count: int, columns: int, at_once: int, absent: pl.Series) -> pl.Series:
+    """The order of pieces: of each point what is before its first value, and the values with what is between them.
+    `absent` is 1 for a point without values, series by series, and else 0.
 
-    Pieces are the columns, bucket by bucket; for all buckets the texts before, and those of points without values; the
-    texts after and between; and as many nulls.
+    What is after the last value of a point is in one piece with what is before the next one, as the number of pieces
+    decides what a text costs.
+
+    Pieces are the columns, bucket by bucket; the texts between, and as many nulls; what is after the last value of a
+    text, or after none; what is between texts; and what is before values for each bucket: at first, after a point with
+    values, and the same for points without.
     """
     size, bucket, value = series * count, layout(series, count)[1], value_order(series, count)
-    befores = columns * size
-    afters = befores + 2 * count
-    absent = gaps * columns
-    turns = [bucket + befores + gaps * count, value]
+    follows = (1 - absent).shift(1, fill_value=0).set(layout(size // at_once, at_once)[1] == 0, 0)
+    betweens = columns * size
+    afters = betweens + 2 * (columns - 1)
+    turns = [bucket + (follows + 2 * absent) * count + (afters + 3), value]
     for column in range(1, columns):
-        turns += [absent + (afters + column), value + column * size]
-    return in_turns(*turns, absent + afters)
+        turns += [absent * (columns - 1) + (betweens + column - 1), value + column * size]
+    ends = absent.gather_every(at_once, at_once - 1) + afters
+    return in_rows(in_turns(*turns), ends, always(afters + 2, len(ends)))[:-1]
 
 
 def enclosed(
