@@ -8,7 +8,7 @@ import polars as pl
 
 from analytics_service.history.formats.base import COUNT, Cut, Format, Points, Text
 from analytics_service.history.formats.pieces import BREAK, always, as_text, broken, in_rows, joined, value_order
-from analytics_service.history.formats.texts import enclosed
+from analytics_service.history.formats.texts import Words, enclosed, make_texts
 
 
 def encode(points: Points) -> Iterator[bytes]:
@@ -33,6 +33,8 @@ def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int
 COLUMNS = Format("columns", "application/json", encode, texts=texts)
 
 _BREAK = pl.Series([BREAK.decode()])
+# Of columns in which a value may be missing: counts are always there.
+_WORDS = Words('"', (), '",', "null,")
 
 
 def _opening(points: Points, asset_id: str) -> bytes:
@@ -44,12 +46,10 @@ def _opening(points: Points, asset_id: str) -> bytes:
 
 
 def _texts(column: pl.Series, count: int, series: int, at_once: int) -> Sequence[Text]:
-    quote = "" if column.name == COUNT else '"'
-    # Null is quoted like any value at first, so that all values have the same around them.
-    values = as_text(column).fill_null("null") if column.has_nulls() else as_text(column)
-    text = joined([values, _BREAK], _order(series, count, at_once), f"{quote},{quote}")
     if column.has_nulls():
-        text = text.replace(b'"null"', b"null")
+        return make_texts([column], series, [""] * count, _WORDS, at_once)
+    quote = "" if column.name == COUNT else '"'
+    text = joined([as_text(column), _BREAK], _order(series, count, at_once), f"{quote},{quote}")
     # A text begins with the end of a value and ends with the beginning of one.
     return [one[1 + len(quote) : len(one) - len(quote)] for one in broken(text)[1:-1]]
 

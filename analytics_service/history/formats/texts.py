@@ -52,10 +52,10 @@ def make_texts(
     begun = [lead + words.before for lead in leads]
     begun += [words.after + one for one in begun]
     if first.has_nulls():
-        gaps = first.is_null()
-        columns = [*columns[:-1], columns[-1].set(gaps, None)]
-        absent = gaps.cast(pl.UInt32)[value_order(series, len(leads))]
-        order = _in_turns(series, len(leads), len(columns), at_once, absent)
+        nulls = first.is_null()
+        if len(columns) > 1:
+            columns = [*columns[:-1], columns[-1].set(nulls, None)]
+        order = _in_turns(series, len(leads), len(columns), at_once, nulls.cast(pl.UInt32))
         empty = [lead + words.nothing for lead in leads]
         begun += [*empty, *(words.after + one for one in empty)]
     texts = [*words.between, *[None] * len(words.between), words.after, None, BREAK.decode(), *begun]
@@ -80,9 +80,9 @@ def _order(series: int, count: int, columns: int, at_once: int) -> pl.Series:
     return _in_turns(series, count, columns, at_once, always(0, series * count))
 
 
-def _in_turns(series: int, count: int, columns: int, at_once: int, absent: pl.Series) -> pl.Series:
+def _in_turns(series: int, count: int, columns: int, at_once: int, nulls: pl.Series) -> pl.Series:
     """The order of pieces: of each point what is before its first value, and the values with what is between them.
-    `absent` is 1 for a point without values, series by series, and else 0.
+    `nulls` is 1 for a point without values, bucket by bucket, and else 0.
 
     What is after the last value of a point is in one piece with what is before the next one, as the number of pieces
     decides what a text costs.
@@ -92,14 +92,22 @@ def _in_turns(series: int, count: int, columns: int, at_once: int, absent: pl.Se
     values, and the same for points without.
     """
     size, bucket, value = series * count, layout(series, count)[1], value_order(series, count)
-    follows = (1 - absent).shift(1, fill_value=0).set(layout(size // at_once, at_once)[1] == 0, 0)
+    preceding, last = _neighbours(series, count, at_once)
+    absent, follows = nulls[value], 1 - pl.concat([nulls, always(1, 1)], rechunk=True)[preceding]
     betweens = columns * size
     afters = betweens + 2 * (columns - 1)
     turns = [bucket + (follows + 2 * absent) * count + (afters + 3), value]
     for column in range(1, columns):
         turns += [absent * (columns - 1) + (betweens + column - 1), value + column * size]
-    ends = absent.gather_every(at_once, at_once - 1) + afters
-    return in_rows(in_turns(*turns), ends, always(afters + 2, len(ends)))[:-1]
+    return in_rows(in_turns(*turns), nulls[last] + afters, always(afters + 2, len(last)))[:-1]
+
+
+@lru_cache(maxsize=4)
+def _neighbours(series: int, count: int, at_once: int) -> tuple[pl.Series, pl.Series]:
+    """The place of the value before each one, series by series, where values are bucket by bucket, and one place after
+    all of them for the first value of a text; and the places of the last values of texts."""
+    value, within = value_order(series, count), layout(series * count // at_once, at_once)[1]
+    return value.shift(1).set(within == 0, series * count), value.filter(within == at_once - 1)
 
 
 def enclosed(
