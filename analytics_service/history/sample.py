@@ -31,8 +31,13 @@ def rows_from(firsts: Sequence[int], inner: int, places: pl.Series | None = None
 
 @lru_cache(maxsize=16)
 def _layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
-    place = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
+    place = _numbers(1 << max(outer * inner - 1, 0).bit_length()).head(outer * inner)
     return place // inner, place % inner
+
+
+@lru_cache(maxsize=2)
+def _numbers(count: int) -> pl.Series:
+    return pl.int_range(count, eager=True, dtype=pl.UInt32)
 
 
 def transposed(values: pl.Series, outer: int, inner: int) -> pl.Series:

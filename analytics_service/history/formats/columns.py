@@ -51,7 +51,7 @@ def _texts(column: pl.Series, count: int, series: int, at_once: int) -> Sequence
     quote = "" if column.name == COUNT else '"'
     text = joined([as_text(column), _BREAK], _order(series, count, at_once), f"{quote},{quote}")
     # A text begins with the end of a value and ends with the beginning of one.
-    return [one[1 + len(quote) : len(one) - len(quote)] for one in broken(text)[1:-1]]
+    return [one[1 + len(quote) : len(one) - len(quote)] for one in broken(text, series * count // at_once + 2)[1:-1]]
 
 
 @lru_cache(maxsize=4)

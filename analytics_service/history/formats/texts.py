@@ -59,7 +59,8 @@ def make_texts(
         empty = [lead + words.nothing for lead in leads]
         begun += [*empty, *(words.after + one for one in empty)]
     texts = [*words.between, *[None] * len(words.between), words.after, None, BREAK.decode(), *begun]
-    return broken(joined([*map(as_text, columns), pl.Series(texts, dtype=pl.String)], order))
+    text = joined([*map(as_text, columns), pl.Series(texts, dtype=pl.String)], order)
+    return broken(text, size // at_once)
 
 
 def _made_of_few(
