@@ -54,7 +54,7 @@ from jobs.registry import intervals
 
 _MIB = 2**20
 # The part of the memory for answers that is for the texts of points, which pages of history are cut out of.
-_TEXTS_SHARE = 2
+_TEXTS_SHARE = 3 / 4
 Routes = list[tuple[str, Resource]]
 _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", page.Files())]
 
@@ -112,7 +112,7 @@ def create_app(
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
     # Texts are made of blocks, so there are none without memory for history.
-    of_texts = settings.answer_memory * _MIB // _TEXTS_SHARE if settings.history_memory else 0
+    of_texts = int(settings.answer_memory * _MIB * _TEXTS_SHARE) if settings.history_memory else 0
     texts = Loader(Memory(of_texts, instruments.memory("texts")))
     every = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB - of_texts, store.turns, instruments.memory("answers"))
