@@ -12,15 +12,15 @@ from analytics_service.history.sample import layout
 _COUNTS = pl.Series(map(str, range(10_000)))
 # What is between texts that are joined as one, which takes half as long as joining each of them.
 BREAK = b"\n"
-# Of so few pieces, a text is joined in Python: a query takes longer.
-_FEW = 1000
+# Of so few points or pieces, texts are made in Python: a query takes longer.
+FEW = 1000
 
 
 def joined(pieces: Sequence[pl.Series], order: pl.Series, glue: str = "") -> bytes:
     """One text of all pieces, with `glue` between them. `order` has their positions in the concatenation of `pieces`,
     of which nulls add no text."""
     ordered = pl.concat(pieces, rechunk=True)[order]
-    if len(order) <= _FEW:
+    if len(order) <= FEW:
         return glue.join(text for text in ordered.to_list() if text is not None).encode()
     # select_seq, because waking up other threads would take longer.
     return ordered.to_frame("pieces").select_seq(_joined(glue)).item()  # type: ignore[no-any-return]
@@ -36,7 +36,7 @@ def _joined(glue: str) -> pl.Expr:
 def broken(text: bytes, count: int) -> Sequence[Text]:
     """The `count` texts between the breaks of one that is joined. `split` copies them, which is quicker for many short
     ones."""
-    if count > _FEW:
+    if count > FEW:
         return text.split(BREAK)
     found, begin, view = [], 0, memoryview(text)
     for _ in range(count):

@@ -13,6 +13,7 @@ import polars as pl
 from analytics_service.history.formats.base import Cut, Text
 from analytics_service.history.formats.pieces import (
     BREAK,
+    FEW,
     always,
     as_text,
     broken,
@@ -25,8 +26,6 @@ from analytics_service.history.sample import layout
 
 # The ids of some series, and their points: one cut for each stretch of buckets.
 TextParts = Iterable[tuple[Sequence[str], Sequence[Cut]]]
-# Of so few points, texts are made in Python: a query takes longer.
-FEW = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,6 @@ def make_texts(
     size, first = series * len(leads), columns[0]
     if size <= FEW:
         return _made_of_few(columns, series, leads, words, at_once)
-    order = _order(series, len(leads), len(columns), at_once)
     begun = [lead + words.before for lead in leads]
     begun += [words.after + one for one in begun]
     if first.has_nulls():
@@ -58,6 +56,8 @@ def make_texts(
         order = _in_turns(series, len(leads), len(columns), at_once, nulls.cast(pl.UInt32))
         empty = [lead + words.nothing for lead in leads]
         begun += [*empty, *(words.after + one for one in empty)]
+    else:
+        order = _order(series, len(leads), len(columns), at_once)
     texts = [*words.between, *[None] * len(words.between), words.after, None, BREAK.decode(), *begun]
     text = joined([*map(as_text, columns), pl.Series(texts, dtype=pl.String)], order)
     return broken(text, size // at_once)
