@@ -15,7 +15,6 @@ from analytics_service.history.blocks import (
     candles_of,
     in_one,
     joined,
-    last_observed,
 )
 from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
 from analytics_service.history.candles import Aggregate, combined, needed, no_candles, points
@@ -23,7 +22,7 @@ from analytics_service.history.day_blocks import Days, candles_of_days, make_day
 from analytics_service.history.memory import Memory
 from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import no_values
-from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, look_up
+from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, look_up, runs_of
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import QUARTER
@@ -79,14 +78,16 @@ class AtHand:
         until = second + 1
         # A quarter of an hour ends with the hours of one phase. Within one, the hours of any zone tell.
         for phase in PHASES if until % QUARTER else (until % HOUR,):
-            begin = second - (second - phase) % HOUR
-            lookup = look_up([begin, begin + HOUR], until, state.hours)
-            if lookup is not None:
-                blocks, missing, latest = self._found(state, lookup, until)
-                if blocks and latest is not None and not missing:
-                    return last_observed(lookup, blocks, latest, until)
-                if lookup.open_from is None:
-                    self.request(state, missing)
+            begin = until - (until - phase) % HOUR
+            later = NOTHING_LATER if begin == until else self.observations(state, begin, until)
+            if later is not None and (last := later.newest(begin, until)) is not None:
+                return last
+            [run] = runs_of(Slot(state.hours, 0, phase), begin - HOUR, 1)
+            block = self.block(state, run)
+            if block is not None and later is not None:
+                return block.newest(run.hours[0])
+            if block is None and begin == until:
+                self.request(state, [run.slot])
         return None
 
     def block(self, state: State, run: Run) -> Block | None:

@@ -6,8 +6,8 @@ are made from those of hours. Wider buckets need many days at one time of day, w
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from analytics_service.history.day_blocks import HOURS_OF_A_DAY
 from analytics_service.history.rows import Buckets
@@ -44,28 +44,27 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
     stop = bisect_left(buckets.begins, buckets.until, 0, max(buckets.count, 0))
     begins = buckets.begins[:stop]
     is_cut = stop > 0 and buckets.begins[stop] > buckets.until
-    ends = [*buckets.begins[1:stop], min(buckets.begins[stop], buckets.until)] if stop else []
-    lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
-    slides = max(lengths, default=0) < 2 * DAY
-    times = len({begin % DAY for begin in begins})
-    by_days = slides or times == 1 or ends[-1] - begins[0] >= times * _DAYS_AT_A_TIME * DAY
+    stretches = [*buckets.alike(0, stop - is_cut)]
+    if is_cut:
+        stretches.append((stop - 1, buckets.until - begins[-1], 1))
+    slides = max((length for _, length, _ in stretches), default=0) < 2 * DAY
+    by_days = slides or _have_many_days(begins, min(buckets.begins[stop], buckets.until))
     spans: list[tuple[int, int, int]] = []
     counts: list[int] = []
     rest = 0
-    for length, numbers in groupby(range(stop), key=lengths.__getitem__):
-        alike = [begins[number] for number in numbers]
+    for first, length, count in stretches:
         days = length // DAY if by_days else 0
         hours, rest = divmod(length - days * DAY, HOUR)
         # If the first of these buckets begins with a quarter of an hour, so do the others, which are as long.
-        if alike[0] < 0 or alike[0] % QUARTER or (rest and not (is_cut and alike == begins[-1:])):
+        if begins[first] < 0 or begins[first] % QUARTER or (rest and not (is_cut and first == stop - 1)):
             return None
         if (days, hours) in ((0, 1), (1, 0)):
-            _extend(spans, alike[0], length - rest, len(alike))
+            _extend(spans, begins[first], length - rest, count)
         else:
-            for begin in alike:
+            for begin in begins[first : first + count]:
                 _extend(spans, begin, DAY, days)
                 _extend(spans, begin + days * DAY, HOUR, hours)
-        counts += [days + hours] * len(alike)
+        counts += [days + hours] * count
     runs: list[Run] = []
     for begin, width, count in spans:
         if slides and width == DAY:
@@ -74,6 +73,13 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
         else:
             runs += runs_of(_slot(width, begin, columns, series), begin, count)
     return CandleLookup(runs, counts, buckets.until - rest if rest else None)
+
+
+def _have_many_days(begins: Sequence[int], end: int) -> bool:
+    """Whether wide buckets, the last of which has an end, have so many days for each time of day at which one begins
+    that blocks of days are worth it."""
+    times = len({begin % DAY for begin in begins})
+    return times == 1 or end - begins[0] >= times * _DAYS_AT_A_TIME * DAY
 
 
 def hours_of_days(run: Run) -> list[Run]:

@@ -63,13 +63,14 @@ class Grid:
     interval: int
     zone: ZoneInfo
 
-    def begins(self, first: int, stop: int) -> list[int]:
-        """The unix seconds at which the buckets from `first` to before `stop` begin, also outside of the range."""
+    def begins(self, first: int, stop: int) -> Sequence[int]:
+        """The unix seconds at which the buckets from `first` to before `stop` begin, also outside of the range: those
+        of minutes and hours as a range, of which nothing needs to be counted."""
         return self._seconds(range(self._origin + first * self._width, self._origin + stop * self._width, self._width))
 
-    def _seconds(self, units: range) -> list[int]:
+    def _seconds(self, units: range) -> Sequence[int]:
         """The unix seconds at which units begin, as `_unit_of` counts them."""
-        return list(units) if self.period in EXACT else midnights(self.zone, self._days(units))
+        return units if self.period in EXACT else midnights(self.zone, self._days(units))
 
     def _days(self, units: range) -> Sequence[int]:
         """The ordinals of the days with which units of a day or more begin."""
@@ -86,7 +87,7 @@ class Grid:
             k -= 1
         return k + 1
 
-    def page(self, offset: int, limit: int) -> list[int]:
+    def page(self, offset: int, limit: int) -> Sequence[int]:
         """Starts of the buckets [offset, offset + limit) that exist, and of the one after them; [] when none exist."""
         stop = min(offset + limit, self.count)
         return self.begins(offset, stop + 1) if offset < stop else []
@@ -108,6 +109,9 @@ class Grid:
             return second - second % MINUTE
         if self.period is Period.HOUR:
             local, moved = wall_clock(self.zone, second)
+            begin = second - local.minute * MINUTE - local.second
+            if wall_clock(self.zone, begin)[0].utcoffset() == local.utcoffset():
+                return begin
             hour = local.replace(minute=0, second=0)
             # An hour may begin twice, also where the time of day at the second occurs only once.
             begins = [to_second(self.zone, hour.replace(fold=fold)) + moved * DAY for fold in (1, 0)]
@@ -127,7 +131,7 @@ class AlignedGrid(Grid):
     shorter. The grid of a day or more is that of `Grid`, counted from a day that is always the same.
     """
 
-    def begins(self, first: int, stop: int) -> list[int]:
+    def begins(self, first: int, stop: int) -> Sequence[int]:
         """Those from `first` to before `stop`; of buckets of minutes and hours, only such as the range has."""
         return self._from_midnights[first:stop] if self.period in EXACT else super().begins(first, stop)
 
@@ -141,7 +145,7 @@ class AlignedGrid(Grid):
         """Whether `Grid` has the same buckets for this range."""
         plain = Grid(self.start, self.end, self.period, self.interval, self.zone)
         if self.period in EXACT:
-            return plain.begins(0, self.count + 1) == self._from_midnights
+            return [*plain.begins(0, self.count + 1)] == self._from_midnights
         return plain._origin == self._origin
 
     @cached_property

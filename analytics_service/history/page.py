@@ -56,12 +56,12 @@ class Query:
         return make_grid(self.start, self.end, self.period, self.interval, self.zone)
 
     @cached_property
-    def begins(self) -> list[int]:
+    def begins(self) -> Sequence[int]:
         """Starts of the page's buckets and of the one after them; empty where the range has none."""
         return self.grid.page(self.offset, self.limit)
 
     @property
-    def starts(self) -> list[int]:
+    def starts(self) -> Sequence[int]:
         """Starts of the page's buckets."""
         return self.begins[:-1]
 
@@ -87,6 +87,11 @@ class Page:
 
     query: Query
     points: Points
+
+    @property
+    def starts(self) -> list[int]:
+        """Starts of the page's buckets, one by one."""
+        return [*self.query.starts]
 
     def body(self, head: str = "", tail: str = "") -> bytes:
         """The points in the query's format: a whole file, or a member of the answer's data with the JSON around it.

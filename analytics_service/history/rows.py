@@ -1,9 +1,11 @@
 """Reads the rows of histories from the store, at the cost of the buckets that are asked for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import groupby
+from operator import sub
 
 import polars as pl
 
@@ -47,6 +49,18 @@ class Buckets:
     def end(self) -> int:
         """The unix second at which they end, `until` at the latest. There must be a bucket."""
         return min(self.begins[-1], self.until)
+
+    def alike(self, first: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """Stretches of the buckets from `first` to before `stop` that are equally long: the number of each one's first
+        bucket, how many seconds a bucket has, and how many buckets it has."""
+        if isinstance(self.begins, range):
+            if first < stop:
+                yield first, self.begins.step, stop - first
+            return
+        for width, some in groupby(map(sub, self.begins[first + 1 : stop + 1], self.begins[first:stop])):
+            count = len([*some])
+            yield first, width, count
+            first += count
 
 
 def read_series(store: Store, history: History, until: int) -> dict[str, SeriesInfo]:

@@ -1,9 +1,10 @@
 """Where memory has the values of buckets: which block holds an hour, and where in it."""
 
 from bisect import bisect_left
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TypeGuard
 
 from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import QUARTER
@@ -110,23 +111,24 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
     Nothing before `until` may be observed any more. None when a bucket ends within a quarter of an hour, as in zones of
     long ago.
     """
-    ends = list(begins[1 : 1 + bisect_left(begins, until, 0, max(len(begins) - 1, 0))])
+    ends = begins[1 : 1 + bisect_left(begins, until, 0, max(len(begins) - 1, 0))]
     open_from = None
     if ends and ends[-1] > until:
-        ends[-1] = until
+        last = until
         if until % QUARTER:
             # Hours of the zone start at the same minute as the last bucket.
-            ends[-1] = until - (until - begins[len(ends) - 1]) % HOUR
+            last = until - (until - begins[len(ends) - 1]) % HOUR
             # The first hour of zones a part of an hour off begins before 1970; no observation does.
-            open_from = max(ends[-1], 0)
-    phases = {end % HOUR for end in ends}
+            open_from = max(last, 0)
+        ends = [*ends[:-1], last]
+    phases = {end % HOUR for end in (ends[:1] if _are_hours(ends) else ends)}
     if any(phase % QUARTER for phase in phases):
         return None
     runs: list[Run] = []
     # Most pages have one phase only.
     alike = groupby(ends, key=lambda end: end % HOUR) if len(phases) > 1 else [(phase, ends) for phase in phases]
     for phase, run in alike:
-        numbers = _consecutive([end // HOUR - 1 for end in run])
+        numbers = _numbers_of(run)
         while numbers:
             number = numbers[0] // hours
             within = bisect_left(numbers, (number + 1) * hours)
@@ -135,8 +137,17 @@ def look_up(begins: Sequence[int], until: int, hours: int) -> Lookup | None:
     return Lookup(runs, open_from)
 
 
-def _consecutive(numbers: list[int]) -> Sequence[int]:
-    """The numbers as a range, if each is the one after the one before: that takes no time to split and to shift."""
+def _are_hours(ends: Iterable[int]) -> TypeGuard[range]:
+    """Whether ends of buckets are a range of hours, as those of most pages of hours are: it need not be counted."""
+    return isinstance(ends, range) and ends.step == HOUR
+
+
+def _numbers_of(ends: Iterable[int]) -> Sequence[int]:
+    """The numbers of the hours that end then; as a range, if each is the one after the one before: that takes no time
+    to split and to shift."""
+    if _are_hours(ends):
+        return range(ends.start // HOUR - 1, ends.start // HOUR - 1 + len(ends))
+    numbers = [end // HOUR - 1 for end in ends]
     span = range(numbers[0], numbers[-1] + 1)
     return span if len(span) == len(numbers) and [*span] == numbers else numbers
 

@@ -7,10 +7,9 @@ series. A day in a zone is such a day; one on which clocks change by an hour has
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
-from operator import sub
+from itertools import accumulate
 from sys import getsizeof
 from typing import NamedTuple
 
@@ -55,6 +54,11 @@ class Texts:
         """Those that are listed."""
         return cls(b"".join(texts), array("I", accumulate(map(len, texts), initial=0)))
 
+    def between(self, places: Sequence[int], first: int, stop: int, cells: int) -> Iterator[memoryview]:
+        """The texts in cells from `first` to before `stop` of the series at some places, of so many `cells` each."""
+        text, begins, ends = memoryview(self.text), self.ends[first::cells], self.ends[stop::cells]
+        return (text[begins[place] : ends[place]] for place in places)
+
 
 @dataclass(frozen=True)
 class TextBlock:
@@ -71,11 +75,7 @@ class TextBlock:
 
     def cut(self, places: Sequence[int], run: Run) -> Cut:
         """The texts of the series at some places in the cells of a run."""
-        spans = [(place * self.cells + run.hours[0], place * self.cells + run.hours[-1] + 1) for place in places]
-        return [
-            [text[ends[first] : ends[stop]] for first, stop in spans]
-            for text, ends in ((memoryview(one.text), one.ends) for one in self.arrays)
-        ]
+        return [[*one.between(places, run.hours[0], run.hours[-1] + 1, self.cells)] for one in self.arrays]
 
 
 def texts_of(values: pl.DataFrame, begins: Sequence[int], series: int, wording: Wording, at_once: int) -> Cut:
@@ -103,9 +103,8 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
     over = bisect_right(begins, buckets.until) - 1
     known = max(bisect_right(begins, state.first) - 1, 0)
     found: list[Stretch] = []
-    first = known
-    for width, alike in groupby(map(sub, begins[known + 1 : over + 1], begins[known:over])):
-        begin, count = begins[first], len([*alike])
+    for first, width, count in buckets.alike(known, over):
+        begin = begins[first]
         cells = hours_of(len(state.series), *_CELLS[width]) if width in _CELLS else 0
         # Days on which clocks change come one at a time.
         is_kept = count >= _FEWEST if cells > 1 else count == cells
@@ -114,6 +113,4 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
             for run in runs_of(slot, begin, count):
                 found.append(Stretch(first, run))
                 first += len(run.hours)
-        else:
-            first += count
     return found

@@ -108,7 +108,7 @@ COLUMNS = Shape(
     "A page of histories by column, with format=columns.",
     (
         _RANGE,
-        Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source="query.starts"),
+        Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source="starts"),
         Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source=""),
         _PAGINATION,
     ),

@@ -9,17 +9,15 @@ from hypothesis import strategies as st
 
 from analytics_service.history.blocks import (
     NO_HOURS,
-    NOTHING_LATER,
     Block,
     Observations,
     Picked,
     candles_of,
-    last_observed,
     make_block,
 )
 from analytics_service.history.candles import CANDLE, no_candles
 from analytics_service.history.sample import no_values, sample
-from analytics_service.history.slots import Lookup, Run, Slot, closed, hours_of, look_up
+from analytics_service.history.slots import Slot, closed, hours_of, look_up
 from analytics_service.market.instants import HOUR
 from tests import oracle
 from tests.unit.test_sample import rows_of
@@ -266,8 +264,9 @@ def test_the_size_of_a_block_is_that_of_its_buffers() -> None:
     texts = [None if hour % 10 == 0 else f"{hour}.5" if hour % 3 else f"{hour}.{'7' * 18}" for hour in range(5000)]
     block = make_block(["a"], pl.DataFrame({"value": texts, "observed_at": range(5000)}))
     short = sum(len(text) for text in texts if text is not None and len(text) <= 12)
+    newest = 4 * 5000
     # Texts of twelve characters at most lie in their views; they are counted twice.
-    assert buffers(block.values) <= block.size <= buffers(block.values) + short + 5000
+    assert buffers(block.values) + newest <= block.size <= buffers(block.values) + newest + short + 5000
     assert block.texts is None
 
     again = make_block(["a"], pl.DataFrame({"value": [f"{place % 50}.{'7' * 18}" for place in range(5000)]}))
@@ -290,15 +289,15 @@ def buffers(values: pl.DataFrame) -> int:
     return int(values.to_arrow(compat_level=pl.CompatLevel.newest()).get_total_buffer_size())
 
 
-def test_telling_when_the_last_observation_was_made_takes_no_memory() -> None:
+def test_what_tells_when_the_last_observation_was_made_counts_as_memory() -> None:
     """The size of a block is counted when it is put into memory."""
     block = make_block(["a"], pl.DataFrame({"value": ["1"] * 2048, "observed_at": [None, *range(1000, 3047)]}))
-    slot = Slot(2048, 0)
     tracemalloc.start()
     try:
-        found = [last_observed(Lookup([Run(slot, [hour])], None), [block], NOTHING_LATER, 0) for hour in (0, 1, 2047)]
+        assert block.size >= buffers(block.values) + 4 * 2048
+        found = [block.newest(hour) for hour in (0, 1, 2047)]
         kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert found == [None, 1000, 3046]
-    assert kept < 2048
+    assert kept < 4096

@@ -42,7 +42,7 @@ def test_every_begin_is_where_a_walk_through_the_calendar_finds_it(
     expected = oracle.begins(start, end, period, interval, zone)
     mine = grid(start, end, period, interval, zone)
     assert mine.count == len(expected) - 1
-    assert mine.page(0, mine.count) == expected
+    assert [*mine.page(0, mine.count)] == expected
 
 
 @given(
@@ -56,7 +56,7 @@ def test_minutes_begin_with_the_one_that_holds_the_start_in_any_zone(
     zone: str, start: int, length: int, interval: int
 ) -> None:
     mine = grid(start, start + length, "min", interval, zone)
-    assert mine.page(0, mine.count) == oracle.begins(start, start + length, "min", interval, zone)
+    assert [*mine.page(0, mine.count)] == oracle.begins(start, start + length, "min", interval, zone)
 
 
 @given(
@@ -182,7 +182,7 @@ def test_aligned_buckets_are_where_a_walk_through_the_calendar_finds_them(
     mine = AlignedGrid(start, end, Period(period), interval, ZoneInfo(zone))
     expected = oracle.aligned_begins(start, end, period, interval, zone)
     assert mine.count == len(expected) - 1
-    assert mine.page(0, mine.count) == expected
+    assert [*mine.page(0, mine.count)] == expected
     assert mine.page(1, 2) == (expected[1:4] if len(expected) > 2 else [])
 
 

@@ -7,6 +7,7 @@ kept (history/text_blocks.py), and a page of them is a few cuts for each series.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import polars as pl
 
@@ -123,21 +124,25 @@ def enclosed(
     following = iter(parts)
     part = next(following, None)
     while part is not None:
-        ids, stretches = part
-        arrays = [*zip(*stretches, strict=True)]
-        for place, asset_id in enumerate(ids):
-            for number, lead in enumerate(opened(asset_id)):
-                pieces.append(lead)
-                if arrays:
-                    *firsts, last = arrays[number]
-                    pieces += [points[place] for points in firsts]
-                    # Without the comma after the last point.
-                    pieces.append(memoryview(last[place])[:-1])
-            pieces += [closed, b","]
+        pieces += _series(*part, opened, closed + b",")
         part = next(following, None)
-        if part is not None:
+        if part is None:
+            pieces[-1] = closed
+        else:
             yield b"".join(pieces)
             pieces = []
-    if pieces[-1] == b",":
-        pieces.pop()
     yield b"".join([*pieces, after])
+
+
+def _series(
+    ids: Sequence[str], stretches: Sequence[Cut], opened: Callable[[str], Sequence[bytes]], closed: bytes
+) -> Iterator[Text]:
+    """The pieces of some series."""
+    columns: list[Sequence[Text]] = []
+    for number, leads in enumerate(zip(*map(opened, ids), strict=True)):
+        cuts = [stretch[number] for stretch in stretches]
+        if cuts:
+            # Without the comma after the last point.
+            cuts[-1] = [memoryview(points)[:-1] for points in cuts[-1]]
+        columns += [leads, *cuts]
+    return chain.from_iterable(zip(*columns, [closed] * len(ids), strict=True))
