@@ -112,6 +112,7 @@ class Grid:
             begin = second - local.minute * MINUTE - local.second
             if wall_clock(self.zone, begin)[0].utcoffset() == local.utcoffset():
                 return begin
+            # Clocks have changed since.
             hour = local.replace(minute=0, second=0)
             # An hour may begin twice, also where the time of day at the second occurs only once.
             begins = [to_second(self.zone, hour.replace(fold=fold)) + moved * DAY for fold in (1, 0)]
