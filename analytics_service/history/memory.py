@@ -10,9 +10,9 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from cachetools import LRUCache
-from polars.exceptions import PanicException
 
 from analytics_service.errors import AnalyticsError, Superseded
+from analytics_service.failures import ANY_FAILURE
 from analytics_service.history.slots import Slot
 
 log = logging.getLogger(__name__)
@@ -204,8 +204,7 @@ class Loader:
                 log.warning("History is not kept in memory for now: %s", error)
                 with self._lock:
                     self._queue.clear()
-            except (Exception, PanicException):
-                # Polars does not derive its own failures from Exception. One of them must not end the thread.
+            except ANY_FAILURE:
                 log.exception("A block of history was not loaded")
 
     def _next(self) -> tuple[Key, Load] | None:

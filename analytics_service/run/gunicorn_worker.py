@@ -15,8 +15,8 @@ from typing import Any
 
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
-from polars.exceptions import PanicException
 
+from analytics_service.failures import ANY_FAILURE
 from analytics_service.http.errors import malformed
 from analytics_service.http.request_ids import new_request_id
 from analytics_service.logs import REQUEST_ID
@@ -227,8 +227,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             stays = self.handle_request(request, connection)
         except (NoMoreData, StopIteration):
             pass
-        except (Exception, PanicException) as error:
-            # Polars does not derive its own failures from Exception. One of them must not end the thread.
+        except ANY_FAILURE as error:
             self.handle_error(None, connection, connection.client, error)
         connection.requests += 1
         connection.ends_after_answer = not stays

@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from polars.exceptions import PanicException
-
 from analytics_service.errors import (
     AnalyticsError,
     NoSnapshot,
@@ -20,6 +18,7 @@ from analytics_service.errors import (
     Superseded,
     Unprepared,
 )
+from analytics_service.failures import ANY_FAILURE
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import read_runs, told_intervals
@@ -298,8 +297,8 @@ class Heads:
             return None
         except AnalyticsError:
             raise
-        except (Exception, PanicException) as error:
-            # A fault of our own in one family, or of Polars, must not keep the others from being shown.
+        except ANY_FAILURE as error:
+            # A fault of our own in one family must not keep the others from being shown.
             self._keep_back(family, Unprepared(repr(error)), error)
             return None
         if self._kept_back.pop(family, None):
@@ -360,7 +359,7 @@ class Heads:
         while True:
             try:
                 self.look()
-            except (Exception, PanicException):
+            except ANY_FAILURE:
                 log.exception("A look at the ledger failed unexpectedly")
             if self._hurry.wait(every):
                 self._hurry.clear()

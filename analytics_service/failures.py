@@ -1,0 +1,6 @@
+"""Failures of any kind, also of Polars. Not in errors.py, which every command imports, because this loads Polars."""
+
+from polars.exceptions import PanicException
+
+ANY_FAILURE = (Exception, PanicException)
+"""What threads catch that go on after work that failed. Polars does not derive its panics from Exception."""
