@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import falcon
+from polars.exceptions import PanicException
 
 from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, send, tag_of
 from analytics_service.http.coding import negotiate
@@ -43,8 +44,16 @@ class Resource(ABC):
             cls.summary = (cls.__doc__ or "").strip().partition("\n")[0]
 
     @abstractmethod
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+        """Answer a GET request."""
+
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Answer the request."""
+        """Answer the request. A panic of Polars is raised as an Exception, because Falcon handles no others, and does
+        not even tell middleware that the request has ended."""
+        try:
+            self.respond(req, resp, **path)
+        except PanicException as panic:
+            raise RuntimeError("Polars itself failed.") from panic
 
     def on_head(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Answer with the headers of GET."""
@@ -71,7 +80,7 @@ class Live(Resource):
     headers: Headers = ()
     """Further headers of the answer."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Render and send the body."""
         self.given(req, path)
         body, coding = self.body(), negotiate(req.get_header("Accept-Encoding"))
@@ -91,7 +100,7 @@ class Fixed(Resource):
         validators = Validators(tag_of(body))
         self._answer = cache(lambda coding: Answer(validators, coding, body, headers))
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the body."""
         self.given(req, path)
         self._send(req, resp)

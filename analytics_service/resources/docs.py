@@ -50,7 +50,7 @@ class Docs(Resource):
         self._kept: LRUCache[tuple[str, Coding], tuple[Known | None, Answer | None]] = LRUCache(_HOSTS)
         self._lock = threading.Lock()
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the page, which is rendered once for each state and host.
 
         It describes the API even while the store cannot be read. Examples from the store are added once it can be.

@@ -35,7 +35,7 @@ class Page(Fixed):
         headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", _POLICY))
         super().__init__(files.page(name, **facts), headers)
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the page, whatever the query: that is for the page's own scripts."""
         self._send(req, resp)
 
@@ -53,7 +53,7 @@ class Files(Resource):
     def __init__(self) -> None:
         self._answer = cache(_answer)
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send a file. RequestError for a name that there is not."""
         version, name = path.pop("version"), path.pop("name")
         self.given(req, path)

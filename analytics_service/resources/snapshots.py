@@ -85,7 +85,7 @@ class SnapshotPath(Resource):
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the cached answer, unless there is a newer state.
 
         If the meaning of a query changes with time, as with `now`, the answer is cached under the resolved query

@@ -29,7 +29,7 @@ Result = falcon.testing.Result
 class Assets(Resource):
     """A path that any cache may keep."""
 
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         send(req, resp, Answer(Validators("abc"), IDENTITY, b"{}"), "public, max-age=7")
 
 

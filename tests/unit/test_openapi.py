@@ -40,7 +40,7 @@ ADDRESS = Param("address", str, "an address.", required=True, schema={"type": "s
 
 
 class DeclarationOnly(Resource):
-    def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
+    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         raise AssertionError("these resources are never called")
 
 
