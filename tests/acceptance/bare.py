@@ -5,15 +5,31 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 # Its graceful timeout is an hour; no test waits for it.
 _PATIENT = """
 from analytics_service.run.gunicorn_conf import *
 graceful_timeout = 3600
 """
+_AROUND = """
+from functools import partial
+from {module} import {name}
+begin = post_worker_init
+def post_worker_init(worker):
+    begin(worker)
+    worker.wsgi = partial({name}, worker.wsgi)
+"""
+
+Answer = Callable[[WSGIApplication, WSGIEnvironment, StartResponse], Iterable[bytes]]
+
+
+def around(answer: Answer) -> str:
+    """Configuration that has a function answer all requests, which is given the service's application to call."""
+    return _AROUND.format(module=answer.__module__, name=answer.__name__)
 
 
 @contextmanager
@@ -32,6 +48,7 @@ def gunicorn(
         "ANALYTICS_CLICKHOUSE_URL": "http://127.0.0.1:1",
         "ANALYTICS_WORKERS": "1",
         "ANALYTICS_METRICS_BIND": "none",
+        "PYTHONPATH": os.pathsep.join(sys.path),
         **settings,
     }
     arguments = [sys.executable, "-m", "gunicorn", "-c", str(conf), "analytics_service.wsgi:app"]

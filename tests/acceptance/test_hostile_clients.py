@@ -9,13 +9,14 @@ import socket
 import statistics
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
 
-from tests.acceptance.bare import answers, gunicorn
+from tests.acceptance.bare import answers, around, gunicorn
 from tests.processes import PATIENCE, children, free_port, slack, until
 
 # A stop takes the 4 s that a client has to read its answer. One that waited for silent connections would take 10 s.
@@ -177,22 +178,11 @@ def bare_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
-# Holds back the answers to one path.
-_SLOW = """
-begin = post_worker_init
-
-def post_worker_init(worker):
-    import time
-    begin(worker)
-    inner = worker.wsgi
-
-    def application(environ, start_response):
-        if environ["QUERY_STRING"] == "slow":
-            time.sleep(3)
-        return inner(environ, start_response)
-
-    worker.wsgi = application
-"""
+def slow(service: WSGIApplication, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """Holds back the answers to one query."""
+    if environ["QUERY_STRING"] == "slow":
+        time.sleep(3)
+    return service(environ, start)
 
 
 def processor_seconds(pid: int) -> float:
@@ -204,7 +194,7 @@ def processor_seconds(pid: int) -> float:
 def test_a_connection_that_breaks_off_while_it_is_answered_keeps_nobody_busy(tmp_path: Path) -> None:
     """The request is there when the connection is accepted, so that it is answered before anything is waited for."""
     port = free_port()
-    with gunicorn(tmp_path, port, _SLOW) as process:
+    with gunicorn(tmp_path, port, around(slow)) as process:
         until(lambda: answers(port))
         (worker,) = children(process.pid)
         os.kill(worker, signal.SIGSTOP)
@@ -220,32 +210,23 @@ def test_a_connection_that_breaks_off_while_it_is_answered_keeps_nobody_busy(tmp
         assert answers(port)
 
 
-# Breaks off the answers to one path after their first part.
-_FAILING = """
-begin = post_worker_init
+def failing(service: WSGIApplication, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    """Breaks off the answers to one query after their first part."""
+    if environ["QUERY_STRING"] != "fails":
+        return service(environ, start)
+    start("200 OK", [("Content-Type", "text/plain")])
+    return parts()
 
-def post_worker_init(worker):
-    begin(worker)
-    inner = worker.wsgi
 
-    def application(environ, start_response):
-        if environ["QUERY_STRING"] != "fails":
-            return inner(environ, start_response)
-        start_response("200 OK", [("Content-Type", "text/plain")])
-        return parts()
-
-    def parts():
-        yield b"first"
-        raise ValueError("the second part fails")
-
-    worker.wsgi = application
-"""
+def parts() -> Iterator[bytes]:
+    yield b"first"
+    raise ValueError("the second part fails")
 
 
 def test_an_answer_that_fails_after_its_first_part_ends_its_connection_and_nothing_else(tmp_path: Path) -> None:
     port = free_port()
     printed = tmp_path / "gunicorn.log"
-    with printed.open("wb") as log, gunicorn(tmp_path, port, _FAILING, log=log.fileno()) as process:
+    with printed.open("wb") as log, gunicorn(tmp_path, port, around(failing), log=log.fileno()) as process:
         until(lambda: answers(port))
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
             # The second request comes before the first one fails, and is not answered.
