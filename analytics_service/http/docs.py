@@ -55,9 +55,17 @@ th, td { padding: .35rem .9rem .35rem 0; border-bottom: 1px solid var(--line); v
 td:first-child { white-space: nowrap; }
 .notice { border: 2px solid; border-radius: 6px; padding: .5rem .9rem; font-weight: 600; }
 summary { cursor: pointer; color: var(--soft); }
+@media (width > 60rem) {
+  /* There is room for the contents. In a browser without this selector the reader opens them. */
+  @supports selector(::details-content) {
+    nav summary { display: none; }
+    nav ::details-content { content-visibility: visible; }
+  }
+}
 @media (max-width: 60rem) {
   body { display: block; }
-  nav { position: static; height: auto; max-height: 45vh; border: 0; border-bottom: 1px solid var(--line); }
+  nav { position: static; height: auto; max-height: 45vh; padding: .8rem 1.2rem; border: 0;
+    border-bottom: 1px solid var(--line); }
   main { padding: 1.5rem 1.2rem 4rem; }
   /* The cells of a row one after the other, the last one below them over the whole width. */
   thead { position: absolute; clip-path: inset(50%); }
@@ -124,7 +132,7 @@ def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterabl
         for tag, operations in tagged.items()
     ]
     lists.append(_links("objects", [("errors", "Errors"), *((name, name) for name in schemas)]))
-    return f"<nav aria-label=Contents>{''.join(lists)}</nav>"
+    return f"<nav aria-label=Contents><details><summary>Contents</summary>{''.join(lists)}</details></nav>"
 
 
 def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:

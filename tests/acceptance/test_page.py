@@ -564,6 +564,22 @@ def test_who_knows_no_address_is_led_to_one(visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Health")).to_be_visible()
 
 
+def test_the_contents_of_docs_are_folded_away_on_phones_and_always_there_on_wide_screens(visit: Visit) -> None:
+    docs = f"http://{visit.service.bind}/docs"
+    page = visit.browser.open(docs, PHONE)
+    entry = page.get_by_role("navigation").get_by_role("link", name="/markets/supply")
+    expect(entry).to_be_hidden()
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+    page.get_by_text("Contents", exact=True).click()
+    entry.click()
+    page.wait_for_url("**/docs#get_markets_supply")
+    page = visit.browser.open(docs, WIDE)
+    expect(page.get_by_text("Contents", exact=True)).to_be_hidden()
+    entry.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/docs#get_markets_supply")
+
+
 def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     page = visit.open(VIEWS["markets"])
     with page.expect_download() as saving:
