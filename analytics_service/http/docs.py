@@ -44,7 +44,7 @@ h3 b { color: var(--get); margin-right: .4rem; }
 h4 { margin: 1rem 0 .3rem; font-size: .82rem; color: var(--soft); }
 p { margin: .4rem 0; }
 a { color: var(--link); text-decoration: none; }
-a:hover, a:focus { text-decoration: underline; }
+a:hover, a:focus, main a { text-decoration: underline; }
 code, pre { font: .92em/1.5 ui-monospace, monospace; }
 pre { background: var(--block); border: 1px solid var(--line); border-radius: 6px; padding: .7rem .9rem;
   white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -132,7 +132,8 @@ def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterabl
         for tag, operations in tagged.items()
     ]
     lists.append(_links("objects", [("errors", "Errors"), *((name, name) for name in schemas)]))
-    return f"<nav aria-label=Contents><details><summary>Contents</summary>{''.join(lists)}</details></nav>"
+    # What scrolls must be reachable by keyboard.
+    return f"<nav aria-label=Contents tabindex=0><details><summary>Contents</summary>{''.join(lists)}</details></nav>"
 
 
 def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:

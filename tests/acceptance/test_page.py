@@ -564,6 +564,15 @@ def test_who_knows_no_address_is_led_to_one(visit: Visit) -> None:
     expect(page.get_by_role("heading", name="Health")).to_be_visible()
 
 
+def test_the_documentation_of_the_api_has_no_barriers(visit: Visit) -> None:
+    page = visit.browser.open(f"http://{visit.service.bind}/docs")
+    for size, colors in zip((WIDE, PHONE), COLORS, strict=True):
+        look(page, size, colors)
+        assert barriers(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert visit.browser.said == []
+
+
 def test_the_contents_of_docs_are_folded_away_on_phones_and_always_there_on_wide_screens(visit: Visit) -> None:
     docs = f"http://{visit.service.bind}/docs"
     page = visit.browser.open(docs, PHONE)
