@@ -605,6 +605,27 @@ def test_the_table_of_markets_is_a_file_with_exact_values(visit: Visit) -> None:
     assert all(re.fullmatch(r"\d+(\.\d+)?", saved[asset]) for asset in prices)
 
 
+def test_receipt_tokens_have_the_price_that_they_are_valued_at_as_collateral(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    with page.expect_response(re.compile("/markets/merged")) as answered:
+        page.goto(visit.url(VIEWS["markets"]))
+    visit.wait(page)
+    values = {
+        one["asset_info"]["asset"]["id"]: one["borrow_collateral"]["state"]["extra"]["value"]
+        for one in answered.value.json()["data"]
+        if one["asset_info"]["classification"]["kind"] == "protocol_receipt_token"
+    }
+    assert values
+    with page.expect_download() as saving:
+        page.get_by_role("link", name="CSV").click()
+    saved = dict(line.split(",")[::2][:2] for line in saving.value.path().read_text().splitlines())
+    for asset, value in values.items():
+        row = page.locator("tbody tr", has=page.locator(f'a[title="{asset}"]'))
+        assert row.locator("td").first.inner_text() == value["extra"]["text"]["price"]
+        assert saved[asset] == value["price"]
+    expect(page.get_by_text("times their redemption ratio")).to_be_visible()
+
+
 def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transactions(visit: Visit) -> None:
     page = visit.open({"view": "address", "tz": "Asia/Tokyo"})
     page.route(re.compile("/tx-history"), thirty_transactions)

@@ -8,6 +8,8 @@ import { spark } from "./spark.js";
 import { families, status } from "./status.js";
 
 const DAY = 86_400;
+const VALUED = "Receipt tokens that the oracle does not quote have the price of the asset that they redeem, times their "
+  + "redemption ratio.";
 const NOTHING = "There are no prices and no markets yet. Where jobs run, the first snapshot may be on its way.";
 
 // A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
@@ -47,7 +49,8 @@ export async function markets(place, route, signal) {
   }
   fill();
   const tools = h("div", { class: "tools" }, h("label", {}, "Search", search), csvLink(rows), count);
-  place.replaceChildren(h("h1", {}, "Markets"), await dates(), tools, scrolling("Markets by asset", heads, body));
+  const told = rows.some(({ isValued }) => isValued) ? h("p", { class: "soft" }, VALUED) : "";
+  place.replaceChildren(h("h1", {}, "Markets"), await dates(), tools, scrolling("Markets by asset", heads, body), told);
 }
 
 /** From when imported prices and rates are, which may be years apart; nothing where there are snapshots of markets. */
@@ -64,7 +67,7 @@ async function load({ tz }, signal) {
   const there = await families();
   const [prices, merged] = await Promise.all([
     there.has("prices") ? get("/assets/prices", { with_text: true }, signal) : { data: [] },
-    there.has("markets") ? get("/markets/merged", { with_value: true }, signal) : { data: [] },
+    there.has("markets") ? get("/markets/merged", { with_text: true, with_value: true }, signal) : { data: [] },
   ]);
   const rows = new Map();
   const row = ({ asset: { id }, metadata: { symbol } }) => {
@@ -72,7 +75,10 @@ async function load({ tz }, signal) {
     return rows.get(id);
   };
   for (const one of prices.data) Object.assign(row(one), { price: one.price.price, priceText: one.price.extra.text.price });
-  for (const one of merged.data) Object.assign(row(one.asset_info), market(one));
+  for (const one of merged.data) {
+    const found = Object.assign(row(one.asset_info), market(one));
+    if (isMissing(found.price)) Object.assign(found, valued(one));
+  }
   if (!merged.data.length && there.has("rates")) await addRates(rows, signal);
   if (prices.data.length) {
     const [before, week] = await Promise.all(past(prices.data, tz, signal));
@@ -120,6 +126,12 @@ function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
     ltv: collateral?.config.allowable_ltv,
     collateralCap: collateral?.config.extra.value?.collateral_cap,
   };
+}
+
+/** The price that an asset is valued at as collateral, which receipt tokens have without a quote. */
+function valued({ borrow_collateral: collateral }) {
+  const value = collateral?.state.extra.value;
+  return isMissing(value?.price) ? {} : { price: value.price, priceText: value.extra.text.price, isValued: true };
 }
 
 function number(title, sort, show = null) {
