@@ -27,7 +27,11 @@ def encode(points: Points) -> Iterator[bytes]:
 
 def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> Cut:
     """An array for each column, in which values are quoted and counts are not."""
-    return [_texts(column, len(begins), series, at_once) for column in values]
+    count, columns = len(begins), values.get_columns()
+    lacking = [[one] for one in columns if one.has_nulls()]
+    made = make_texts(lacking, series, [""] * count, _WORDS, at_once) if lacking else ()
+    # Values are null together, so that only counts are left.
+    return [*made, *(_texts(one, count, series, at_once) for one in columns[len(lacking) :])]
 
 
 COLUMNS = Format("columns", "application/json", encode, texts=texts)
@@ -46,8 +50,7 @@ def _opening(points: Points, asset_id: str) -> bytes:
 
 
 def _texts(column: pl.Series, count: int, series: int, at_once: int) -> Sequence[Text]:
-    if column.has_nulls():
-        return make_texts([column], series, [""] * count, _WORDS, at_once)
+    """Those of a column without nulls."""
     quote = "" if column.name == COUNT else '"'
     text = joined([as_text(column), _BREAK], _order(series, count, at_once), f"{quote},{quote}")
     # A text begins with the end of a value and ends with the beginning of one.

@@ -29,7 +29,7 @@ def encode(points: Points) -> Iterator[bytes]:
 def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> Cut:
     """One array, of objects."""
     leads = [f'{{"t":{begin},' for begin in begins]
-    return [make_texts(values.get_columns(), series, leads, _WORDS[tuple(values.columns)], at_once)]
+    return make_texts([values.get_columns()], series, leads, _WORDS[tuple(values.columns)], at_once)
 
 
 JSON = Format("json", "application/json", encode, names_assets=False, texts=texts)

@@ -41,27 +41,28 @@ class Words:
 
 
 def make_texts(
-    columns: Sequence[pl.Series], series: int, leads: Sequence[str], words: Words, at_once: int
-) -> Sequence[Text]:
-    """The texts of points, given their columns bucket by bucket, and series by series: one for so many points
-    `at_once`. Each begins with the lead of its bucket. A point without a value in the first column has none."""
-    size, first = series * len(leads), columns[0]
+    arrays: Sequence[Sequence[pl.Series]], series: int, leads: Sequence[str], words: Words, at_once: int
+) -> Cut:
+    """The texts of points in arrays, given the columns of each bucket by bucket, and series by series: one for so many
+    points `at_once`. Each begins with the lead of its bucket. A point without a value in the first column has none; the
+    first columns of all arrays are null together."""
+    size, first, columns = series * len(leads), arrays[0][0], len(arrays[0])
     if size <= FEW:
-        return _made_of_few(columns, series, leads, words, at_once)
+        return [_made_of_few(values, series, leads, words, at_once) for values in arrays]
     begun = [lead + words.before for lead in leads]
     begun += [words.after + one for one in begun]
     if first.has_nulls():
         nulls = first.is_null()
-        if len(columns) > 1:
-            columns = [*columns[:-1], columns[-1].set(nulls, None)]
-        order = _in_turns(series, len(leads), len(columns), at_once, nulls.cast(pl.UInt32))
+        if columns > 1:
+            arrays = [[*values[:-1], values[-1].set(nulls, None)] for values in arrays]
+        order = _in_turns(series, len(leads), columns, at_once, nulls.cast(pl.UInt32))
         empty = [lead + words.nothing for lead in leads]
         begun += [*empty, *(words.after + one for one in empty)]
     else:
-        order = _order(series, len(leads), len(columns), at_once)
+        order = _order(series, len(leads), columns, at_once)
     texts = [*words.between, *[None] * len(words.between), words.after, None, BREAK.decode(), *begun]
-    text = joined([*map(as_text, columns), pl.Series(texts, dtype=pl.String)], order)
-    return broken(text, size // at_once)
+    pieces = pl.Series(texts, dtype=pl.String)
+    return [broken(joined([*map(as_text, values), pieces], order), size // at_once) for values in arrays]
 
 
 def _made_of_few(
