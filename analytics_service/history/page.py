@@ -1,16 +1,24 @@
 """A page of history: its buckets, its series and its points in a format."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from io import SEEK_END, BytesIO
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import OHLC, VALUE, Format, Points
+from analytics_service.history.formats.base import (
+    OHLC,
+    VALUE,
+    FileFormat,
+    Format,
+    MemberFormat,
+    Points,
+    Tables,
+    TextParts,
+)
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
@@ -83,10 +91,14 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets. Its `points` can be read once, and are only then made."""
+    """A page of buckets: those of the series with some ids, in a state. Its points are only made when it is encoded."""
 
     query: Query
     points: Points
+    reader: HistoryReader
+    state: State
+    ids: Sequence[str]
+    buckets: Buckets
 
     @property
     def starts(self) -> list[int]:
@@ -96,12 +108,34 @@ class Page:
     def body(self, head: str = "", tail: str = "") -> bytes:
         """The points in the query's format: a whole file, or a member of the answer's data with the JSON around it.
         Errors are those of HistoryReader.points."""
-        chunks = self.query.format.encode(replace(self.points, around=(head, tail)))
+        form = self.query.format
+        if isinstance(form, FileFormat):
+            chunks = form.encode(self.points, self._tables(form))
+        else:
+            chunks = form.encode(self.points, self._texts(form), (head, tail))
         # The file shares the memory of its first chunk until another one follows.
         file = BytesIO(next(chunks))
         file.seek(0, SEEK_END)
         file.writelines(chunks)
         return file.getvalue()
+
+    def _tables(self, form: FileFormat) -> Tables:
+        query = self.query
+        # Only texts can be shortened. What a number that is left out leaves behind would show in the bytes of a file.
+        numbers = form.takes_numbers and query.digits is None and query.carry
+        for ids in self._some():
+            values = self.reader.points(self.state, ids, self.buckets, query.agg, numbers=numbers)
+            yield ids, shortened(values, query.digits)
+
+    def _texts(self, form: MemberFormat) -> TextParts:
+        wording = Wording(form.texts, self.query.agg, self.query.digits, self.query.carry)
+        for ids in self._some():
+            yield ids, self.reader.texts(self.state, ids, self.buckets, wording)
+
+    def _some(self) -> Iterator[Sequence[str]]:
+        """The ids of some series at a time, which bounds the memory of a page beside its text."""
+        count = max(_LARGE // max(self.buckets.count, 1), 1)
+        return (self.ids[first : first + count] for first in range(0, len(self.ids), count))
 
 
 def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
@@ -130,28 +164,9 @@ def _page(
     reader: HistoryReader, state: State, query: Query, ids: Sequence[str], symbols: Mapping[str, str], *, single: bool
 ) -> Page:
     columns = OHLC if query.agg is Aggregate.OHLC else VALUE
-    until = min(query.end, state.newest) + 1
-    buckets = Buckets(query.begins, until, query.carry)
-    parts = _parts(reader, state, query, ids, buckets)
-    return Page(query, Points(query.starts, parts, single, columns, symbols=symbols, zone=query.zone))
-
-
-def _parts(
-    reader: HistoryReader, state: State, query: Query, ids: Sequence[str], buckets: Buckets
-) -> Iterator[tuple[Sequence[str], Any]]:
-    """Some series at a time, which bounds the memory of a page beside its text: their values, or the texts of their
-    points if the format is put together from these."""
-    # Only texts can be shortened. What a number that is left out leaves behind would show in the bytes of a file.
-    numbers = query.format.takes_numbers and query.digits is None and query.carry
-    make = query.format.texts
-    wording = make and Wording(make, query.agg, query.digits, query.carry)
-    count = max(_LARGE // max(buckets.count, 1), 1)
-    for first in range(0, len(ids), count):
-        some = ids[first : first + count]
-        if wording:
-            yield some, reader.texts(state, some, buckets, wording)
-        else:
-            yield some, shortened(reader.points(state, some, buckets, query.agg, numbers=numbers), query.digits)
+    points = Points(query.starts, single, columns, symbols=symbols, zone=query.zone)
+    buckets = Buckets(query.begins, min(query.end, state.newest) + 1, query.carry)
+    return Page(query, points, reader, state, ids, buckets)
 
 
 def _chosen(query: Query, state: State) -> list[str]:

@@ -12,7 +12,7 @@ import falcon
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.catalogue import Path
-from analytics_service.history.formats.base import Format
+from analytics_service.history.formats.base import FileFormat, Format
 from analytics_service.history.formats.registry import BY_MEDIA, MEDIA
 from analytics_service.history.grid import AlignedGrid, fit_grid
 from analytics_service.history.page import Page, Query, is_large, read_page, read_total
@@ -72,7 +72,7 @@ class HistoryPath(SnapshotPath):
         query: Query = given["page"]
         symbols = view.symbols if self._shows_symbols(query) else {}
         page = self.page(self._reader, query, view.head(*self.families), symbols)
-        if query.format.suffix:
+        if isinstance(query.format, FileFormat):
             return page.body()
         return success_around(self.shape.render(page, _SCOPE), POINTS, page.body)
 
@@ -84,7 +84,7 @@ class HistoryPath(SnapshotPath):
     def content_headers(self, given: Mapping[str, Any]) -> Headers:
         """Of a file, its type and name."""
         query: Query = given["page"]
-        if not query.format.suffix:
+        if not isinstance(query.format, FileFormat):
             return ()
         parts = (self._name, query.start, query.end, *([query.offset] if query.offset else []))
         name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
@@ -93,7 +93,7 @@ class HistoryPath(SnapshotPath):
     def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:
         """Files that are compressed by themselves are sent as they are: a coding takes time and saves nothing."""
         query: Query = given["page"]
-        return IDENTITY if query.format.is_packed else key.coding
+        return IDENTITY if isinstance(query.format, FileFormat) and query.format.is_packed else key.coding
 
     def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Large pages take turns. LargePagesBusy if too many wait for theirs."""

@@ -23,7 +23,7 @@ from pyarrow import ipc, parquet
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats import texts
-from analytics_service.history.formats.base import OHLC, VALUE, MakeTexts, Points
+from analytics_service.history.formats.base import OHLC, VALUE, FileFormat, MakeTexts, Points
 from analytics_service.history.formats.csv import times
 from analytics_service.history.formats.pieces import as_text
 from analytics_service.history.formats.registry import FORMATS
@@ -64,11 +64,11 @@ class Page:
             (some, self.part([self.series[one] for one in some]))
             for some in (ids[first : first + self.at_once] for first in range(0, len(ids), self.at_once))
         ]
-        make = FORMATS[name].texts
-        given = [(some, self.texts(make, values, len(some))) for some, values in parts] if make else parts
-        zone = ZoneInfo(self.zone)
-        points = Points(self.begins, iter(given), self.single, self.columns, self.symbols, zone, around)
-        return b"".join(FORMATS[name].encode(points))
+        form, points = FORMATS[name], Points(self.begins, self.single, self.columns, self.symbols, ZoneInfo(self.zone))
+        if isinstance(form, FileFormat):
+            return b"".join(form.encode(points, iter(parts)))
+        texts = ((some, self.texts(form.texts, values, len(some))) for some, values in parts)
+        return b"".join(form.encode(points, texts, around))
 
     def texts(self, make: MakeTexts, values: pl.DataFrame, series: int) -> list[list[list[bytes]]]:
         """The texts of some series, each stretch made of its values alone."""
@@ -366,9 +366,9 @@ def test_the_last_second_that_can_be_asked_for_has_a_time(zone: str) -> None:
 def test_a_value_that_is_rounded_beyond_the_numbers_of_binary_formats_is_refused(name: str) -> None:
     values = shortened(pl.DataFrame({"v": ["99999999999999999999.9"]}), 7)
     assert values["v"].to_list() == ["1" + "0" * 20]
-    points = Points([BEGIN], iter([(["token;a"], values)]), False, VALUE, symbols={}, zone=ZoneInfo("UTC"))
+    points = Points([BEGIN], single=False)
     with pytest.raises(ParameterInvalid, match="ask for more digits") as caught:
-        list(FORMATS[name].encode(points))
+        list(FORMATS[name].encode(points, iter([(["token;a"], values)])))
     assert caught.value.parameter == "digits"
 
 

@@ -25,7 +25,7 @@ def encoded(names: Sequence[str], values: pl.Series, begins: list[int]) -> Any:
         ids = [f"native;{name}" for name in names[first : first + 2]]
         some = values.gather([n for n in range(len(values)) if n % len(names) in (first, first + 1)]).to_frame("v")
         parts.append((ids, [texts(begins, some, len(ids), at_once=len(begins))] if begins else []))
-    return json.loads(b"".join(encode(Points(begins, parts, single=False))))
+    return json.loads(b"".join(encode(Points(begins, single=False), parts, ("", ""))))
 
 
 def rows_of(observations: list[list[tuple[int, Decimal]]]) -> pl.DataFrame:

@@ -6,19 +6,19 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import COUNT, Cut, Format, Points, Text
+from analytics_service.history.formats.base import COUNT, Cut, MemberFormat, Points, Text, TextParts
 from analytics_service.history.formats.pieces import BREAK, always, as_text, broken, in_rows, joined, value_order
 from analytics_service.history.formats.texts import Words, enclosed, make_texts
 
 
-def encode(points: Points) -> Iterator[bytes]:
+def encode(points: Points, parts: TextParts, around: tuple[str, str]) -> Iterator[bytes]:
     """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; `[{"v": [...]}]` of a
     single series."""
-    head, tail = points.around
+    head, tail = around
     first, *others = [b'"%b":[' % name.encode() for name in points.columns]
     further = [b"]," + other for other in others]
     return enclosed(
-        points.parts,
+        parts,
         (f"{head}[", f"]{tail}"),
         lambda asset_id: [_opening(points, asset_id) + first, *further],
         b"]}",
@@ -34,7 +34,7 @@ def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int
     return [*made, *(_texts(one, count, series, at_once) for one in columns[len(lacking) :])]
 
 
-COLUMNS = Format("columns", "application/json", encode, texts=texts)
+COLUMNS = MemberFormat("columns", "application/json", encode, texts)
 
 _BREAK = pl.Series([BREAK.decode()])
 # Of columns in which a value may be missing: counts are always there.

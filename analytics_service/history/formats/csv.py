@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import polars as pl
 
-from analytics_service.history.formats.base import Format, Points
+from analytics_service.history.formats.base import FileFormat, Points, Tables
 from analytics_service.history.formats.pieces import always, as_text, in_turns, joined, value_order
 from analytics_service.history.sample import layout
 from analytics_service.market.assets import is_formula
@@ -18,11 +18,11 @@ _END = "\r\n"
 _LENGTH = len("2025-03-01T12:00:00+00:00")
 
 
-def encode(points: Points) -> Iterator[bytes]:
+def encode(points: Points, tables: Tables) -> Iterator[bytes]:
     """A header and the points; lines end with CR LF. Null is an empty field, as is the asset of a single series."""
     header = ",".join([*_HEAD, *points.columns]) + _END
     leads = [f"{begin},{time}," for begin, time in zip(points.begins, times(points.begins, points.zone), strict=True)]
-    for ids, values in points.parts:
+    for ids, values in tables:
         if leads and ids:
             assets = [",," if points.single else _asset(one, points.symbols.get(one, "")) for one in ids]
             yield _encoded([values[name] for name in points.columns], leads, assets, header)
@@ -31,7 +31,7 @@ def encode(points: Points) -> Iterator[bytes]:
         yield header.encode()
 
 
-CSV = Format("csv", "text/csv", encode, suffix="csv")
+CSV = FileFormat("csv", "text/csv", encode, suffix="csv")
 
 
 def _encoded(values: Iterable[pl.Series], leads: Sequence[str], assets: Sequence[str], header: str) -> bytes:

@@ -7,20 +7,20 @@ from itertools import chain
 import polars as pl
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.formats.base import COUNT, Points
+from analytics_service.history.formats.base import COUNT, Points, Tables
 from analytics_service.history.sample import layout, transposed
 from analytics_service.store.columns import DECIMAL
 
 _TIME = pl.Datetime("ms", "UTC")
 
 
-def frame(points: Points) -> pl.DataFrame:
+def frame(points: Points, tables: Tables) -> pl.DataFrame:
     """Columns t, asset_id, symbol and those of the points; one row a point, series by series, a chunk for each part.
 
     Times are in milliseconds, the coarsest unit that Parquet has; values have 38 digits, 18 of them decimals; ids and
     symbols are dictionaries of those on the page, and null for a single series.
     """
-    parts = [(tuple(ids), _numbers(points, values, len(ids))) for ids, values in points.parts]
+    parts = [(tuple(ids), _numbers(points, values, len(ids))) for ids, values in tables]
     keys = [_keys(points, ids) for ids, _ in parts]
     asset_ids, symbols = (tuple(chain.from_iterable(words)) for words in zip(*keys, strict=True)) if keys else ((), ())
     begins = (pl.Series("t", points.begins, dtype=pl.Int64) * 1000).cast(_TIME)

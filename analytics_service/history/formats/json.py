@@ -6,7 +6,7 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import OHLC, VALUE, Cut, Format, Points
+from analytics_service.history.formats.base import OHLC, VALUE, Cut, MemberFormat, Points, TextParts
 from analytics_service.history.formats.texts import Words, enclosed, make_texts
 from analytics_service.market.assets import asset_spec
 
@@ -18,12 +18,12 @@ _WORDS: Mapping[tuple[str, ...], Words] = {
 }
 
 
-def encode(points: Points) -> Iterator[bytes]:
+def encode(points: Points, parts: TextParts, around: tuple[str, str]) -> Iterator[bytes]:
     """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
     if points.single:
-        return enclosed(points.parts, points.around, lambda _: [b"["], b"]")
-    head, tail = points.around
-    return enclosed(points.parts, (f"{head}[", f"]{tail}"), lambda asset_id: [_opening(asset_id)], b"]}")
+        return enclosed(parts, around, lambda _: [b"["], b"]")
+    head, tail = around
+    return enclosed(parts, (f"{head}[", f"]{tail}"), lambda asset_id: [_opening(asset_id)], b"]}")
 
 
 def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> Cut:
@@ -32,7 +32,7 @@ def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int
     return make_texts([values.get_columns()], series, leads, _WORDS[tuple(values.columns)], at_once)
 
 
-JSON = Format("json", "application/json", encode, names_assets=False, texts=texts)
+JSON = MemberFormat("json", "application/json", encode, texts, names_assets=False)
 
 
 @lru_cache(maxsize=10_000)

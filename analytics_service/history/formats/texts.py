@@ -4,14 +4,14 @@ The text of a point depends on its bucket and value alone, whatever else is on a
 kept (history/text_blocks.py), and a page of them is a few cuts for each series.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
 import polars as pl
 
-from analytics_service.history.formats.base import Cut, Text
+from analytics_service.history.formats.base import Cut, Text, TextParts
 from analytics_service.history.formats.pieces import (
     BREAK,
     FEW,
@@ -24,9 +24,6 @@ from analytics_service.history.formats.pieces import (
     value_order,
 )
 from analytics_service.history.sample import layout
-
-# The ids of some series, and their points: one cut for each stretch of buckets.
-TextParts = Iterable[tuple[Sequence[str], Sequence[Cut]]]
 
 
 @dataclass(frozen=True, slots=True)
