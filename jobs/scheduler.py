@@ -21,6 +21,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from analytics_service import logs
 from analytics_service.config import Settings
 from analytics_service.errors import AnalyticsError
+from analytics_service.failures import ANY_FAILURE
 from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.announcements import forget_finished
@@ -129,7 +130,7 @@ def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_
     while not stop.wait(every):
         try:
             recovery.look()
-        except Exception:
+        except ANY_FAILURE:
             log.exception("Looking for interrupted runs failed unexpectedly")
 
 
@@ -157,7 +158,7 @@ def tidy_until(
                 drop()
             except AnalyticsError as error:
                 log.warning("Old %s could not be dropped: %s", old, error)
-            except Exception:
+            except ANY_FAILURE:
                 log.exception("Old %s could not be dropped", old)
         if stop.wait(every):
             return
@@ -253,7 +254,7 @@ class Tick:
         try:
             if self._measured(at) is Outcome.DONE:
                 log.info("%s: snapshot of %s is complete.", name, shown(at))
-        except Exception as error:
+        except ANY_FAILURE as error:
             self._status = replace(self._status, failed_at=unix_second(at), error=reason_of(error))
             raise
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from analytics_service.errors import AnalyticsError
+from analytics_service.failures import ANY_FAILURE
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class Latest(Generic[_T]):
         except AnalyticsError as error:
             log.warning("The last answer is shown again, because a new one failed: %s", error)
             self._error = error
-        except Exception:
+        except ANY_FAILURE:
             log.exception("The last answer is shown again, because a new one failed")
             self._error = AnalyticsError("An unexpected error; the log has it.")
         else:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from analytics_service.errors import AnalyticsError, BackupFailed, StoreUnavailable
+from analytics_service.failures import ANY_FAILURE
 from analytics_service.store.admission import claim
 from analytics_service.store.announcements import (
     APPEND,
@@ -139,10 +140,10 @@ class Recovery:
                 _resume(self._store, staged)
                 self._failures.pop((family, version), None)
                 log.warning("A run of %s was interrupted; it is complete now.", family)
-            except Exception as error:
+            except ANY_FAILURE as error:
                 self._report(staged, error)
 
-    def _report(self, staged: Staging, error: Exception) -> None:
+    def _report(self, staged: Staging, error: BaseException) -> None:
         run, cause = (staged.family, staged.version), f"{type(error).__name__}: {error}"
         if self._failures.get(run) != cause:
             self._failures[run] = cause

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from polars.exceptions import PanicException
 
 from analytics_service.errors import StoreUnavailable
 from analytics_service.state.latest import Latest
@@ -48,13 +49,16 @@ def test_a_failure_leaves_the_answer_before_it() -> None:
     assert (kept, str(error), late) == ("there", "It is away.", False)
 
 
-def test_an_unexpected_error_is_logged_and_told_without_its_text(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("failure", [ZeroDivisionError, PanicException])
+def test_an_unexpected_error_is_logged_and_told_without_its_text(
+    failure: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
     def ask() -> str:
-        raise ZeroDivisionError("secret")
+        raise failure("secret")
 
     value, error, late = Latest(ask, patience=10).get()
     assert (value, str(error), late) == (None, "An unexpected error; the log has it.", False)
-    assert "ZeroDivisionError: secret" in caplog.text
+    assert f"{failure.__name__}: secret" in caplog.text
 
 
 def test_a_later_answer_ends_the_error() -> None:

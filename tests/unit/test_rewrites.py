@@ -669,8 +669,9 @@ def test_the_next_job_completes_what_was_interrupted(store: LedgerStore) -> None
     assert store.heads["prices"] == AFTER
 
 
+@pytest.mark.parametrize("error", [pl.exceptions.ComputeError("odd"), pl.exceptions.PanicException("no Exception")])
 def test_the_scheduler_completes_it_beside_its_jobs_also_after_an_unexpected_error(
-    store: LedgerStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: LedgerStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: BaseException
 ) -> None:
     interrupted(store)
     looks: list[Ledger] = []
@@ -678,7 +679,7 @@ def test_the_scheduler_completes_it_beside_its_jobs_also_after_an_unexpected_err
     def look(store: Store) -> Ledger:
         looks.append(read_ledger(store))
         if len(looks) == 1:
-            raise pl.exceptions.ComputeError("odd")
+            raise error
         return looks[-1]
 
     monkeypatch.setattr("analytics_service.store.rewrite.read_ledger", look)
@@ -701,7 +702,8 @@ def test_a_failure_is_logged_once_for_each_rewrite_and_cause(
     store: LedgerStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     interrupted(store)
-    causes: list[Exception] = [StoreFailure("disk full")] * 3 + [StoreUnavailable("away")] * 2 + [ValueError("odd")] * 2
+    causes: list[BaseException] = [StoreFailure("disk full")] * 3 + [StoreUnavailable("away")] * 2
+    causes += [ValueError("odd")] * 2 + [pl.exceptions.PanicException("no Exception")] * 2
 
     def fail(statement: Statement) -> None:
         if causes and statement.name.startswith("ALTER"):
@@ -709,7 +711,7 @@ def test_a_failure_is_logged_once_for_each_rewrite_and_cause(
 
     store.before = fail
     recovery = Recovery(store)
-    for _ in range(8):
+    for _ in range(10):
         store.fall_silent()
         recovery.look()
     messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
@@ -717,9 +719,10 @@ def test_a_failure_is_logged_once_for_each_rewrite_and_cause(
         "An interrupted run of prices cannot be completed: disk full",
         "An interrupted run of prices cannot be completed: away",
         "An interrupted run of prices cannot be completed: odd",
+        "An interrupted run of prices cannot be completed: no Exception",
         "A run of prices was interrupted; it is complete now.",
     ]
-    assert [record.exc_info is not None for record in caplog.records] == [False, False, True, False]
+    assert [record.exc_info is not None for record in caplog.records] == [False, False, True, True, False]
     assert (store.heads["prices"], store.open) == (AFTER, set())
 
 

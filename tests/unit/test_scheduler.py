@@ -376,7 +376,7 @@ def test_a_run_during_which_the_clock_is_set_back_tells_of_the_earlier_next_one(
 class Littered(FakeStore):
     """A database with staging tables that a run left behind. The first look fails."""
 
-    def __init__(self, stop: threading.Event, error: Exception) -> None:
+    def __init__(self, stop: threading.Event, error: BaseException) -> None:
         super().__init__()
         self._error = error
         self.tables = {"snapshot_staging_1": "", "price_staging_1": ""}
@@ -397,10 +397,15 @@ class Littered(FakeStore):
 
 
 @pytest.mark.parametrize(
-    ("error", "cause"), [(StoreUnavailable("away"), ": away"), (pl.exceptions.ComputeError("unexpected"), "")]
+    ("error", "cause"),
+    [
+        (StoreUnavailable("away"), ": away"),
+        (pl.exceptions.ComputeError("unexpected"), ""),
+        (pl.exceptions.PanicException("no Exception"), ""),
+    ],
 )
 def test_what_runs_left_in_staging_is_dropped_also_where_all_rows_are_kept(
-    caplog: pytest.LogCaptureFixture, error: Exception, cause: str
+    caplog: pytest.LogCaptureFixture, error: BaseException, cause: str
 ) -> None:
     stop = threading.Event()
     store = Littered(stop, error)
@@ -438,6 +443,17 @@ def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
         ("prices", 60, noon + 120, noon, "The source is away."),
     ]
     assert [(row["ran_at"], row["outcome"]) for row in said(store)] == [(noon, "failed"), (noon + 60, "done")]
+
+
+def test_operators_are_told_of_a_run_that_failed_in_polars_itself() -> None:
+    def fail(at: datetime) -> None:
+        raise pl.exceptions.PanicException("secret")
+
+    store = FakeStore()
+    with pytest.raises(pl.exceptions.PanicException):
+        Tick(JOBS["prices"], WatchedSource(fail), store, MINUTE, Retries())(NOON)
+    (row,) = said(store)
+    assert (row["outcome"], row["failed_at"], row["error"]) == ("failed", NOON.timestamp(), "an unexpected error.")
 
 
 def test_operators_are_told_how_long_a_run_took() -> None:
