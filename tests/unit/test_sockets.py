@@ -39,11 +39,14 @@ def test_nothing_is_said_of_a_connection_before_it_is_accepted(listener: socket.
     with socket.create_connection(listener.getsockname()) as connection:
         with pytest.raises(TimeoutError):
             other_end(connection, 0.05)
-        threading.Timer(0.05, lambda: accepted.append(listener.accept()[0])).start()
         accepted: list[socket.socket] = []
+        accepting = threading.Timer(0.05, lambda: accepted.append(listener.accept()[0]))
         begun = time.monotonic()
+        accepting.start()
         end = other_end(connection, 60)
         assert time.monotonic() - begun >= 0.04
+        # The connection is accepted a moment before it is in the list.
+        accepting.join()
         assert end.inode == os.fstat(accepted[0].fileno()).st_ino
         accepted[0].close()
 
