@@ -61,12 +61,13 @@ def _ask(found: Report, settings: Settings) -> None:
 
 def _ask_in_time(found: Report, settings: Settings) -> None:
     """Query ClickHouse in a thread of its own. StoreUnavailable when that takes too long; the thread is then left."""
-    errors: list[Exception] = []
+    errors: list[BaseException] = []
 
     def ask() -> None:
         try:
             _ask(found, settings)
-        except Exception as error:
+        except BaseException as error:
+            # Whatever it is, the thread that waits raises it again.
             errors.append(error)
 
     thread = threading.Thread(target=ask, daemon=True)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from polars.exceptions import PanicException
 
 from analytics_service.cli.report import expected_address, report
 from analytics_service.cli.report_forms import aligned, as_json, as_text, size
@@ -58,6 +59,17 @@ def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: report(Settings(data_dir=tmp_path), NOON)):
         with pytest.raises(EmbeddedServerError, match=f"The data folder {tmp_path} cannot be used"):
             ask()
+
+
+def test_a_failure_of_polars_itself_is_not_taken_for_an_empty_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> None:
+        raise PanicException("no Exception")
+
+    monkeypatch.setattr("analytics_service.cli.report.read_store", fail)
+    with pytest.raises(PanicException, match="no Exception"):
+        report(Settings(data_dir=tmp_path, clickhouse_url="http://127.0.0.1:9"), NOON)
 
 
 REPORT = Report(
