@@ -22,7 +22,7 @@ from analytics_service.history.day_blocks import Days, candles_of_days, make_day
 from analytics_service.history.memory import Memory
 from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import no_values
-from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, look_up, runs_of
+from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, closed, look_up, runs_of
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import QUARTER
@@ -78,15 +78,17 @@ class AtHand:
         until = second + 1
         # A quarter of an hour ends with the hours of one phase. Within one, the hours of any zone tell.
         for phase in PHASES if until % QUARTER else (until % HOUR,):
-            begin = until - (until - phase) % HOUR
+            begin = closed(second, phase)
             later = NOTHING_LATER if begin == until else self.observations(state, begin, until)
-            if later is not None and (last := later.newest(begin, until)) is not None:
+            if later is None:
+                continue
+            if (last := later.newest(begin, until)) is not None:
                 return last
             [run] = runs_of(Slot(state.hours, 0, phase), begin - HOUR, 1)
             block = self.block(state, run)
-            if block is not None and later is not None:
+            if block is not None:
                 return block.newest(run.hours[0])
-            if block is None and begin == until:
+            if begin == until:
                 self.request(state, [run.slot])
         return None
 

@@ -7,7 +7,7 @@ series. A day in a zone is such a day; one on which clocks change by an hour has
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from sys import getsizeof
@@ -54,10 +54,10 @@ class Texts:
         """Those that are listed."""
         return cls(b"".join(texts), array("I", accumulate(map(len, texts), initial=0)))
 
-    def between(self, places: Sequence[int], first: int, stop: int, cells: int) -> Iterator[memoryview]:
+    def between(self, places: Sequence[int], first: int, stop: int, cells: int) -> list[memoryview]:
         """The texts in cells from `first` to before `stop` of the series at some places, of so many `cells` each."""
         text, begins, ends = memoryview(self.text), self.ends[first::cells], self.ends[stop::cells]
-        return (text[begins[place] : ends[place]] for place in places)
+        return [text[begins[place] : ends[place]] for place in places]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class TextBlock:
 
     def cut(self, places: Sequence[int], run: Run) -> Cut:
         """The texts of the series at some places in the cells of a run."""
-        return [[*one.between(places, run.hours[0], run.hours[-1] + 1, self.cells)] for one in self.arrays]
+        return [one.between(places, run.hours[0], run.hours[-1] + 1, self.cells) for one in self.arrays]
 
 
 def texts_of(values: pl.DataFrame, begins: Sequence[int], series: int, wording: Wording, at_once: int) -> Cut:
