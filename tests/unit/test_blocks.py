@@ -300,4 +300,4 @@ def test_what_tells_when_the_last_observation_was_made_counts_as_memory() -> Non
     finally:
         tracemalloc.stop()
     assert found == [None, 1000, 3046]
-    assert kept < 4096
+    assert kept < 2048
