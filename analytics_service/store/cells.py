@@ -28,14 +28,12 @@ _CLOSING = "ends_at > toDateTime({closing_from:UInt32}, 'UTC') AND ends_at <= to
 _CLOSED = {"where": _CLOSING, "having": "true"}
 _CLOSED_OR_TOUCHED = {"where": "true", "having": f"max(version = {{version:UInt64}} OR ({_CLOSING}))"}
 _ALL = {"where": "true", "having": "true"}
-# Raw rows of a span of time: those in place, or as they will be once those in staging are in place, too.
+# Raw rows of a span of time: those in place, or those in place and in staging. Both may have a row for an instant.
 _WITHIN = """observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
 AND asset_id >= {first:String} AND ({before:String} = '' OR asset_id < {before:String})"""
 _ROWS = "SELECT asset_id, observed_at, {value:Identifier} AS value, version FROM"
 _IN_PLACE = f"{_ROWS} {{table:Identifier}} FINAL WHERE {_WITHIN}"
-_WITH_STAGED = f"""SELECT asset_id, observed_at, argMax(one.value, one.version) AS value, max(one.version) AS version
-FROM ({_ROWS} {{table:Identifier}} WHERE {_WITHIN} UNION ALL {_ROWS} {{staged:Identifier}} WHERE {_WITHIN}) AS one
-GROUP BY asset_id, observed_at"""
+_WITH_STAGED = f"{_IN_PLACE} UNION ALL {_ROWS} {{staged:Identifier}} FINAL WHERE {_WITHIN}"
 # The unix second at which a cell ends, in SQL.
 ENDS_AT = "toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, addMonths(cell, 1)))"
 

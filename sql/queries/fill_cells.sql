@@ -1,5 +1,7 @@
 -- Computes cells from raw rows. Writing a cell again does no harm: the same rows give the same rank, and additional or
 -- newer rows give a greater one.
+-- Of several rows for one instant the last one holds: that without another one right after it. Rows come sorted, so this
+-- takes a third of the time of grouping them by instant.
 INSERT INTO {cells:Identifier} (width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, rank)
 SELECT
     cell_width,
@@ -12,7 +14,7 @@ SELECT
     max(value),
     min(value),
     argMax(value, observed_at),
-    sum(if(next_at > observed_at AND next_at < ends_at, next_at - observed_at, 0) * toDecimal256(value, 18)),
+    sum(if(next_at < ends_at, next_at - observed_at, 0) * toDecimal256(value, 18)),
     sum(version)
 FROM
 (
@@ -38,11 +40,14 @@ FROM
             observed_at,
             value,
             version,
-            leadInFrame(observed_at) OVER (
-                PARTITION BY asset_id ORDER BY observed_at ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
+            leadInFrame(observed_at, 1, toDateTime(4294967295, 'UTC')) OVER (
+                PARTITION BY asset_id
+                ORDER BY observed_at, version
+                ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
         FROM ({rows})
     )
     ARRAY JOIN ['quarter', 'day', 'month'] AS cell_width
+    WHERE next_at != observed_at
 )
 WHERE {where}
 GROUP BY cell_width, asset_id, begins_at

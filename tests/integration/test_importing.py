@@ -81,9 +81,11 @@ def test_an_import_tells_which_assets_the_store_describes_otherwise(store: Store
 
 
 def test_history_may_begin_with_the_first_second_of_1970(store: Store, settings: Settings, tmp_path: Path) -> None:
-    assert run(store, prices_file(tmp_path, [(IDS[0], 0, "5"), (IDS[0], 1_600_000_100, "6")])).written == 2
-    cells = query(settings, "SELECT width, toUnixTimestamp(cell), toString(close) FROM price_cell FINAL ORDER BY cell")
-    assert [one for one in cells if one[1] == 0] == [("quarter", 0, "5"), ("day", 0, "5"), ("month", 0, "5")]
+    """And end there: the second series has no other observation."""
+    rows = [(IDS[0], 0, "5"), (IDS[1], 0, "7"), (IDS[0], 1_600_000_100, "6")]
+    assert run(store, prices_file(tmp_path, rows)).written == 3
+    cells = query(settings, "SELECT asset_id, width, toString(close) FROM price_cell FINAL WHERE cell = 0 ORDER BY ALL")
+    assert cells == [(one, width, close) for one, _, close in rows[:2] for width in ("quarter", "day", "month")]
 
 
 def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
