@@ -3,6 +3,8 @@
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from itertools import chain, groupby, islice
 from zoneinfo import ZoneInfo
 
 from analytics_service.market.instants import DAY
@@ -16,6 +18,8 @@ _SECOND = timedelta(seconds=1)
 _LAST_YEAR = 9990
 _LAST_ORDINAL = date(_LAST_YEAR, 1, 1).toordinal()
 _LAST_SECOND = int(datetime(_LAST_YEAR, 1, 1, tzinfo=UTC).timestamp())
+# Looking up fewer days takes no longer than going through a year.
+_FEWEST = 16
 
 
 def wall_clock(zone: ZoneInfo, second: int) -> tuple[datetime, int]:
@@ -61,22 +65,43 @@ def second_before(zone: ZoneInfo, second: int, *, days: int = 0, months: int = 0
 def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:
     """The unix seconds at which local days begin. `ordinals` are those of dates, also beyond the year 9999.
 
-    Cost: two look-ups of the zone's offset for each day; one where the days follow each other.
+    Cost: two look-ups of the zone's offset for each day; where many follow each other, one for each day of a year that
+    was not asked for lately.
     """
+    is_long = isinstance(ordinals, range) and ordinals.step == 1 and len(ordinals) >= _FEWEST
+    if is_long and ordinals[-1] < _LAST_ORDINAL:
+        first, last = date.fromordinal(ordinals[0]), date.fromordinal(ordinals[-1])
+        years = (_midnights_of_year(zone, year) for year in range(first.year, last.year + 1))
+        skipped = first.timetuple().tm_yday - 1
+        return [*islice(chain.from_iterable(chain.from_iterable(years)), skipped, skipped + len(ordinals))]
     found: list[int] = []
-    next_ordinal, next_offset = -1, None
     for ordinal in ordinals:
         cycles = -((_LAST_ORDINAL - ordinal) // _CYCLE_DAYS) if ordinal > _LAST_ORDINAL else 0
         day = ordinal - cycles * _CYCLE_DAYS
-        offset = next_offset if day == next_ordinal else zone.utcoffset(datetime.fromordinal(day))
-        next_ordinal, next_offset = day + 1, zone.utcoffset(datetime.fromordinal(day + 1))
-        if offset is not None and offset == next_offset:
+        begin = datetime.fromordinal(day)
+        offset = zone.utcoffset(begin)
+        if offset is not None and offset == zone.utcoffset(datetime.fromordinal(day + 1)):
             # The clocks do not change on that day, so its midnight is UTC's, less the offset.
             second = (day - EPOCH_ORDINAL) * DAY - offset // _SECOND
         else:
-            second = to_second(zone, datetime.fromordinal(day))
+            second = to_second(zone, begin)
         found.append(second + cycles * _CYCLE_DAYS * DAY)
     return found
+
+
+@lru_cache(maxsize=1024)
+def _midnights_of_year(zone: ZoneInfo, year: int) -> Sequence[range]:
+    """The unix seconds at which the days of a year begin, in ranges: most days are as long as the one before."""
+    day, after = (date(one, 1, 1).toordinal() for one in (year, year + 1))
+    found: list[range] = []
+    for _, some in groupby(map(zone.utcoffset, map(datetime.fromordinal, range(day, after + 1)))):
+        # The clocks may change on the last of the days that begin with the same offset, and on no other.
+        *alike, last = range(day, day + len([*some]))
+        begin, end = to_second(zone, datetime.fromordinal(day)), to_second(zone, datetime.fromordinal(last))
+        found += [range(begin, begin + len(alike) * DAY, DAY), range(end, end + 1)]
+        day = last + 1
+    # The first day of the year after is not of this one.
+    return [one for one in found if one][:-1]
 
 
 def day_of(zone: ZoneInfo, second: int) -> int:

@@ -1,8 +1,9 @@
 """The bucket grid against an independent walk through the calendar."""
 
+import random
 from datetime import UTC, date, datetime
 from itertools import pairwise
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import example, given, settings
@@ -34,6 +35,10 @@ def grid(start: int, end: int, period: str, interval: int = 1, zone: str = "UTC"
 @example(zone="Pacific/Apia", start=second(2011, 12, 28), length=5 * 86_400, period="d", interval=1)
 @example(zone="America/Sao_Paulo", start=second(2018, 11, 3), length=3 * 86_400, period="d", interval=1)
 @example(zone="Australia/Lord_Howe", start=second(2026, 4, 3), length=3 * 86_400, period="d", interval=1)
+# Years in which clocks changed four times, a day was left out, or midnight was.
+@example(zone="Africa/Casablanca", start=second(2013, 5, 5), length=800 * 86_400, period="d", interval=1)
+@example(zone="Pacific/Apia", start=second(2011, 1, 1), length=730 * 86_400, period="d", interval=1)
+@example(zone="America/Sao_Paulo", start=second(2017, 12, 31), length=400 * 86_400, period="d", interval=1)
 @settings(max_examples=300, deadline=None)
 def test_every_begin_is_where_a_walk_through_the_calendar_finds_it(
     zone: str, start: int, length: int, period: str, interval: int
@@ -98,6 +103,15 @@ def test_a_page_is_a_slice_of_the_whole(offset: int, limit: int) -> None:
 )
 def test_midnight_of_days_whose_midnight_is_odd(day: date, zone: str, expected: int) -> None:
     assert midnights(ZoneInfo(zone), [day.toordinal()]) == [expected]
+
+
+def test_days_in_a_row_begin_when_each_of_them_does(draw: random.Random) -> None:
+    for zone in map(ZoneInfo, available_timezones()):
+        first = date(draw.randint(1969, 2040), draw.randint(1, 12), draw.randint(1, 28)).toordinal()
+        days = range(first, first + draw.randint(1, 800))
+        assert midnights(zone, days) == [begin for day in days for begin in midnights(zone, [day])], zone
+    last = range(date(9989, 12, 1).toordinal(), date(9990, 2, 1).toordinal())
+    assert midnights(zone, last) == [begin for day in last for begin in midnights(zone, [day])]
 
 
 @pytest.mark.parametrize(
