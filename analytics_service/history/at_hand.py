@@ -54,14 +54,15 @@ class AtHand:
         return None if found is None else points(agg, *found, carry=buckets.carry)
 
     def values(self, state: State, ids: Sequence[str], buckets: Buckets, *, numbers: bool = False) -> pl.Series | None:
-        """Values of some series in each bucket, bucket by bucket, as texts or as `numbers`. None if blocks are missing,
-        which are then requested."""
+        """Values of some series in each bucket, bucket by bucket, as texts; as `numbers`, if wanted, where values are
+        carried. None if blocks are missing, which are then requested."""
         lookup = look_up(buckets.begins, buckets.until, state.hours) if self.memory.limit else None
         if lookup is None:
             return None
         blocks, missing, latest = self._found(state, lookup, buckets.until)
         if latest is not None and not missing:
-            if numbers:
+            # Numbers come without instants, which tell what buckets to leave empty.
+            if numbers and buckets.carry:
                 blocks = [self._numbers(state, run, block) for run, block in zip(lookup.runs, blocks, strict=True)]
             return joined(lookup, blocks, latest, ids, buckets)
         if lookup.open_from is not None and latest is None:
@@ -111,7 +112,7 @@ class AtHand:
         if kept is not None and kept.hours > run.hours[-1] and kept.ids == block.ids:
             return kept
         numbers = block.column("value", slice(None)).cast(DECIMAL)
-        made = Block(block.ids, block.values.with_columns(numbers.alias("value")))
+        made = Block(block.ids, numbers.to_frame("value"))
         if block is not NO_HOURS:
             self.memory.put(state.key(slot), made)
         return made

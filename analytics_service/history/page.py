@@ -121,8 +121,8 @@ class Page:
 
     def _tables(self, form: FileFormat) -> Tables:
         query = self.query
-        # Only texts can be shortened. What a number that is left out leaves behind would show in the bytes of a file.
-        numbers = form.takes_numbers and query.digits is None and query.carry
+        # Only texts can be shortened.
+        numbers = form.takes_numbers and query.digits is None
         for ids in self._some():
             values = self.reader.points(self.state, ids, self.buckets, query.agg, numbers=numbers)
             yield ids, shortened(values, query.digits)
