@@ -38,9 +38,9 @@ def _bytes_of(values: pl.DataFrame) -> int:
 class Block:
     """Values of all `ids` at the ends of consecutive hours, the first being the first hour of the block's slot.
 
-    `values` has the columns value (decimal text or number, or null) and observed_at (unix s, or null), hour by hour. A
-    block of candles has columns of CANDLE instead; its hours are cells, which may be days. With `texts`, the columns of
-    text have places in these.
+    `values` has the columns value (decimal text, or null) and observed_at (unix s, or null), hour by hour. Blocks of
+    numbers have a value only, as a decimal. A block of candles has columns of CANDLE instead; its hours are cells,
+    which may be days. With `texts`, the columns of text have places in these.
     """
 
     ids: Sequence[str]

@@ -1,7 +1,8 @@
 -- Computes cells from raw rows. Writing a cell again does no harm: the same rows give the same rank, and additional or
 -- newer rows give a greater one.
 -- Of several rows for one instant the last one holds: that without another one right after it. Rows come sorted, so this
--- takes a third of the time of grouping them by instant.
+-- takes a third of the time of grouping them by instant. After the last one of a series there is none, and `next_at` is
+-- later than any: by default it would be the first second of 1970, at which there may be an observation.
 INSERT INTO {cells:Identifier} (width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, rank)
 SELECT
     cell_width,
