@@ -151,14 +151,14 @@ def test_observations_go_on_with_later_ones(
     if any(one[0] < cut for name in ids if name not in series for one in everything[name]):
         return
     both, whole = early.followed_by(between(ids, max(cut - overlap, 0), end)), between(ids, 0, end)
-    assert (both.begin, both.end, both.seconds.to_list()) == (0, end, whole.seconds.to_list())
+    assert (both.begin, both.end, both.seconds) == (0, end, whole.seconds)
     last, expected = both.last(ids, 0, end), whole.last(ids, 0, end)
     assert last is not None
     assert expected is not None
     assert last.rows() == expected.rows()
     shorter = both.between(cut, end)
     assert (shorter.begin, shorter.end) == (cut, end)
-    assert shorter.seconds.to_list() == [second for second in whole.seconds.to_list() if second >= cut]
+    assert [*shorter.seconds] == [second for second in whole.seconds if second >= cut]
 
 
 hours_of_blocks = st.lists(
@@ -275,7 +275,7 @@ def test_the_size_of_a_block_is_that_of_its_buffers() -> None:
 
     rows = {"series": [0] * 5000, "observed_at": range(5000), "value": [f"{n}.{'7' * 18}" for n in range(5000)]}
     observed = Observations.of(["a"], 0, 5000, pl.DataFrame({**rows, "rank": [0] * 5000}))
-    kept = pl.DataFrame({"a": observed.seconds, "b": observed.series, "c": observed.values})
+    kept = pl.DataFrame({"a": pl.Series(observed.seconds, dtype=pl.UInt32), "b": observed.series, "c": observed.values})
     assert observed.size == buffers(kept)
 
 
