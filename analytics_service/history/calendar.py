@@ -70,23 +70,29 @@ def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:
     """
     is_long = isinstance(ordinals, range) and ordinals.step == 1 and len(ordinals) >= _FEWEST
     if is_long and ordinals[-1] < _LAST_ORDINAL:
-        first, last = date.fromordinal(ordinals[0]), date.fromordinal(ordinals[-1])
-        years = (_midnights_of_year(zone, year) for year in range(first.year, last.year + 1))
-        skipped = first.timetuple().tm_yday - 1
-        return [*islice(chain.from_iterable(chain.from_iterable(years)), skipped, skipped + len(ordinals))]
-    found: list[int] = []
-    for ordinal in ordinals:
-        cycles = -((_LAST_ORDINAL - ordinal) // _CYCLE_DAYS) if ordinal > _LAST_ORDINAL else 0
-        day = ordinal - cycles * _CYCLE_DAYS
-        begin = datetime.fromordinal(day)
-        offset = zone.utcoffset(begin)
-        if offset is not None and offset == zone.utcoffset(datetime.fromordinal(day + 1)):
-            # The clocks do not change on that day, so its midnight is UTC's, less the offset.
-            second = (day - EPOCH_ORDINAL) * DAY - offset // _SECOND
-        else:
-            second = to_second(zone, begin)
-        found.append(second + cycles * _CYCLE_DAYS * DAY)
-    return found
+        return _in_a_row(zone, ordinals[0], len(ordinals))
+    return [_midnight(zone, ordinal) for ordinal in ordinals]
+
+
+def _midnight(zone: ZoneInfo, ordinal: int) -> int:
+    cycles = -((_LAST_ORDINAL - ordinal) // _CYCLE_DAYS) if ordinal > _LAST_ORDINAL else 0
+    day = ordinal - cycles * _CYCLE_DAYS
+    begin = datetime.fromordinal(day)
+    offset = zone.utcoffset(begin)
+    if offset is not None and offset == zone.utcoffset(datetime.fromordinal(day + 1)):
+        # The clocks do not change on that day, so its midnight is UTC's, less the offset.
+        second = (day - EPOCH_ORDINAL) * DAY - offset // _SECOND
+    else:
+        second = to_second(zone, begin)
+    return second + cycles * _CYCLE_DAYS * DAY
+
+
+def _in_a_row(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
+    """The midnights of so many days from one on, before the year 9990."""
+    first, last = date.fromordinal(ordinal), date.fromordinal(ordinal + count - 1)
+    days = chain.from_iterable(_midnights_of_year(zone, year) for year in range(first.year, last.year + 1))
+    skipped = first.timetuple().tm_yday - 1
+    return [*islice(chain.from_iterable(days), skipped, skipped + count)]
 
 
 @lru_cache(maxsize=1024)

@@ -107,7 +107,8 @@ def _neighbours(series: int, count: int, at_once: int) -> tuple[pl.Series, pl.Se
     """The place of the value before each one, series by series, where values are bucket by bucket, and one place after
     all of them for the first value of a text; and the places of the last values of texts."""
     value, within = value_order(series, count), layout(series * count // at_once, at_once)[1]
-    return value.shift(1).set(within == 0, series * count), value.filter(within == at_once - 1)
+    # The value before that of a bucket is so many series earlier; Series.shift takes ten times as long.
+    return (value - series).set(within == 0, series * count), value.filter(within == at_once - 1)
 
 
 def enclosed(
