@@ -8,9 +8,7 @@ import polars as pl
 
 from analytics_service.history.blocks import (
     NO_HOURS,
-    NOTHING_LATER,
     Block,
-    Observations,
     Picked,
     candles_of,
     in_one,
@@ -20,6 +18,7 @@ from analytics_service.history.candle_blocks import CandleLookup, hours_of_days,
 from analytics_service.history.candles import Aggregate, combined, needed, no_candles, points
 from analytics_service.history.day_blocks import Days, candles_of_days, make_days
 from analytics_service.history.memory import Memory
+from analytics_service.history.observations import NOTHING_LATER, Observations
 from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import no_values
 from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, closed, look_up, runs_of

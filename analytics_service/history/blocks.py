@@ -1,12 +1,10 @@
-"""Immutable blocks of history in memory: values at the ends of hours, and single observations.
+"""Immutable blocks of history in memory: values at the ends of hours, or candles of them.
 
 Values are ordered by hour: those of all series at the end of the first hour come first. So a new hour is appended by
 concatenation. A block keeps texts that repeat once: rates hold for days, and the open, the high and the low of an hour
 with one observation are the same.
 """
 
-from array import array
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,24 +13,18 @@ from typing import TypeVar
 
 import polars as pl
 
-from analytics_service.history.candles import CANDLE, SUMS, make_candles, no_candles, observed_once
+from analytics_service.history.candles import CANDLE, SUMS, no_candles
+from analytics_service.history.memory import bytes_of
+from analytics_service.history.observations import Observations
 from analytics_service.history.rows import Buckets
-from analytics_service.history.sample import either, layout, no_values, nothing, rows_from
+from analytics_service.history.sample import either, layout, no_values, places_among, places_of, rows_from
 from analytics_service.history.slots import Lookup
 
-# Bytes of the view that each text in a column has, beside its characters.
-_VIEW = 16
 # Texts are kept once where so many of them, at most, differ. A place among them takes four bytes more.
 _DISTINCT_SHARE = 2 / 3
 # The columns of blocks that have texts.
 _TEXTS = ("value", "open", "high", "low")
 _Part = TypeVar("_Part", pl.Series, pl.DataFrame)
-
-
-def _bytes_of(values: pl.DataFrame) -> int:
-    """The bytes of a table in memory. Polars' estimate counts the characters of texts, and not the views of them."""
-    texts = sum(dtype == pl.String for dtype in values.dtypes)
-    return int(values.estimated_size()) + texts * values.height * _VIEW
 
 
 @dataclass(frozen=True)
@@ -51,9 +43,9 @@ class Block:
     @cached_property
     def size(self) -> int:
         """Bytes in memory."""
-        texts = 0 if self.texts is None else _bytes_of(self.texts.to_frame())
+        texts = 0 if self.texts is None else bytes_of(self.texts.to_frame())
         newest = self._newest.estimated_size() if "observed_at" in self.values.columns and self.ids else 0
-        return _bytes_of(self.values) + texts + int(newest)
+        return bytes_of(self.values) + texts + int(newest)
 
     @cached_property
     def hours(self) -> int:
@@ -62,7 +54,7 @@ class Block:
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
-        return _places_of(self.ids)
+        return places_of(self.ids)
 
     @cached_property
     def _newest(self) -> pl.Series:
@@ -87,7 +79,7 @@ class Block:
 
     def rows(self, firsts: Sequence[int], ids: Sequence[str]) -> pl.Series:
         """The rows of some series, given the first row of each hour; null for series that the block does not have."""
-        places = None if ids == self.ids else _found(self._places, ids)
+        places = None if ids == self.ids else places_among(self._places, ids)
         return rows_from(firsts, len(ids), places)
 
     def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
@@ -196,128 +188,8 @@ def _in_order(text: pl.Expr) -> pl.Expr:
     return text + ""
 
 
-@dataclass(frozen=True)
-class Observations:
-    """Every observation of all `ids` in [begin, end), unix seconds, in order of time.
-
-    `series` is the place in `ids`. Of several observations of one series and second the last one holds. An array tells
-    where an instant is an eighth of the time that a column does.
-    """
-
-    ids: Sequence[str]
-    begin: int
-    end: int
-    seconds: "array[int]"
-    series: pl.Series
-    values: pl.Series
-
-    @classmethod
-    def of(cls, ids: Sequence[str], begin: int, end: int, rows: pl.DataFrame) -> "Observations":
-        """Observations from rows as `read_observations` returns them for that span."""
-        ordered = rows.sort("observed_at", "rank")
-        return cls(
-            ids,
-            begin,
-            end,
-            array("I", ordered["observed_at"].to_list()),
-            ordered["series"].cast(pl.UInt32).rechunk(),
-            ordered["value"].rechunk(),
-        )
-
-    @cached_property
-    def size(self) -> int:
-        """Bytes in memory."""
-        columns = sum(_bytes_of(column.to_frame()) for column in (self.series, self.values))
-        return columns + len(self.seconds) * self.seconds.itemsize
-
-    @cached_property
-    def _places(self) -> Mapping[str, int]:
-        return _places_of(self.ids)
-
-    def _within(self, begin: int, end: int) -> slice:
-        """The rows of the observations in [begin, end)."""
-        first = bisect_left(self.seconds, begin)
-        return slice(first, bisect_left(self.seconds, end, first))
-
-    def newest(self, begin: int, end: int) -> int | None:
-        """When the last observation in [begin, end) was made, unix seconds; None if there is none."""
-        rows = self._within(begin, end)
-        return self.seconds[rows.stop - 1] if rows.start < rows.stop else None
-
-    def last(self, ids: Sequence[str], begin: int, end: int) -> pl.DataFrame | None:
-        """Columns value and observed_at of the last observation of some series in [begin, end), null where a series has
-        none; None where no series has one."""
-        rows = self._within(begin, end)
-        if rows.start == rows.stop:
-            return None
-        value, observed_at = nothing(len(self.ids))
-        series = self.series[rows]
-        value = value.scatter(series, self.values[rows])
-        observed_at = observed_at.scatter(series, pl.Series(self.seconds[rows], dtype=pl.Int64)).cast(pl.UInt32)
-        places = _found(self._places, ids)
-        return pl.DataFrame({"value": value[places], "observed_at": observed_at[places]})
-
-    def candles(self, ids: Sequence[str], before: pl.Series, begin: int, end: int) -> pl.DataFrame:
-        """The candles of some series over [begin, end), given the values that held before it."""
-        rows = self._within(begin, end)
-        observed = pl.DataFrame(
-            {
-                "series": _found(_places_of(ids), self.ids)[self.series[rows]].cast(pl.Int64),
-                "second": pl.Series(self.seconds[rows], dtype=pl.Int64),
-                "value": self.values[rows],
-            }
-        ).drop_nulls("series")
-        last = self.last(ids, begin, end)
-        last = nothing(len(ids)) if last is None else last
-        return make_candles(observed_once(observed, len(ids)), before, last, [begin], [end])
-
-    def over(self, values: pl.Series, ids: Sequence[str], begin: int, end: int) -> pl.Series:
-        """The values of some series, instant by instant, with those at the last instant replaced by each series' last
-        observation in [begin, end), if there is one."""
-        rows = self._within(begin, end)
-        if rows.start == rows.stop:
-            return values
-        places, observed = self.series[rows], self.values[rows]
-        if ids != self.ids:
-            places = _found(_places_of(ids), self.ids)[places]
-            observed, places = observed.filter(places.is_not_null()), places.drop_nulls()
-        if not len(places):
-            return values
-        # scatter keeps the last of several values for one place.
-        return values.clone().scatter(places + (len(values) - len(ids)), observed.cast(values.dtype))
-
-    def followed_by(self, later: "Observations") -> "Observations":
-        """These and the observations of a later span, which overlaps with this one and may have additional series."""
-        fresh = bisect_left(later.seconds, self.end)
-        places = _found(later._places, self.ids)
-        return Observations(
-            later.ids,
-            self.begin,
-            later.end,
-            self.seconds + later.seconds[fresh:],
-            pl.concat([places[self.series], later.series[fresh:]], rechunk=True),
-            pl.concat([self.values, later.values[fresh:]], rechunk=True),
-        )
-
-    def between(self, begin: int, end: int) -> "Observations":
-        """The observations of a span within this one."""
-        rows = self._within(begin, end)
-        return Observations(self.ids, begin, end, self.seconds[rows], self.series[rows], self.values[rows])
-
-
-def _places_of(ids: Sequence[str]) -> Mapping[str, int]:
-    return {asset_id: place for place, asset_id in enumerate(ids)}
-
-
-def _found(places: Mapping[str, int], ids: Sequence[str]) -> pl.Series:
-    """The places of some ids, null for those that have none."""
-    return pl.Series(map(places.get, ids), dtype=pl.UInt32)
-
-
 # The block of a time before the first observation, of values or candles.
 NO_HOURS = Block([], pl.DataFrame(schema={"value": pl.String, "observed_at": pl.UInt32, **CANDLE}))
-# For pages that end with an hour: there is nothing to read after it.
-NOTHING_LATER = Observations([], 0, 0, array("I"), pl.Series([], dtype=pl.UInt32), pl.Series([], dtype=pl.String))
 
 
 def joined(

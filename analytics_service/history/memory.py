@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+import polars as pl
 from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
@@ -23,6 +24,8 @@ _SETTLE_SECONDS = 1.0
 _IDLE_SECONDS = 5.0
 # How many blocks are remembered as too large.
 _MOST_TOO_LARGE = 1000
+# Bytes of the view that each text in a column has, beside its characters.
+_VIEW = 16
 
 
 class Kept(Protocol):
@@ -50,6 +53,12 @@ class Need(Enum):
     URGENT = "It comes before others, and may push out what was used less recently."
     USEFUL = "It is loaded while there is room, and may push out what nobody has used for a while."
     LATER = "It is loaded while there is room."
+
+
+def bytes_of(values: pl.DataFrame) -> int:
+    """The bytes of a table in memory. Polars' estimate counts the characters of texts, and not the views of them."""
+    texts = sum(dtype == pl.String for dtype in values.dtypes)
+    return int(values.estimated_size()) + texts * values.height * _VIEW
 
 
 @dataclass(slots=True)

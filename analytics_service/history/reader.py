@@ -14,13 +14,14 @@ import polars as pl
 
 from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import AtHand
-from analytics_service.history.blocks import Block, Observations, in_one, make_block, or_else
+from analytics_service.history.blocks import Block, in_one, make_block, or_else
 from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.formats.base import Cut
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Key, Loader, Need
+from analytics_service.history.observations import Observations
 from analytics_service.history.rows import (
     Buckets,
     SeriesInfo,

@@ -3,7 +3,7 @@
 Values of many series at many instants are ordered by instant: those of all series at the first instant come first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import polars as pl
@@ -78,6 +78,16 @@ def sample(rows: pl.DataFrame, series: int, oldest: Sequence[int], ends: Sequenc
         value=pl.when(counts).then("value"), observed_at=pl.when(counts).then(pl.col("key") - pl.col("base"))
     )
     return values.select(transposed(column, series, len(ends)) for column in values)
+
+
+def places_of(ids: Sequence[str]) -> Mapping[str, int]:
+    """The place of each id."""
+    return {asset_id: place for place, asset_id in enumerate(ids)}
+
+
+def places_among(places: Mapping[str, int], ids: Sequence[str]) -> pl.Series:
+    """The places of some ids, null for those that have none."""
+    return pl.Series(map(places.get, ids), dtype=pl.UInt32)
 
 
 def nothing(size: int) -> pl.DataFrame:

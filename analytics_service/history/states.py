@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from analytics_service.history.blocks import Observations
 from analytics_service.history.memory import Key
+from analytics_service.history.observations import Observations
 from analytics_service.history.rows import SeriesInfo
 from analytics_service.history.slots import Slot, hours_of
 from analytics_service.market.instants import HOUR, next_month
