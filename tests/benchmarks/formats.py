@@ -9,7 +9,7 @@ from analytics_service.http.coding import Coding
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns
-from tests.benchmarks.pages import BUCKETS, ask_in_all_zones, draw
+from tests.benchmarks.pages import BUCKETS, UNTIL_KEPT, ask_in_all_zones, draw
 
 _ROUNDS = 150
 _SERIES, _HOURS = 13, 90 * 24
@@ -57,7 +57,8 @@ def _times(bench: Bench, ask: Callable[..., bytes], period: str, variants: Mappi
         return lambda number: ask("&".join(filter(None, [pages[name](number).path, urlencode(more)])))
 
     calls = {"json": asking("json", {}), **{name: asking(name, one.more) for name, one in variants.items()}}
-    medians = in_turns(calls, _ROUNDS, warm_up=20, before=lambda number: [page(number) for page in pages.values()])
+    draws = pages.values()
+    medians = in_turns(calls, _ROUNDS, warm_up=UNTIL_KEPT, before=lambda number: [page(number) for page in draws])
     label = f"{BUCKETS} {period}"
     yield Figure(f"{label}: JSON, median", medians["json"] * 1000, "ms")
     for name, one in variants.items():
