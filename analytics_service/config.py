@@ -75,12 +75,12 @@ class Settings:
         20, values.Whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
     )
     history_memory: int = _setting(
-        96,
+        88,
         values.Whole(0, 65_536),
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
-        64,
+        56,
         values.Whole(0, 65_536),
         "MiB of rendered answers, and parts of them, that each worker may keep; 0: each is rendered anew.",
     )
