@@ -7,6 +7,8 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 MILLISECONDS = 1_000
 EPOCH = datetime.fromtimestamp(0, UTC)
 _SECOND = timedelta(seconds=1)
+# Of an ISO 8601 instant up to its seconds.
+_LENGTH = len("2026-03-01T00:00:00")
 
 
 def unix_second(at: datetime) -> int:
@@ -20,8 +22,8 @@ def instant(second: int) -> datetime:
 
 
 def shown(at: datetime) -> str:
-    """A UTC instant as people read it, such as 2026-03-01T00:00:00Z."""
-    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+    """A UTC instant in RFC 3339, without fractions of its second, such as 2026-03-01T00:00:00Z."""
+    return f"{at.isoformat()[:_LENGTH]}Z"
 
 
 def floored(at: datetime, step: timedelta) -> datetime:

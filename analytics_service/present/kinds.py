@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from analytics_service.market.assets import AssetGroup, asset_spec
+from analytics_service.market.instants import shown
 from analytics_service.market.ptoken import MemberClass
 from analytics_service.market.values import EXACT
 from analytics_service.present import text
@@ -50,7 +51,7 @@ LARGE_NUMBER = Kind(NUMBER.schema, _unscoped(lambda number: number if number < 2
 INDEX = Kind({"type": "integer"}, _unscoped(int), _unscoped(str))
 TIME = Kind(
     {"title": "time", "type": "string", "format": "date-time", "examples": ["2025-03-01T12:00:00Z"]},
-    _unscoped(text.rfc3339),
+    _unscoped(shown),
     _unscoped(text.time),
 )
 DURATION = Kind({"type": "integer", "description": "Seconds."}, _unscoped(int), _unscoped(text.duration))

@@ -1,4 +1,4 @@
-"""Values as text for people (rules 4.3 and 4.7)."""
+"""Values as text for people (rule 4.3)."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -69,11 +69,6 @@ def duration(seconds: Decimal | int) -> str:
 def time(at: datetime) -> str:
     """An instant for people, such as 2025-03-01 12:00:00 UTC."""
     return f"{at.isoformat(' ')[:_SECOND]} UTC"
-
-
-def rfc3339(at: datetime) -> str:
-    """An instant in RFC 3339, UTC, such as 2025-03-01T12:00:00Z."""
-    return f"{at.isoformat()[:_SECOND]}Z"
 
 
 def _rounded(value: Decimal, decimals: int) -> str:
