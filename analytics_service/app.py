@@ -127,7 +127,7 @@ def create_app(
         routes += _history(shared, reader)
     asks_for_keys = settings.api_keys_file is not None
     described = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
-    described_page = docs.Docs(described, shared.views, heads, asks_for_keys=asks_for_keys)
+    described_page = docs.Docs(described, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", described_page)]
     routes += [("/", page.Page("index", keys=str(asks_for_keys).lower())), *_FILES]
 

@@ -79,19 +79,21 @@ summary { cursor: pointer; color: var(--soft); }
 """
 
 
-def page(document: Schema, base: str, examples: Examples) -> str:
+def page(document: Schema, base: str, examples: Examples, *, simulated: bool = False) -> str:
     """The page of an OpenAPI document, with requests to a scheme and host.
 
-    Parameters without a value in `examples` have the document's example.
+    Parameters without a value in `examples` have the document's example. If data is `simulated`, the page says so
+    first.
     """
     info = document["info"]
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
     tagged = {tag["name"]: _of_tag(document, tag["name"]) for tag in document["tags"]}
     tables = _tables(document["paths"], base, examples)
+    notice = f"<p class=notice>{_SIMULATED}</p>" if simulated else ""
     parts = [
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(info['title'])}</title>",
         '<meta name=viewport content="width=device-width, initial-scale=1">',
-        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas, tables)}<main>",
+        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas, tables)}<main>{notice}",
         f"<h1>{escape(info['title'])}</h1>{_prose(info['description'])}",
         '<p>For programs, see <a href="api/v1/openapi.json">openapi.json</a>.</p>',
         tables,
@@ -103,11 +105,6 @@ def page(document: Schema, base: str, examples: Examples) -> str:
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
     parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
     return "".join([*parts, "</main></body></html>"])
-
-
-def marked_simulated(html: str) -> str:
-    """A page that begins by saying that the data is simulated."""
-    return html.replace("<main>", f"<main><p class=notice>{_SIMULATED}</p>", 1)
 
 
 def _of_tag(document: Schema, tag: str) -> list[tuple[str, Schema]]:

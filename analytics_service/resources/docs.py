@@ -11,11 +11,11 @@ from analytics_service.errors import AnalyticsError
 from analytics_service.http.answer import Answer, Validators, send, tag_of
 from analytics_service.http.coding import Coding, negotiate
 from analytics_service.http.components import published
-from analytics_service.http.docs import marked_simulated, page
+from analytics_service.http.docs import page
 from analytics_service.http.openapi import Object
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
-from analytics_service.resources.examples import values
-from analytics_service.state.heads import Heads, Known
+from analytics_service.resources.examples import Values, values
+from analytics_service.state.heads import Known
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import any_simulated
 
@@ -39,12 +39,11 @@ class Docs(Resource):
 
     media = (falcon.MEDIA_HTML,)
 
-    def __init__(self, document: Object, views: Views, heads: Heads, *, asks_for_keys: bool) -> None:
+    def __init__(self, document: Object, views: Views, *, asks_for_keys: bool) -> None:
         policy = ("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
         self._headers = (("Content-Type", self.media[0]), policy)
         self._document = document
         self._views = views
-        self._heads = heads
         self._asks_for_keys = asks_for_keys
         # Clients may call the host what they like, so few are kept.
         self._kept: LRUCache[tuple[str, Coding], tuple[Known | None, Answer | None]] = LRUCache(_HOSTS)
@@ -72,7 +71,7 @@ class Docs(Resource):
     def _known(self) -> Known | None:
         """The heads whose data the page's examples show; None while the store is away."""
         try:
-            return self._heads.known()
+            return self._views.newest().known
         except AnalyticsError:
             return None
 
@@ -80,11 +79,12 @@ class Docs(Resource):
         """The page with all examples that there are; None while the store cannot be read."""
 
         def of(view: View) -> str:
-            return page(self._document, base, lambda path: {} if self._asks_for_keys else values(path, view))
+            def examples(path: str) -> Values:
+                return {} if self._asks_for_keys else values(path, view)
+
+            return page(self._document, base, examples, simulated=any_simulated(view.known.origins))
 
         try:
-            html = self._views.of_newest(of)
-            is_simulated = any_simulated(self._heads.known().origins)
+            return self._views.of_newest(of)
         except AnalyticsError:
             return None
-        return marked_simulated(html) if is_simulated else html
