@@ -10,32 +10,31 @@ from analytics_service.market.positions import Position
 from analytics_service.state.view import View
 
 Values = Mapping[str, object]
-_API = "/api/v1/"
-_USER = f"{_API}users/{{address}}/"
-_FAMILIES = {f"/api/v1{path.path}": history.family for history in HISTORIES for path in history.paths}
+_API = "/api/v1"
+_USER = "/users/{address}/"
+_FAMILIES = {path.path: history.family for history in HISTORIES for path in history.paths}
 _DAYS = timedelta(days=7)
 # The market that an asset must have to be looked up.
 _LOOKUPS: Mapping[str, Callable[[Market], object]] = {
-    "markets/lend/lookup": lambda market: market.lend,
-    "markets/borrow/collaterals/lookup": lambda market: market.collateral,
-    "markets/borrow/debts/lookup": lambda market: market.debt,
-    "markets/merged/lookup": lambda market: market,
+    "/markets/lend/lookup": lambda market: market.lend,
+    "/markets/borrow/collaterals/lookup": lambda market: market.collateral,
+    "/markets/borrow/debts/lookup": lambda market: market.debt,
+    "/markets/merged/lookup": lambda market: market,
 }
 
 
 def values(path: str, view: View) -> Values:
     """Values for a path's parameters; none where there is no data. An AnalyticsError where it cannot be read now."""
+    path = path.removeprefix(_API)
     try:
         if path in _FAMILIES:
             return _range(view.head(_FAMILIES[path]).last_observed_at)
         if path.startswith(_USER):
             return _of_position(path.removeprefix(_USER), view)
-        if path.startswith(f"{_API}swap/"):
+        if path.startswith("/swap/"):
             return _of_contract(view)
-        has = _LOOKUPS.get(path.removeprefix(_API))
-        markets = view.markets.values() if has else ()
-        return {"asset_id": next(market.asset_id for market in markets if has and has(market))}
-    except (NoSnapshot, StopIteration):
+        return _of_market(_LOOKUPS[path], view) if path in _LOOKUPS else {}
+    except NoSnapshot:
         return {}
 
 
@@ -43,6 +42,11 @@ def _range(newest: int) -> Values:
     """The week that ends with the newest observation."""
     last = datetime.fromtimestamp(newest, UTC).date()
     return {"start": last - _DAYS, "end": last}
+
+
+def _of_market(has: Callable[[Market], object], view: View) -> Values:
+    found = (market.asset_id for market in view.markets.values() if has(market))
+    return {"asset_id": asset_id} if (asset_id := next(found, None)) else {}
 
 
 def _of_contract(view: View) -> Values:
