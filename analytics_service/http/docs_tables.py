@@ -20,9 +20,10 @@ def tools(base: str, example: str, *, asks_for_keys: bool) -> list[Tool]:
     """The lines for a service at a scheme and host, `example` being the path and query of a page of the history."""
     url = f"{base}{example}"
     following = f"{base}{PATH}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&period=auto&format=csv"
-    found = [
-        Tool("In Polars:", f'import polars as pl\nprices = pl.read_csv("{url}&format=csv", {_FLOATS})'),
-        Tool("In pandas, with `pyarrow`:", f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet")'),
+    in_polars, in_pandas = _with_key(url) if asks_for_keys else _without_key(url)
+    return [
+        Tool("In Polars:", f"import polars as pl\n{in_polars}"),
+        Tool("In pandas, with `pyarrow`:", f"import pandas as pd\n{in_pandas}"),
         Tool(
             "In Grafana with the Infinity data source, type CSV; `time` is a Timestamp, `symbol` a String and `v` a "
             'Number, of which the transformation "Prepare time series" makes a line for each symbol:',
@@ -34,23 +35,21 @@ def tools(base: str, example: str, *, asks_for_keys: bool) -> list[Tool]:
             f'=IMPORTDATA("{url}&digits=6&format=csv")',
         ),
     ]
-    if asks_for_keys:
-        found[:2] = _with_key(url)
-    return found
 
 
-def _with_key(url: str) -> list[Tool]:
-    """The lines of Python with an API key."""
-    return [
-        Tool(
-            "In Polars:",
-            "import polars as pl\nfrom urllib.request import Request, urlopen\n"
-            f'page = Request("{url}&format=csv", headers={{"Authorization": "Bearer KEY"}})\n'
-            f"prices = pl.read_csv(urlopen(page).read(), {_FLOATS})",
-        ),
-        Tool(
-            "In pandas, with `pyarrow`:",
-            f'import pandas as pd\nprices = pd.read_parquet("{url}&format=parquet", '
-            'storage_options={"Authorization": "Bearer KEY"})',
-        ),
-    ]
+def _without_key(url: str) -> tuple[str, str]:
+    """The lines that read a page, in Polars and in pandas."""
+    return (
+        f'prices = pl.read_csv("{url}&format=csv", {_FLOATS})',
+        f'prices = pd.read_parquet("{url}&format=parquet")',
+    )
+
+
+def _with_key(url: str) -> tuple[str, str]:
+    """The same with an API key."""
+    return (
+        "from urllib.request import Request, urlopen\n"
+        f'page = Request("{url}&format=csv", headers={{"Authorization": "Bearer KEY"}})\n'
+        f"prices = pl.read_csv(urlopen(page).read(), {_FLOATS})",
+        f'prices = pd.read_parquet("{url}&format=parquet", storage_options={{"Authorization": "Bearer KEY"}})',
+    )
