@@ -79,12 +79,11 @@ def add_key(path: Path, name: str) -> str:
     """
     key = secrets.token_urlsafe(_BYTES)
     with _changing(path):
-        if not path.exists():
-            _replace(path, f"{name} {_digest(key).hex()}\n")
-            return key
-        if name in read_keys(path):
-            raise SettingError(f"There is a key called {name} in {path}. Remove it first, or choose another name.")
-        before = path.read_text("utf-8")
+        before = ""
+        if path.exists():
+            if name in read_keys(path):
+                raise SettingError(f"There is a key called {name} in {path}. Remove it first, or choose another name.")
+            before = path.read_text("utf-8")
         ending = "" if before.endswith("\n") or not before else "\n"
         _replace(path, f"{before}{ending}{name} {_digest(key).hex()}\n")
     return key
