@@ -109,8 +109,8 @@ def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
     return {key: _renamed(one, names) for key, one in schema.items()}
 
 
-def _without(schema: Schema, *keys: str) -> Schema:
-    return {key: one for key, one in schema.items() if key not in keys}
+def _without(schema: Schema, key: str) -> Schema:
+    return {name: one for name, one in schema.items() if name != key}
 
 
 def _enumerations(paths: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
