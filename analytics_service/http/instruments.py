@@ -198,17 +198,17 @@ def _merged(files: Iterable[Path]) -> Iterable[Metric]:
 
 def _worker(measured: Iterable[Metric]) -> WorkerReport | None:
     """The worker that a process has measured, if it is one."""
-    values = {(sample.name, *sample.labels.values()): sample.value for metric in measured for sample in metric.samples}
-    pid = next((key[1] for key in values if key[0] == _BEGAN), None)
+    found = {(sample.name, *sample.labels.values()): sample.value for metric in measured for sample in metric.samples}
+    pid = next((key[1] for key in found if key[0] == _BEGAN), None)
     if pid is None:
         return None
     return WorkerReport(
-        int(pid),
-        datetime.fromtimestamp(values[_BEGAN, pid], UTC),
-        int(values.get((_REQUESTS, pid), 0)),
-        int(values.get((_MEMORY, _BLOCKS), 0)),
-        int(values.get((_MEMORY, _ANSWERS), 0) + values.get((_MEMORY, _TEXTS), 0)),
-        resident_bytes(int(pid)),
+        pid=int(pid),
+        began=datetime.fromtimestamp(found[_BEGAN, pid], UTC),
+        requests=int(found.get((_REQUESTS, pid), 0)),
+        blocks=int(found.get((_MEMORY, _BLOCKS), 0)),
+        answers=int(found.get((_MEMORY, _ANSWERS), 0) + found.get((_MEMORY, _TEXTS), 0)),
+        resident=resident_bytes(int(pid)),
     )
 
 

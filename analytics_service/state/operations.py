@@ -64,14 +64,14 @@ def _imports(store: Store) -> list[ImportReport]:
     rows = store.frame("recent_imports", most=_MOST_IMPORTS)
     return [
         ImportReport(
-            row["family"],
-            row["kind"],
-            instant(row["version"] // MILLISECONDS),
-            row["snapshots"],
-            row["rows"],
-            instant(row["first_observed_at"]),
-            instant(row["last_observed_at"]),
-            row["source"],
+            family=row["family"],
+            kind=row["kind"],
+            began=instant(row["version"] // MILLISECONDS),
+            snapshots=row["snapshots"],
+            rows=row["rows"],
+            first=instant(row["first_observed_at"]),
+            last=instant(row["last_observed_at"]),
+            source=row["source"],
         )
         for row in rows.iter_rows(named=True)
     ]
@@ -105,17 +105,17 @@ def _family(
     failed = max((run for run in said if run.failed_at), key=lambda run: run.failed_at or 0, default=None)
     next_at = min((run.next_at for run in said if run.next_at), default=None)
     return FamilyReport(
-        one.family,
-        one.newest,
-        one.age_seconds,
-        one.fresh,
-        rows,
-        interval,
-        newest.missing if newest else None,
-        None if next_at is None else instant(next_at),
-        instant(failed.failed_at) if failed and failed.failed_at else None,
-        failed.error if failed else "",
-        _last_run(said, newest),
+        family=one.family,
+        newest=one.newest,
+        age_seconds=one.age_seconds,
+        fresh=one.fresh,
+        rows=rows,
+        interval=interval,
+        gaps=newest.missing if newest else None,
+        next_run=None if next_at is None else instant(next_at),
+        failed_at=instant(failed.failed_at) if failed and failed.failed_at else None,
+        error=failed.error if failed else "",
+        last_run=_last_run(said, newest),
     )
 
 
