@@ -34,11 +34,6 @@ class Resource(ABC):
     summary: str
     """What the path answers, in one line. The default is the first line of the class's docstring."""
 
-    @property
-    def vary(self) -> str:
-        """The request headers that the answer depends on."""
-        return "Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding"
-
     def __init_subclass__(cls) -> None:
         if "summary" not in vars(cls):
             cls.summary = (cls.__doc__ or "").strip().partition("\n")[0]

@@ -189,5 +189,5 @@ class SnapshotPath(Resource):
             due=schedule.due(view.state(self.made_from(view, given))),
             closes_at=self.closes_at(view, given),
             next=self.next(given),
-            vary=self.vary,
+            vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
