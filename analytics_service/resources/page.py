@@ -50,9 +50,6 @@ class Files(Resource):
     media = tuple(files.TYPES.values())
     cache_control = "public, max-age=31536000, immutable"
 
-    def __init__(self) -> None:
-        self._answer = cache(_answer)
-
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send a file. RequestError for a name that there is not."""
         version, name = path.pop("version"), path.pop("name")
@@ -61,9 +58,10 @@ class Files(Resource):
         if file is None:
             raise RequestError("path_unknown", f"There is nothing at {req.path[:200]}; reload the page that names it.")
         cache_control = self.cache_control if version == file.version else NO_STORE
-        send(req, resp, self._answer(name, negotiate(req.get_header("Accept-Encoding"))), cache_control)
+        send(req, resp, _answer(name, negotiate(req.get_header("Accept-Encoding"))), cache_control)
 
 
+@cache
 def _answer(name: str, coding: Coding) -> Answer:
     file = files.files()[name]
     return Answer(Validators(tag_of(file.body)), coding, file.body, (("Content-Type", file.media),))
