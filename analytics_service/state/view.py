@@ -272,7 +272,7 @@ class Views:
     def shows(self, state: State) -> bool:
         """Whether an answer of this state is what readers are shown now."""
         heads = self._heads.known().heads
-        return all(heads.get(head.family) == head or head.holds(heads.get(head.family)) for head in state)
+        return all(head.holds(heads.get(head.family)) for head in state)
 
     def of_newest(self, act: Callable[[View], _T]) -> _T:
         """What `act` returns for the newest view; again for a newer one when what it reads was rewritten meanwhile.
