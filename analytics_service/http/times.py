@@ -12,7 +12,7 @@ from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, second_of
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
 from analytics_service.http.forms import WHOLE, whole
-from analytics_service.market.instants import MILLISECONDS
+from analytics_service.market.instants import MILLISECONDS, unix_second
 
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
 _TIME = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2}))?"
@@ -105,7 +105,7 @@ class Wall(TimeForm):
 
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
         if self.at.tzinfo is not None:
-            return int(self.at.timestamp())
+            return unix_second(self.at)
         return second_of(zone, self.at.replace(fold=_fold(edge)))
 
 

@@ -15,6 +15,7 @@ from analytics_service.http.answer import Answer, Headers, Validators, lists_tag
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, Coding, negotiate
 from analytics_service.http.resource import Resource
+from analytics_service.market.instants import unix_second
 from analytics_service.state.view import State, View, Views
 
 _T = TypeVar("_T")
@@ -47,7 +48,7 @@ class Schedule:
 
     def now(self) -> int:
         """The unix second of now."""
-        return int(self._clock().timestamp())
+        return unix_second(self._clock())
 
     def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
         """A day for a closed answer, else until the next snapshot is due. One second if none is due, if it is late, or

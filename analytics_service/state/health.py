@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
+from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import Heads
 from analytics_service.store.ledger import Head, Origin, any_simulated
 
@@ -132,7 +133,7 @@ def _snapshot(head: Head | None, family: str, interval: int | None, now: datetim
     if head is None:
         return SnapshotStatus(family, newest=None, age_seconds=None, fresh=False, interval=interval)
     fresh = _is_fresh(head, interval, now)
-    return SnapshotStatus(family, head.instant, int(now.timestamp()) - head.at, fresh, interval)
+    return SnapshotStatus(family, head.instant, unix_second(now) - head.at, fresh, interval)
 
 
 def _is_fresh(head: Head, interval: int | None, now: datetime) -> bool:

@@ -8,6 +8,7 @@ from cachetools import LRUCache
 
 from analytics_service.history.catalogue import HISTORIES
 from analytics_service.history.rows import read_latest
+from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import Known
 from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
@@ -72,4 +73,4 @@ class Moments:
         ids = list(read_assets(self._store, head.version, head.reaching))
         histories = [history for history in HISTORIES if history.family == head.family]
         found = [read_latest(self._store, history, ids, head.last_observed_at) for history in histories]
-        return max([head.at, *(int(at.timestamp()) for latest in found for _, at in latest.values())])
+        return max([head.at, *(unix_second(at) for latest in found for _, at in latest.values())])
