@@ -1,20 +1,16 @@
 """Parsers of parameters: text to a value, or a ValueError that says what is allowed (rule 3.3)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from analytics_service.history.candles import Aggregate
-from analytics_service.history.formats.base import Format
-from analytics_service.history.formats.registry import FORMATS
-from analytics_service.history.grid import Period
 from analytics_service.market.assets import split_id
-from analytics_service.market.events import Action
 from analytics_service.setting_values import zone
 
-AUTO: Final = "auto"
+_T = TypeVar("_T")
+_Word = TypeVar("_Word", bound=str)
 # The pattern of a whole number.
 WHOLE = "-?[0-9]+"
 # The pattern of a denom.
@@ -44,42 +40,20 @@ def whole(digits: str) -> int | None:
     return int(significant or 0) * (-1 if digits.startswith("-") else 1)
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    """One of several words."""
+def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:
+    """What one of several words names."""
 
-    def parse(value: str) -> str:
+    def parse(value: str) -> _T:
         if value not in choices:
             raise ValueError(f"must be one of {', '.join(choices)}")
-        return value
+        return choices[value]
 
     return parse
 
 
-# Made once, as listing the members of an enumeration takes longer than comparing them.
-_period = one_of(*Period, AUTO)
-_format = one_of(*FORMATS)
-_aggregate = one_of(*Aggregate)
-_action = one_of(*Action)
-
-
-def period(value: str) -> Period | None:
-    """A bucket's unit; None for `auto`."""
-    return None if _period(value) == AUTO else Period(value)
-
-
-def page_format(value: str) -> Format:
-    """A format of history pages."""
-    return FORMATS[_format(value)]
-
-
-def aggregate(value: str) -> Aggregate:
-    """How a point summarizes its bucket."""
-    return Aggregate(_aggregate(value))
-
-
-def action(value: str) -> Action:
-    """What an address did."""
-    return Action(_action(value))
+def one_of(*words: _Word) -> Callable[[str], _Word]:
+    """One of several words, or members of an enumeration."""
+    return named({word: word for word in words})
 
 
 @lru_cache(maxsize=1_000)

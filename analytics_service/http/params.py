@@ -13,6 +13,8 @@ from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action
 from analytics_service.setting_values import flag
 
+# The period that leaves it to the service to choose buckets.
+AUTO = "auto"
 MAX_LIMIT = 10_000
 # Buckets of a page, and the most buckets of period=auto, where a request does not say.
 DEFAULT_LIMIT = 200
@@ -76,11 +78,11 @@ RANGE = (
     ),
     Param(
         "period",
-        forms.period,
+        forms.named({**{one: one for one in Period}, AUTO: None}),
         "unit of a bucket: min, h, d, w, m or y; auto chooses the finest buckets that divide the range into no more "
         "than `points`.",
         required=True,
-        schema={"type": "string", "enum": [*Period, forms.AUTO], "examples": ["d"]},
+        schema={"type": "string", "enum": [*Period, AUTO], "examples": ["d"]},
     ),
     _number("interval", 1, 10_000, "width of a bucket in units of period: 1 by default; not allowed with period=auto."),
     _number(
@@ -96,13 +98,12 @@ RANGE = (
         "previous repeats the value before a bucket without an observation; none leaves it null.",
         "previous",
     ),
-    Param(
+    _word(
         "agg",
-        forms.aggregate,
+        [*Aggregate],
         "how a point summarizes its bucket: the last, first, least (min) or greatest (max) observation; the mean, "
         "weighted by the time that each value holds; or open, high, low, close and the number of observations (ohlc).",
-        default=Aggregate.LAST,
-        schema={"type": "string", "enum": [*Aggregate]},
+        Aggregate.LAST,
     ),
     _number(
         "limit", 1, MAX_LIMIT, f"buckets of a page: {DEFAULT_LIMIT} by default; the value of `points` with period=auto."
@@ -112,7 +113,7 @@ RANGE = (
 )
 FORMAT = Param(
     "format",
-    forms.page_format,
+    forms.named(FORMATS),
     "format of the page; without it the one that Accept prefers, json by default. A file holds one page, of at most "
     "`limit` buckets.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
@@ -158,7 +159,7 @@ LOOKUP_SHAPE = _shape("older", "newer uses the names of the overview.")
 EVENTS = (
     Param(
         "action",
-        forms.action,
+        forms.one_of(*Action),
         "events of this action only.",
         schema={"type": "string", "enum": [*Action], "examples": ["borrow"]},
     ),

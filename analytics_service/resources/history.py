@@ -17,7 +17,7 @@ from analytics_service.history.formats.registry import BY_MEDIA, MEDIA
 from analytics_service.history.grid import AlignedGrid, fit_grid
 from analytics_service.history.page import Page, Query, is_large, read_page, read_total
 from analytics_service.history.reader import HistoryReader
-from analytics_service.http import forms, params
+from analytics_service.http import params
 from analytics_service.http.answer import Answer, Headers
 from analytics_service.http.answers import CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
@@ -173,7 +173,7 @@ def _resolved(given: Mapping[str, Any], offset: int) -> str:
     query: Query = given["page"]
     width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
-        width = {"period": forms.AUTO, "points": given["points"] or DEFAULT_POINTS}
+        width = {"period": params.AUTO, "points": given["points"] or DEFAULT_POINTS}
     page = {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
     values = {name: value for name, value in {**given["texts"], **page}.items() if value is not None}
     # Only what came from the caller needs quoting.
