@@ -23,10 +23,10 @@ class Validators:
     """The caching properties of an answer, whatever its coding.
 
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
-    `as_of` has the instant of each family's, `modified` is the newest of them, and `due` is when the next one is
-    expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots do not change the
-    answer. `next` is the path and query of the next page, and `vary` lists the request headers that the answer depends
-    on.
+    `as_of` has the instant of the snapshot of each family, `modified` is the newest of them, and `due` is when the next
+    one is expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots do not
+    change the answer. `next` is the path and query of the next page, and `vary` lists the request headers that the
+    answer depends on.
     """
 
     tag: str

@@ -135,7 +135,7 @@ def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, p
 
 def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     cause = f" ({error.__cause__})" if error.__cause__ else ""
-    # What a worker asks itself while it starts, nobody waits for.
+    # Nobody waits for what a worker asks itself while it starts.
     level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING
     log.log(level, "%s %s: %s%s", req.method, req.path, error, cause)
     _answer(resp, "unavailable", _UNAVAILABLE)

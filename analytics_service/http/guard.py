@@ -68,7 +68,7 @@ class Guard:
 
 
 def _key(req: falcon.Request) -> str:
-    """The bearer token of a request; empty, which is no valid key, without one or with another scheme."""
+    """The bearer token of a request. Without one, or with another scheme, it is empty, which is no valid key."""
     found = _BEARER.fullmatch(req.get_header("Authorization") or "")
     return found[1] if found else ""
 

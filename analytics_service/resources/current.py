@@ -64,8 +64,8 @@ class StatePath(SnapshotPath):
         return self._shared.views.of_past(given["moment"], families, act_on_past)
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
-        """Some minutes after the moment, if later snapshots have settled it in each of the families, that which assets
-        are described with included."""
+        """Some minutes after the moment, if later snapshots have settled it in all families, including the one that
+        describes assets."""
         if given["moment"] is None:
             return None
         at = given["moment"].at

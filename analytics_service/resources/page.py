@@ -51,7 +51,7 @@ class Files(Resource):
     cache_control = "public, max-age=31536000, immutable"
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send a file. RequestError for a name that there is not."""
+        """Send a file. RequestError for an unknown name."""
         version, name = path.pop("version"), path.pop("name")
         self.given(req, path)
         file = files.files().get(name)

@@ -150,7 +150,7 @@ class Heads:
     def kept_back(self) -> Mapping[str, bool]:
         """The families whose newest data is not shown because it cannot be read, and whether that lasts.
 
-        It does at once where a repetition will not help, and otherwise after five minutes.
+        Where a repetition will not help it counts as lasting at once, otherwise after five minutes.
         """
         now = self.clock()
         return {

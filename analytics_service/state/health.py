@@ -110,7 +110,8 @@ class Monitor:
         )
 
     def _withheld(self, intervals: Mapping[str, int], now: datetime) -> list[str]:
-        """What readers are not shown. A family that is kept back for a moment is none while its older head is fresh."""
+        """What readers are not shown. A family that is kept back only briefly counts once its older head is not
+        fresh."""
         shown = self._heads.shown
         if shown is None:
             return ["nothing can be shown, because no look at the store has succeeded lately"]
