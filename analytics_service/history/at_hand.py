@@ -20,7 +20,6 @@ from analytics_service.history.day_blocks import Days, candles_of_days, make_day
 from analytics_service.history.memory import Memory
 from analytics_service.history.observations import NOTHING_LATER, Observations
 from analytics_service.history.rows import Buckets
-from analytics_service.history.sample import no_values
 from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, closed, look_up, runs_of
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR
@@ -45,10 +44,6 @@ class AtHand:
         if agg is Aggregate.LAST:
             values = self.values(state, ids, buckets, numbers=numbers)
             return None if values is None else values.to_frame("v")
-        if not any(asset_id in state.series for asset_id in ids):
-            # The single series of a history that has no observation at all.
-            size = len(ids) * buckets.count
-            return points(agg, no_candles(needed(agg), size), no_values(size), carry=buckets.carry)
         found = self.candles(state, ids, replace(buckets, carry=True), agg)
         return None if found is None else points(agg, *found, carry=buckets.carry)
 

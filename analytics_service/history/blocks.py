@@ -17,7 +17,7 @@ from analytics_service.history.candles import CANDLE, SUMS, no_candles
 from analytics_service.history.memory import bytes_of
 from analytics_service.history.observations import Observations
 from analytics_service.history.rows import Buckets
-from analytics_service.history.sample import either, layout, no_values, places_among, places_of, rows_from
+from analytics_service.history.sample import layout, no_values, places_among, places_of, rows_from
 from analytics_service.history.slots import Lookup
 
 # Texts are kept once where so many of them, at most, differ. A place among them takes four bytes more.
@@ -221,8 +221,3 @@ def candles_of(
         return no_candles(columns, 0)
     picked = Picked(blocks, hours, ids)
     return pl.DataFrame([picked.column(name).alias(name) for name in columns])
-
-
-def or_else(values: pl.Series, other: pl.Series) -> pl.Series:
-    """Values, with nulls replaced from another series."""
-    return either(values, values.is_not_null(), other)

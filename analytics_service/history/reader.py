@@ -14,9 +14,9 @@ import polars as pl
 
 from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import AtHand
-from analytics_service.history.blocks import Block, in_one, make_block, or_else
+from analytics_service.history.blocks import Block, in_one, make_block
 from analytics_service.history.candle_blocks import slot_of_hour
-from analytics_service.history.candles import SETS, Aggregate, points
+from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
 from analytics_service.history.catalogue import History
 from analytics_service.history.formats.base import Cut
 from analytics_service.history.last_instants import LastInstants
@@ -108,13 +108,19 @@ class HistoryReader:
         Cost: that of the buckets and series; from memory without a query. Superseded when the history was rewritten
         since the state.
         """
+        if not state.series:
+            # The single series of a history without observations is asked for all the same.
+            values = no_values(len(ids) * buckets.count)
+            if agg is Aggregate.LAST:
+                return values.to_frame("v")
+            return points(agg, no_candles(needed(agg), len(values)), values, carry=buckets.carry)
         found = self._at_hand.points(state, ids, buckets, agg, numbers=numbers)
         if found is not None:
             return found
-        series, whole = state.some(ids), len(ids) == len(state.series)
+        series, whole = {one: state.series[one] for one in ids}, len(ids) == len(state.series)
         if agg is Aggregate.LAST:
             last = read_values(self._store, self.history, series, buckets, whole=whole)
-            found = (last["value"] if series else no_values(len(ids) * buckets.count)).to_frame("v")
+            found = last["value"].to_frame("v")
         else:
             carried = replace(buckets, carry=True)
             candles, last = read_candles(self._store, self.history, series, carried, whole=whole)
@@ -235,8 +241,10 @@ class HistoryReader:
                     break
                 last = {name: block.at(state.ids, [hour], name) for name in block.values.columns}
                 found = tail.last(state.ids, end - HOUR, end)
-                values = last if found is None else {name: or_else(found[name], last[name]) for name in last}
-                self._put_after(state, before, block, slot, pl.DataFrame(values))
+                values = pl.DataFrame(last)
+                if found is not None:
+                    values = found.with_columns(pl.col(name).fill_null(last[name]) for name in last)
+                self._put_after(state, before, block, slot, values)
                 self._append_candles(state, tail, end, last["value"])
 
     def _append_candles(self, state: State, tail: Observations, end: int, before: pl.Series) -> None:

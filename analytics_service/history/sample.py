@@ -42,13 +42,14 @@ def _numbers(count: int) -> pl.Series:
 
 def transposed(values: pl.Series, outer: int, inner: int) -> pl.Series:
     """A table of `outer` rows of `inner` values, column by column."""
-    return values[_transposition(outer, inner)] if outer > 1 and inner > 1 else values
+    return values[value_order(inner, outer)] if outer > 1 and inner > 1 else values
 
 
 @lru_cache(maxsize=8)
-def _transposition(outer: int, inner: int) -> pl.Series:
-    column, row = layout(inner, outer)
-    return row * inner + column
+def value_order(series: int, count: int) -> pl.Series:
+    """The places of values, series by series, where they are bucket by bucket."""
+    place, bucket = layout(series, count)
+    return bucket * series + place
 
 
 def limits(begins: Sequence[int], until: int, *, carry: bool) -> tuple[list[int], list[int]]:

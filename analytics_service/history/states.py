@@ -59,10 +59,6 @@ class State:
         """Hours of a block."""
         return hours_of(len(self.series))
 
-    def some(self, ids: Sequence[str]) -> dict[str, SeriesInfo]:
-        """Those of some series that the history has."""
-        return {asset_id: self.series[asset_id] for asset_id in ids if asset_id in self.series}
-
     def rewrite_of(self, slot: Slot) -> int:
         """The number of the last rewrite that may have changed what a slot's block holds."""
         after = bisect_left(self.rewrites, slot.end, key=lambda rewrite: rewrite[1])

@@ -27,12 +27,9 @@ class TextsAtHand:
         """The texts of the points of some series, stretch by stretch."""
         cuts: list[Cut] = []
         done = 0
-        # A history without observations has no series, and is asked for their total all the same.
-        places = [state.places[asset_id] for asset_id in ids if asset_id in state.places]
-        is_kept = self.memory.limit and len(places) == len(ids)
-        for stretch, block in self._found(state, buckets, wording) if is_kept else ():
+        for stretch, block in self._found(state, buckets, wording) if self.memory.limit and state.series else ():
             cuts += self._made(state, ids, buckets, wording, range(done, stretch.first))
-            cuts.append(block.cut(places, stretch.run))
+            cuts.append(block.cut([state.places[asset_id] for asset_id in ids], stretch.run))
             done = stretch.stop
         return cuts + self._made(state, ids, buckets, wording, range(done, buckets.count))
 

@@ -7,8 +7,9 @@ import orjson
 import polars as pl
 
 from analytics_service.history.formats.base import COUNT, Cut, MemberFormat, Points, Text, TextParts
-from analytics_service.history.formats.pieces import BREAK, always, as_text, broken, in_rows, joined, value_order
+from analytics_service.history.formats.pieces import BREAK, always, as_text, broken, in_rows, joined
 from analytics_service.history.formats.texts import Words, enclosed, make_texts
+from analytics_service.history.sample import value_order
 
 
 def encode(points: Points, parts: TextParts, around: tuple[str, str]) -> Iterator[bytes]:

@@ -8,8 +8,8 @@ from functools import lru_cache
 import polars as pl
 
 from analytics_service.history.formats.base import FileFormat, Points, Tables
-from analytics_service.history.formats.pieces import always, as_text, in_turns, joined, value_order
-from analytics_service.history.sample import layout
+from analytics_service.history.formats.pieces import always, as_text, in_turns, joined
+from analytics_service.history.sample import layout, value_order
 from analytics_service.market.assets import is_formula
 
 _HEAD = ("t", "time", "asset_id", "symbol")

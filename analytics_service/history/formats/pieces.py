@@ -69,13 +69,6 @@ def _turns(size: int, count: int) -> pl.Series:
     return order * size + place
 
 
-@lru_cache(maxsize=8)
-def value_order(series: int, count: int) -> pl.Series:
-    """The places of values, series by series, where they are bucket by bucket."""
-    place, bucket = layout(series, count)
-    return bucket * series + place
-
-
 def always(piece: int, count: int) -> pl.Series:
     """An order that repeats one piece."""
     # pl.repeat would wake other threads, which takes ten times as long for a short order.

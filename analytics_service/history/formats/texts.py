@@ -21,9 +21,8 @@ from analytics_service.history.formats.pieces import (
     in_rows,
     in_turns,
     joined,
-    value_order,
 )
-from analytics_service.history.sample import layout
+from analytics_service.history.sample import layout, value_order
 
 
 @dataclass(frozen=True, slots=True)
