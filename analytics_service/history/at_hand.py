@@ -14,12 +14,12 @@ from analytics_service.history.blocks import (
     in_one,
     joined,
 )
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
 from analytics_service.history.candles import Aggregate, combined, needed, no_candles, points
 from analytics_service.history.day_blocks import Days, candles_of_days, make_days
 from analytics_service.history.memory import Memory
 from analytics_service.history.observations import NOTHING_LATER, Observations
-from analytics_service.history.rows import Buckets
 from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, closed, look_up, runs_of
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 import polars as pl
 
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import CANDLE, SUMS, no_candles
 from analytics_service.history.memory import bytes_of
 from analytics_service.history.observations import Observations
-from analytics_service.history.rows import Buckets
 from analytics_service.history.sample import layout, no_values, places_among, places_of, rows_from
 from analytics_service.history.slots import Lookup
 

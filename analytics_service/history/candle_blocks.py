@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.day_blocks import HOURS_OF_A_DAY
-from analytics_service.history.rows import Buckets
 from analytics_service.history.slots import Run, Slot, hours_of, runs_of
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER

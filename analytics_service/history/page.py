@@ -7,6 +7,7 @@ from io import SEEK_END, BytesIO
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import (
@@ -22,7 +23,6 @@ from analytics_service.history.formats.base import (
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
 from analytics_service.history.text_blocks import Wording
 from analytics_service.market.assets import as_stored

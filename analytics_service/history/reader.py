@@ -15,6 +15,7 @@ import polars as pl
 from analytics_service.errors import ParameterInvalid, Superseded
 from analytics_service.history.at_hand import AtHand
 from analytics_service.history.blocks import Block, in_one, make_block
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
 from analytics_service.history.catalogue import History
@@ -23,8 +24,6 @@ from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Key, Loader, Need
 from analytics_service.history.observations import Observations
 from analytics_service.history.rows import (
-    Buckets,
-    SeriesInfo,
     read_candles,
     read_observations,
     read_series,
@@ -32,7 +31,7 @@ from analytics_service.history.rows import (
 )
 from analytics_service.history.sample import no_values
 from analytics_service.history.slots import PHASES, Slot, closed
-from analytics_service.history.states import State, rows_per_hour
+from analytics_service.history.states import SeriesInfo, State, rows_per_hour
 from analytics_service.history.text_blocks import TextBlock, Texts, Wording, texts_of
 from analytics_service.history.texts_at_hand import TextsAtHand
 from analytics_service.market.instants import HOUR

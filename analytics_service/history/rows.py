@@ -1,66 +1,23 @@
 """Reads the rows of histories from the store, at the cost of the buckets that are asked for."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import groupby
-from operator import sub
 
 import polars as pl
 
 from analytics_service.errors import ParameterInvalid
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import make_candles, no_observations, scattered
 from analytics_service.history.catalogue import History
 from analytics_service.history.plan import CandlePlan, Plan, floor, look_back, plan_candles, plan_page
 from analytics_service.history.sample import limits, nothing, sample
+from analytics_service.history.states import SeriesInfo
 from analytics_service.market.instants import MINUTE, instant, shown
 from analytics_service.store.cells import QUARTER
 from analytics_service.store.connection import Store
 from analytics_service.store.retention import kept_from
-
-
-@dataclass(frozen=True, slots=True)
-class SeriesInfo:
-    """A series' first observation (unix s) and its last one, known without reading a page."""
-
-    first_at: int
-    last_observed_at: int
-    last_value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Buckets:
-    """The buckets between `begins` (unix s, one more than buckets), filled from observations before `until`.
-
-    Without `carry`, a bucket without an observation of its own has no value.
-    """
-
-    begins: Sequence[int]
-    until: int
-    carry: bool = True
-
-    @property
-    def count(self) -> int:
-        """How many buckets there are."""
-        return max(len(self.begins) - 1, 0)
-
-    @property
-    def end(self) -> int:
-        """The unix second at which they end, `until` at the latest. There must be a bucket."""
-        return min(self.begins[-1], self.until)
-
-    def alike(self, first: int, stop: int) -> Iterator[tuple[int, int, int]]:
-        """Stretches of the buckets from `first` to before `stop` that are equally long: the number of each one's first
-        bucket, how many seconds a bucket has, and how many buckets it has."""
-        if isinstance(self.begins, range):
-            if first < stop:
-                yield first, self.begins.step, stop - first
-            return
-        for width, some in groupby(map(sub, self.begins[first + 1 : stop + 1], self.begins[first:stop])):
-            count = len([*some])
-            yield first, width, count
-            first += count
 
 
 def read_series(store: Store, history: History, until: int) -> dict[str, SeriesInfo]:

@@ -7,7 +7,6 @@ from functools import cached_property
 
 from analytics_service.history.memory import Key
 from analytics_service.history.observations import Observations
-from analytics_service.history.rows import SeriesInfo
 from analytics_service.history.slots import Slot, hours_of
 from analytics_service.market.instants import HOUR, next_month
 from analytics_service.store.ledger import Head
@@ -15,6 +14,15 @@ from analytics_service.store.ledger import Head
 # Limits of a block of single observations: about so many of them, some 5 MB, and so many hours.
 _MOST_OBSERVATIONS = 200_000
 _MOST_HOURS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesInfo:
+    """A series' first observation (unix s) and its last one, known without reading a page."""
+
+    first_at: int
+    last_observed_at: int
+    last_value: str
 
 
 @dataclass(frozen=True)

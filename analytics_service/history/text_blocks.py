@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import polars as pl
 
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Cut, MakeTexts, Text
-from analytics_service.history.rows import Buckets
 from analytics_service.history.slots import Run, Slot, hours_of, runs_of
 from analytics_service.history.states import State
 from analytics_service.market.instants import DAY, HOUR

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.formats.base import Cut
 from analytics_service.history.memory import Key, Loader, Need
-from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
 from analytics_service.history.text_blocks import Stretch, TextBlock, Wording, look_up_texts
 

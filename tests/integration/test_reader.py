@@ -12,11 +12,11 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import Superseded
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.catalogue import PRICES
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
 from analytics_service.store import ledger
 from analytics_service.store.announcements import REWRITE, tell

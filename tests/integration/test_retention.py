@@ -18,10 +18,10 @@ from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import ObservationsDropped
 from analytics_service.history import catalogue
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.rows import Buckets
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.instants import instant

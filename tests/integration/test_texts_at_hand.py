@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.catalogue import PRICES
 from analytics_service.history.formats.registry import FORMATS
@@ -20,7 +21,6 @@ from analytics_service.history.grid import Period
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.page import Query, read_page
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.rows import Buckets
 from analytics_service.history.states import State
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from analytics_service.history.buckets import Buckets
 from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
 from analytics_service.history.grid import Period, make_grid
-from analytics_service.history.rows import Buckets
 from analytics_service.history.slots import Run
 
 HOUR, DAY = 3600, 86_400

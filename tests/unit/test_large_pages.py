@@ -11,8 +11,7 @@ from analytics_service.errors import LargePagesBusy
 from analytics_service.history.grid import Period
 from analytics_service.history.large_pages import LargePages
 from analytics_service.history.page import Query, is_large
-from analytics_service.history.rows import SeriesInfo
-from analytics_service.history.states import State
+from analytics_service.history.states import SeriesInfo, State
 from analytics_service.store.ledger import Head
 from tests.processes import PATIENCE, until
 
