@@ -7,16 +7,16 @@ from itertools import groupby
 import polars as pl
 
 from analytics_service.history.blocks import (
-    NO_HOURS,
+    NO_CELLS,
     Block,
     Picked,
     candles_of,
     in_one,
-    joined,
+    values_of,
 )
 from analytics_service.history.buckets import Buckets
 from analytics_service.history.candle_blocks import CandleLookup, hours_of_days, look_up_candles
-from analytics_service.history.candles import Aggregate, combined, needed, no_candles, points
+from analytics_service.history.candles import Aggregate, combined, needed, no_candles, summarized
 from analytics_service.history.day_blocks import Days, candles_of_days, make_days
 from analytics_service.history.memory import Memory
 from analytics_service.history.observations import NOTHING_LATER, Observations
@@ -45,7 +45,7 @@ class AtHand:
             values = self.values(state, ids, buckets, numbers=numbers)
             return None if values is None else values.to_frame("v")
         found = self.candles(state, ids, replace(buckets, carry=True), agg)
-        return None if found is None else points(agg, *found, carry=buckets.carry)
+        return None if found is None else summarized(agg, *found, carry=buckets.carry)
 
     def values(self, state: State, ids: Sequence[str], buckets: Buckets, *, numbers: bool = False) -> pl.Series | None:
         """Values of some series in each bucket, bucket by bucket, as texts; as `numbers`, if wanted, where values are
@@ -58,7 +58,7 @@ class AtHand:
             # Numbers come without instants, which tell what buckets to leave empty.
             if numbers and buckets.carry:
                 blocks = [self._numbers(state, run, block) for run, block in zip(lookup.runs, blocks, strict=True)]
-            return joined(lookup, blocks, latest, ids, buckets)
+            return values_of(lookup, blocks, latest, ids, buckets)
         if lookup.open_from is not None and latest is None:
             missing += filter(None, [state.slot_of_observations(lookup.open_from)])
         self.request(state, missing)
@@ -82,7 +82,7 @@ class AtHand:
             [run] = runs_of(Slot(state.hours, 0, phase), begin - HOUR, 1)
             block = self.block(state, run)
             if block is not None:
-                return block.newest(run.hours[0])
+                return block.newest(run.cells[0])
             if begin == until:
                 self.request(state, [run.slot])
         return None
@@ -90,12 +90,12 @@ class AtHand:
     def block(self, state: State, run: Run) -> Block | None:
         """The block of a run, if memory has all of its hours; an empty one before the first observation."""
         block = self._kept(state, run.slot)
-        return block if block is NO_HOURS or (block is not None and block.hours > run.hours[-1]) else None
+        return block if block is NO_CELLS or (block is not None and block.cells > run.cells[-1]) else None
 
     def _kept(self, state: State, slot: Slot) -> Block | None:
         """What memory has of a block; an empty one before the first observation."""
         if slot.end <= state.first:
-            return NO_HOURS
+            return NO_CELLS
         block = self.memory.get(state.key(slot))
         return block if isinstance(block, Block) else None
 
@@ -103,11 +103,11 @@ class AtHand:
         """A run's block of values as numbers, which is kept from now on. Making it takes some milliseconds."""
         slot = replace(run.slot, columns=NUMBERS)
         kept = self._kept(state, slot)
-        if kept is not None and kept.hours > run.hours[-1] and kept.ids == block.ids:
+        if kept is not None and kept.cells > run.cells[-1] and kept.ids == block.ids:
             return kept
         numbers = block.column("value", slice(None)).cast(DECIMAL)
         made = Block(block.ids, numbers.to_frame("value"))
-        if block is not NO_HOURS:
+        if block is not NO_CELLS:
             self.memory.put(state.key(slot), made)
         return made
 
@@ -162,7 +162,7 @@ class AtHand:
         self, state: State, ids: Sequence[str], runs: Sequence[Run], columns: Sequence[str]
     ) -> pl.DataFrame | None:
         blocks = self._blocks(state, runs)
-        return None if blocks is None else candles_of(blocks, [run.hours for run in runs], ids, columns)
+        return None if blocks is None else candles_of(blocks, [run.cells for run in runs], ids, columns)
 
     def _found_days(
         self, state: State, ids: Sequence[str], runs: Sequence[Run], columns: Sequence[str]
@@ -173,7 +173,7 @@ class AtHand:
             blocks = self._blocks(state, hours)
             block = None if blocks is None else self._days(state, run)
             if blocks is not None and block is not None:
-                days.append(Days(block, run.hours, Picked(blocks, [one.hours for one in hours], block.ids)))
+                days.append(Days(block, run.cells, Picked(blocks, [one.cells for one in hours], block.ids)))
         return candles_of_days(days, ids, columns) if len(days) == len(runs) else None
 
     def _blocks(self, state: State, runs: Sequence[Run]) -> list[Block] | None:
@@ -189,11 +189,11 @@ class AtHand:
         kept = self.block(state, run)
         if kept is not None:
             return kept
-        blocks, hours = self._hours_at_hand(state, hours_of_days(replace(run, hours=range(run.slot.cells))))
+        blocks, hours = self._hours_at_hand(state, hours_of_days(replace(run, cells=range(run.slot.cells))))
         candles = candles_of(blocks, hours, state.ids, run.slot.columns)
         days = Block(state.ids, make_days(candles, len(state.ids)))
         self.memory.put(state.key(run.slot), days)
-        return days if days.hours > run.hours[-1] else None
+        return days if days.cells > run.cells[-1] else None
 
     def _hours_at_hand(self, state: State, runs: Sequence[Run]) -> tuple[list[Block], list[Sequence[int]]]:
         """The hours of some runs as far as they are in memory: their blocks, and which hours of each."""
@@ -204,8 +204,8 @@ class AtHand:
             if block is None:
                 break
             blocks.append(block)
-            hours.append(run.hours if block is NO_HOURS else run.hours[: max(block.hours - run.hours[0], 0)])
-            if len(hours[-1]) < len(run.hours):
+            hours.append(run.cells if block is NO_CELLS else run.cells[: max(block.cells - run.cells[0], 0)])
+            if len(hours[-1]) < len(run.cells):
                 break
         return blocks, hours
 

@@ -1,8 +1,8 @@
-"""Immutable blocks of history in memory: values at the ends of hours, or candles of them.
+"""Immutable blocks of history in memory: values at the ends of hours, or candles.
 
-Values are ordered by hour: those of all series at the end of the first hour come first. So a new hour is appended by
-concatenation. A block keeps texts that repeat once: rates hold for days, and the open, the high and the low of an hour
-with one observation are the same.
+A block has consecutive cells: for values, these are hours; for candles, hours or days. Values are ordered by cell:
+those of all series in the first cell come first. So a new cell is appended by concatenation. A block keeps texts that
+repeat once: rates hold for days, and the open, the high and the low of an hour with one observation are the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,11 +29,11 @@ _Part = TypeVar("_Part", pl.Series, pl.DataFrame)
 
 @dataclass(frozen=True)
 class Block:
-    """Values of all `ids` at the ends of consecutive hours, the first being the first hour of the block's slot.
+    """What all `ids` have in consecutive cells, the first being the first cell of the block's slot.
 
-    `values` has the columns value (decimal text, or null) and observed_at (unix s, or null), hour by hour. Blocks of
-    numbers have a value only, as a decimal. A block of candles has columns of CANDLE instead; its hours are cells,
-    which may be days. With `texts`, the columns of text have places in these.
+    `values` has a row for each cell and id, cell by cell. For values at the ends of hours, its columns are value
+    (decimal text, or null) and observed_at (unix s, or null); for numbers, only value, as a decimal; for candles,
+    columns of CANDLE. With `texts`, the columns of text have places in these.
     """
 
     ids: Sequence[str]
@@ -48,8 +48,8 @@ class Block:
         return bytes_of(self.values) + texts + int(newest)
 
     @cached_property
-    def hours(self) -> int:
-        """How many hours it has so far."""
+    def cells(self) -> int:
+        """How many cells it has so far."""
         return self.values.height // max(len(self.ids), 1)
 
     @cached_property
@@ -59,7 +59,7 @@ class Block:
     @cached_property
     def _newest(self) -> pl.Series:
         """The results of `newest`: each page needs one of them, and reading it takes a tenth of working it out."""
-        return self.values["observed_at"].reshape((self.hours, len(self.ids))).arr.max()
+        return self.values["observed_at"].reshape((self.cells, len(self.ids))).arr.max()
 
     def newest(self, hour: int) -> int | None:
         """When the last observation before the end of an hour was made, unix seconds; None before the first."""
@@ -70,22 +70,22 @@ class Block:
         found = self.values[name][rows]
         return self.texts[found] if self.texts is not None and name in _TEXTS else found
 
-    def at(self, ids: Sequence[str], hours: Sequence[int], column: str) -> pl.Series:
-        """A column's values of some series at the ends of some hours (numbers from 0), hour by hour.
+    def at(self, ids: Sequence[str], cells: Sequence[int], column: str) -> pl.Series:
+        """A column's values of some series in some cells (numbers from 0), cell by cell.
 
         Series that the block does not have get 0 in columns that add up, and null in others.
         """
-        return Picked([self], [hours], ids).column(column)
+        return Picked([self], [cells], ids).column(column)
 
     def rows(self, firsts: Sequence[int], ids: Sequence[str]) -> pl.Series:
-        """The rows of some series, given the first row of each hour; null for series that the block does not have."""
+        """The rows of some series, given the first row of each cell; null for series that the block does not have."""
         places = None if ids == self.ids else places_among(self._places, ids)
         return rows_from(firsts, len(ids), places)
 
     def followed_by(self, ids: Sequence[str], values: pl.DataFrame) -> "Block":
-        """This block with further hours appended, which may have additional series."""
+        """This block with further cells appended, which may have additional series."""
         if self.ids != ids:
-            columns = [self.at(ids, range(self.hours), name).alias(name) for name in self.values.columns]
+            columns = [self.at(ids, range(self.cells), name).alias(name) for name in self.values.columns]
             return make_block(ids, pl.DataFrame(columns)).followed_by(ids, values)
         texts = self.texts
         if texts is not None:
@@ -96,25 +96,25 @@ class Block:
 
 
 class Picked:
-    """A selection of hours (numbers from 0 in each block) and series from some blocks, to read columns of."""
+    """A selection of cells (numbers from 0 in each block) and series from some blocks, to read columns of."""
 
-    def __init__(self, blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence[str]) -> None:
+    def __init__(self, blocks: Sequence[Block], cells: Sequence[Sequence[int]], ids: Sequence[str]) -> None:
         self._parts: list[tuple[Block, slice | pl.Series]]
-        size, spans = len(ids), [_spans(some) for some in hours]
+        size, spans = len(ids), [_spans(some) for some in cells]
         if all(ids == block.ids for block in blocks) and None not in spans:
             counted = zip(blocks, spans, strict=True)
             self._parts = [
                 (block, slice(one.start * size, one.stop * size)) for block, some in counted for one in some or ()
             ]
             return
-        rows = _rows(blocks, hours, ids)
-        ends = accumulate(len(some) * size for some in hours)
+        rows = _rows(blocks, cells, ids)
+        ends = accumulate(len(some) * size for some in cells)
         self._parts = [
-            (block, rows[end - len(some) * size : end]) for block, some, end in zip(blocks, hours, ends, strict=True)
+            (block, rows[end - len(some) * size : end]) for block, some, end in zip(blocks, cells, ends, strict=True)
         ]
 
     def column(self, name: str) -> pl.Series:
-        """The selected values of a column, hour by hour; see Block.at for series that a block does not have."""
+        """The selected values of a column, cell by cell; see Block.at for series that a block does not have."""
         values = in_one([block.column(name, rows) for block, rows in self._parts])
         return values.fill_null(0) if name in SUMS and values.null_count() else values
 
@@ -132,29 +132,29 @@ def in_one(parts: Sequence[_Part]) -> _Part:
     return parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
 
 
-def _spans(hours: Sequence[int]) -> Sequence[range] | None:
-    """The hours as ranges, if they are consecutive; None if they are not.
+def _spans(cells: Sequence[int]) -> Sequence[range] | None:
+    """The cells as ranges, if they are consecutive; None if they are not.
 
-    The last hour may be listed twice, as on a page that ends within an hour. It then is a range of its own.
+    The last cell may be listed twice, as on a page that ends within an hour. It then is a range of its own.
     """
-    if isinstance(hours, range) and hours.step == 1:
-        return (hours,)
-    span = range(hours[0], hours[-1] + 1)
+    if isinstance(cells, range) and cells.step == 1:
+        return (cells,)
+    span = range(cells[0], cells[-1] + 1)
     # The span of a page of days has many more hours than are listed, and need not be counted through.
-    if len(span) > len(hours):
+    if len(span) > len(cells):
         return None
-    listed = [*hours]
+    listed = [*cells]
     if listed == [*span]:
         return (span,)
     return (span, span[-1:]) if listed == [*span, span[-1]] else None
 
 
-def _rows(blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence[str]) -> pl.Series:
-    """The row of each value in its block, hour by hour; null for series that the block does not have."""
+def _rows(blocks: Sequence[Block], cells: Sequence[Sequence[int]], ids: Sequence[str]) -> pl.Series:
+    """The row of each value in its block, cell by cell; null for series that the block does not have."""
     if len(blocks) > 1 and any(ids != block.ids for block in blocks):
-        return pl.concat([_rows([block], [some], ids) for block, some in zip(blocks, hours, strict=True)])
+        return pl.concat([_rows([block], [some], ids) for block, some in zip(blocks, cells, strict=True)])
     width = len(blocks[0].ids)
-    return blocks[0].rows([hour * width for some in hours for hour in some], ids)
+    return blocks[0].rows([cell * width for some in cells for cell in some], ids)
 
 
 def make_block(ids: Sequence[str], values: pl.DataFrame) -> Block:
@@ -189,18 +189,18 @@ def _in_order(text: pl.Expr) -> pl.Expr:
 
 
 # The block of a time before the first observation, of values or candles.
-NO_HOURS = Block([], pl.DataFrame(schema={"value": pl.String, "observed_at": pl.UInt32, **CANDLE}))
+NO_CELLS = Block([], pl.DataFrame(schema={"value": pl.String, "observed_at": pl.UInt32, **CANDLE}))
 
 
-def joined(
+def values_of(
     lookup: Lookup, blocks: Sequence[Block], latest: Observations, ids: Sequence[str], buckets: Buckets
 ) -> pl.Series:
     """Values of some series in all buckets, bucket by bucket, from the blocks of a lookup's runs and the observations
     after the last of them. They are texts or numbers, as in the blocks."""
-    count = sum(len(run.hours) for run in lookup.runs)
+    count = sum(len(run.cells) for run in lookup.runs)
     if not count:
         return no_values(buckets.count * len(ids))
-    picked = Picked(blocks, [run.hours for run in lookup.runs], ids)
+    picked = Picked(blocks, [run.cells for run in lookup.runs], ids)
     values = picked.column("value")
     if not buckets.carry:
         since = pl.Series(buckets.begins[:count], dtype=pl.Int64)[layout(count, len(ids))[0]]
@@ -214,10 +214,10 @@ def joined(
 
 
 def candles_of(
-    blocks: Sequence[Block], hours: Sequence[Sequence[int]], ids: Sequence[str], columns: Sequence[str]
+    blocks: Sequence[Block], cells: Sequence[Sequence[int]], ids: Sequence[str], columns: Sequence[str]
 ) -> pl.DataFrame:
-    """Some columns of the candles of some series in some hours of blocks, hour by hour."""
+    """Some columns of the candles of some series in some cells of blocks, cell by cell."""
     if not blocks:
         return no_candles(columns, 0)
-    picked = Picked(blocks, hours, ids)
+    picked = Picked(blocks, cells, ids)
     return pl.DataFrame([picked.column(name).alias(name) for name in columns])

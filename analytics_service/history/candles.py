@@ -174,7 +174,7 @@ def observed_once(rows: pl.DataFrame, series: int) -> pl.DataFrame:
     )
 
 
-def points(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: bool) -> pl.DataFrame:
+def summarized(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: bool) -> pl.DataFrame:
     """The columns of a page's points: `v`, or `o`, `h`, `l`, `c` and `n`.
 
     `last` are the values that hold at the ends of buckets, null before the first observation and where a bucket begins

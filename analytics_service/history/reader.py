@@ -17,7 +17,7 @@ from analytics_service.history.at_hand import AtHand
 from analytics_service.history.blocks import Block, in_one, make_block
 from analytics_service.history.buckets import Buckets
 from analytics_service.history.candle_blocks import slot_of_hour
-from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, points
+from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, summarized
 from analytics_service.history.catalogue import History
 from analytics_service.history.formats.base import Cut
 from analytics_service.history.last_instants import LastInstants
@@ -112,7 +112,7 @@ class HistoryReader:
             values = no_values(len(ids) * buckets.count)
             if agg is Aggregate.LAST:
                 return values.to_frame("v")
-            return points(agg, no_candles(needed(agg), len(values)), values, carry=buckets.carry)
+            return summarized(agg, no_candles(needed(agg), len(values)), values, carry=buckets.carry)
         found = self._at_hand.points(state, ids, buckets, agg, numbers=numbers)
         if found is not None:
             return found
@@ -123,7 +123,7 @@ class HistoryReader:
         else:
             carried = replace(buckets, carry=True)
             candles, last = read_candles(self._store, self.history, series, carried, whole=whole)
-            found = points(agg, candles, last["value"], carry=buckets.carry)
+            found = summarized(agg, candles, last["value"], carry=buckets.carry)
         self._accept(state, buckets, last, whole=whole)
         return found
 
@@ -236,7 +236,7 @@ class HistoryReader:
                 before, slot = (Slot(state.hours, 0, phase).holding(begin) for begin in (end - 2 * HOUR, end - HOUR))
                 block = self._memory.get(state.key(before))
                 hour = (end - before.begin) // HOUR - 2
-                if not isinstance(block, Block) or block.hours != hour + 1:
+                if not isinstance(block, Block) or block.cells != hour + 1:
                     break
                 last = {name: block.at(state.ids, [hour], name) for name in block.values.columns}
                 found = tail.last(state.ids, end - HOUR, end)
@@ -251,7 +251,7 @@ class HistoryReader:
         for columns in SETS:
             earlier, slot = (slot_of_hour(hour, columns, len(state.series)) for hour in (end - HOUR, end))
             block = self._memory.get(state.key(earlier))
-            if isinstance(block, Block) and block.hours == (end - earlier.begin) // HOUR - 1:
+            if isinstance(block, Block) and block.cells == (end - earlier.begin) // HOUR - 1:
                 candles = tail.candles(state.ids, before, end - HOUR, end).select(columns)
                 self._put_after(state, earlier, block, slot, candles)
 

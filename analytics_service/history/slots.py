@@ -71,17 +71,17 @@ class Slot:
         return range(self.begin, min(self.end, newest + 1) + 1, self.width)
 
 
-def hours_of(series: int, most: int = _HOURS, values: int = _VALUES) -> int:
-    """How many hours, or other cells, a block of so many series has: `most`, or as many as have so many `values`."""
+def cells_of(series: int, most: int = _HOURS, values: int = _VALUES) -> int:
+    """How many cells a block of so many series has: `most`, or as many as have so many `values`."""
     return max(min(most, values // max(series, 1)), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive hours, or other cells, of one block (numbers from 0 in the slot); of values, one for each bucket."""
+    """Cells of one block (numbers from 0 in the slot): consecutive ones, or, of values, one for each bucket."""
 
     slot: Slot
-    hours: Sequence[int]
+    cells: Sequence[int]
 
 
 def runs_of(slot: Slot, begin: int, count: int) -> list[Run]:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from analytics_service.history.memory import Key
 from analytics_service.history.observations import Observations
-from analytics_service.history.slots import Slot, hours_of
+from analytics_service.history.slots import Slot, cells_of
 from analytics_service.market.instants import HOUR, next_month
 from analytics_service.store.ledger import Head
 
@@ -65,7 +65,7 @@ class State:
     @cached_property
     def hours(self) -> int:
         """Hours of a block."""
-        return hours_of(len(self.series))
+        return cells_of(len(self.series))
 
     def rewrite_of(self, slot: Slot) -> int:
         """The number of the last rewrite that may have changed what a slot's block holds."""

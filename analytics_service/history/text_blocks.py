@@ -19,7 +19,7 @@ from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Cut, MakeTexts, Text
-from analytics_service.history.slots import Run, Slot, hours_of, runs_of
+from analytics_service.history.slots import Run, Slot, cells_of, runs_of
 from analytics_service.history.states import State
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
@@ -75,7 +75,7 @@ class TextBlock:
 
     def cut(self, places: Sequence[int], run: Run) -> Cut:
         """The texts of the series at some places in the cells of a run."""
-        return [one.between(places, run.hours[0], run.hours[-1] + 1, self.cells) for one in self.arrays]
+        return [one.between(places, run.cells[0], run.cells[-1] + 1, self.cells) for one in self.arrays]
 
 
 def texts_of(values: pl.DataFrame, begins: Sequence[int], series: int, wording: Wording, at_once: int) -> Cut:
@@ -93,7 +93,7 @@ class Stretch:
     @property
     def stop(self) -> int:
         """The number of the bucket after them."""
-        return self.first + len(self.run.hours)
+        return self.first + len(self.run.cells)
 
 
 def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stretch]:
@@ -105,12 +105,12 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
     found: list[Stretch] = []
     for first, width, count in buckets.alike(known, over):
         begin = begins[first]
-        cells = hours_of(len(state.series), *_CELLS[width]) if width in _CELLS else 0
+        cells = cells_of(len(state.series), *_CELLS[width]) if width in _CELLS else 0
         # Days on which clocks change come one at a time.
         is_kept = count >= _FEWEST if cells > 1 else count == cells
         if is_kept and begin >= 0 and begin % QUARTER == 0:
             slot = Slot(cells, 0, begin % width, width=width, wording=wording)
             for run in runs_of(slot, begin, count):
                 found.append(Stretch(first, run))
-                first += len(run.hours)
+                first += len(run.cells)
     return found

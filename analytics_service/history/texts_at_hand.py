@@ -42,7 +42,7 @@ class TextsAtHand:
 
     def _block(self, state: State, stretch: Stretch) -> TextBlock | None:
         block = self.memory.get(state.key(stretch.run.slot))
-        if isinstance(block, TextBlock) and block.ids == state.ids and block.cells > stretch.run.hours[-1]:
+        if isinstance(block, TextBlock) and block.ids == state.ids and block.cells > stretch.run.cells[-1]:
             return block
         return None
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics_service.history.blocks import (
-    NO_HOURS,
+    NO_CELLS,
     Block,
     Picked,
     candles_of,
@@ -17,13 +17,13 @@ from analytics_service.history.blocks import (
 from analytics_service.history.candles import CANDLE, no_candles
 from analytics_service.history.observations import Observations
 from analytics_service.history.sample import no_values, sample
-from analytics_service.history.slots import Slot, closed, hours_of, look_up
+from analytics_service.history.slots import Slot, cells_of, closed, look_up
 from analytics_service.market.instants import HOUR
 from tests import oracle
 from tests.unit.test_sample import rows_of
 
 # A boundary between blocks of a few series, 2018-12-16 08:00 UTC, and some weeks around it.
-BOUNDARY = 210 * hours_of(3) * HOUR
+BOUNDARY = 210 * cells_of(3) * HOUR
 WEEKS = 21 * 86_400
 
 Seen = list[tuple[int, Decimal]]
@@ -43,7 +43,7 @@ def block_of(slot: Slot, series: dict[str, Seen], hours: int | None = None) -> B
     length=st.integers(0, WEEKS),
     zone=st.sampled_from(oracle.ZONES),
     grain=st.tuples(st.sampled_from("hdw"), st.integers(1, 3)),
-    hours=st.sampled_from([1, 5, 24, hours_of(3)]),
+    hours=st.sampled_from([1, 5, 24, cells_of(3)]),
 )
 @settings(max_examples=300, deadline=None)
 def test_a_lookup_finds_the_values_of_the_observations(
@@ -57,7 +57,7 @@ def test_a_lookup_finds_the_values_of_the_observations(
     lookup = look_up(grid, until, hours)
     assert lookup is not None
     blocks = [block_of(run.slot, series) for run in lookup.runs]
-    found = Picked(blocks, [run.hours for run in lookup.runs], ids).column("value") if blocks else no_values(0)
+    found = Picked(blocks, [run.cells for run in lookup.runs], ids).column("value") if blocks else no_values(0)
     values = found.to_list()
     if lookup.open_from is not None:
         assert until - HOUR < lookup.open_from <= until
@@ -73,7 +73,7 @@ def test_a_lookup_finds_the_values_of_the_observations(
 @given(
     before=st.dictionaries(st.sampled_from("abd"), observed, min_size=1),
     later=st.dictionaries(st.sampled_from("abcd"), observed),
-    hours=st.sampled_from([1, 5, 24, hours_of(3)]),
+    hours=st.sampled_from([1, 5, 24, cells_of(3)]),
     phase=st.sampled_from([0, 2700]),
     near=st.integers(-2, 1),
     share=st.floats(0, 1, exclude_max=True),
@@ -96,7 +96,7 @@ def test_a_block_with_hours_appended_is_the_block_read_anew(
     ends = range(edge + HOUR, slot.end + 1, HOUR)
     rest = sample(rows_of(list(now.values())), len(now), [0] * len(ends), ends)
     whole, anew = block_of(slot, before, there).followed_by(list(now), rest), block_of(slot, now)
-    assert (whole.ids, whole.hours) == (list(now), hours)
+    assert (whole.ids, whole.cells) == (list(now), hours)
     assert content(whole).rows() == content(anew).rows()
 
 
@@ -118,7 +118,7 @@ def test_hours_are_picked_from_blocks_of_any_series(
         rows = [(f"{number} {one} {hour}", 10 * hour + place) for hour in range(6) for place, one in enumerate(ids)]
         return pl.DataFrame(rows, schema={"value": pl.String, "observed_at": pl.UInt32}, orient="row")
 
-    there = [Block(ids, values(number, ids)) if ids else NO_HOURS for number, (ids, _) in enumerate(blocks)]
+    there = [Block(ids, values(number, ids)) if ids else NO_CELLS for number, (ids, _) in enumerate(blocks)]
     expected = [
         f"{number} {one} {hour}" if one in ids else None
         for number, (ids, hours) in enumerate(blocks)
@@ -134,7 +134,7 @@ def test_hours_are_picked_from_blocks_of_any_series(
 
 
 def test_a_series_that_a_block_does_not_have_has_no_values() -> None:
-    slot = Slot(hours_of(3), 210)
+    slot = Slot(cells_of(3), 210)
     block = block_of(slot, {"a": [(BOUNDARY, Decimal(1))]}, 9)
     assert block.at(["new", "a"], [0, 1], "value").to_list() == [None, "1", None, "1"]
 
@@ -173,20 +173,20 @@ def test_a_page_that_ends_within_a_quarter_of_an_hour_is_not_looked_up() -> None
 def test_a_page_that_ends_with_an_hour_needs_nothing_later() -> None:
     lookup = look_up([0, 3600, 7200], 7200, 24)
     assert lookup is not None
-    assert ([(run.slot, [*run.hours]) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1])], None)
+    assert ([(run.slot, [*run.cells]) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1])], None)
 
 
 def test_a_page_that_ends_with_a_quarter_of_an_hour_needs_nothing_later_either() -> None:
     lookup = look_up([1800, 5400, 9000], 7200, 24)
     assert lookup is not None
-    found = [(run.slot, [*run.hours]) for run in lookup.runs]
+    found = [(run.slot, [*run.cells]) for run in lookup.runs]
     assert (found, lookup.open_from) == ([(Slot(24, 0, 1800), [0]), (Slot(24, 0, 0), [1])], None)
 
 
 def test_a_page_that_ends_one_second_into_a_bucket_is_refined_from_there() -> None:
     lookup = look_up([0, 3600, 7200, 10800], 7201, 24)
     assert lookup is not None
-    assert ([(run.slot, [*run.hours]) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1, 1])], 7200)
+    assert ([(run.slot, [*run.cells]) for run in lookup.runs], lookup.open_from) == ([(Slot(24, 0), [0, 1, 1])], 7200)
 
 
 def test_an_hour_is_closed_when_nothing_more_can_be_observed_in_it() -> None:
@@ -196,7 +196,7 @@ def test_an_hour_is_closed_when_nothing_more_can_be_observed_in_it() -> None:
 
 def test_blocks_of_many_series_have_fewer_hours() -> None:
     hours = {0: 2048, 1: 2048, 128: 2048, 129: 2032, 256: 1024, 1_000: 262, 10**6: 1}
-    assert {series: hours_of(series) for series in hours} == hours
+    assert {series: cells_of(series) for series in hours} == hours
 
 
 def test_the_size_of_a_block_is_that_of_its_buffers() -> None:

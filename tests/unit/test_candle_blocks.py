@@ -21,7 +21,7 @@ def cells(found: CandleLookup) -> list[tuple[int, int]]:
     return [
         (run.slot.begin + cell * run.slot.step, run.slot.width)
         for run in found.runs
-        for cell in run.hours
+        for cell in run.cells
         if 0 <= cell < run.slot.cells
     ]
 
@@ -86,10 +86,10 @@ def test_the_hours_of_a_run_of_days_are_all_in_the_blocks_of_its_first_day(start
     assert found is not None
     for run in found.runs:
         hours = hours_of_days(run)
-        there = [one.slot.begin + hour * HOUR for one in hours for hour in one.hours]
-        begin = run.slot.begin + run.hours[0] * HOUR
-        assert there == [*range(begin, begin + (len(run.hours) - 1) * DAY + DAY, HOUR)]
-        first = hours_of_days(Run(run.slot, run.hours[:1]))
+        there = [one.slot.begin + hour * HOUR for one in hours for hour in one.cells]
+        begin = run.slot.begin + run.cells[0] * HOUR
+        assert there == [*range(begin, begin + (len(run.cells) - 1) * DAY + DAY, HOUR)]
+        first = hours_of_days(Run(run.slot, run.cells[:1]))
         assert [one.slot for one in hours] == [one.slot for one in first]
     assert cells(found) == [(begin, DAY) for begin in begins[:-1]]
 

@@ -19,8 +19,8 @@ from analytics_service.history.candles import (
     needed,
     no_observations,
     observed_once,
-    points,
     scattered,
+    summarized,
 )
 from tests import oracle
 
@@ -76,7 +76,7 @@ def made(series: Sequence[Seen], grid: Sequence[int], until: int) -> tuple[pl.Da
 
 def shown(agg: Aggregate, candles: pl.DataFrame, last: Sequence[str | None], *, carry: bool) -> list[dict[str, object]]:
     """The points as answers have them, from no more columns than the aggregate needs."""
-    found = points(agg, candles.select(needed(agg)), pl.Series(last, dtype=pl.String), carry=carry)
+    found = summarized(agg, candles.select(needed(agg)), pl.Series(last, dtype=pl.String), carry=carry)
     return list(found.iter_rows(named=True))
 
 

@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytics_service.history.blocks import NO_HOURS, Block, Picked
+from analytics_service.history.blocks import NO_CELLS, Block, Picked
 from analytics_service.history.candles import CANDLE, SETS
 from analytics_service.history.day_blocks import HOURS_OF_A_DAY, Days, candles_of_days, make_days
 
@@ -49,7 +49,7 @@ def test_a_day_is_what_a_walk_over_its_hours_finds(data: st.DataObject, series: 
         if not made.height:
             continue
         days, block = Block(ids, made), Block(ids, whole.select(columns))
-        begins = range(data.draw(st.integers(0, days.hours - 1)), days.hours, HOURS_OF_A_DAY)
+        begins = range(data.draw(st.integers(0, days.cells - 1)), days.cells, HOURS_OF_A_DAY)
         asked = data.draw(st.permutations([*ids, "token;new"]))[: data.draw(st.integers(1, series + 1))]
         there = Picked([block], [range(begins[0], begins[-1] + HOURS_OF_A_DAY)], ids)
         found = candles_of_days([Days(days, begins, there)], asked, columns)
@@ -67,7 +67,7 @@ def test_days_of_blocks_of_other_series_follow_each_other() -> None:
     one = candles([(f"{hour}", f"{hour}", f"{hour}", 1, hour, 0, 3600) for hour in range(24)]).select(FOUR)
     two = candles([(f"{hour}", f"{hour}", "0.5", 2, hour, 0, 3600) for hour in range(48)]).select(FOUR)
     found = [
-        Days(NO_HOURS, range(1), Picked([NO_HOURS], [range(24)], [])),
+        Days(NO_CELLS, range(1), Picked([NO_CELLS], [range(24)], [])),
         *(
             Days(Block(ids, make_days(rows, len(ids))), range(1), Picked([Block(ids, rows)], [range(24)], ids))
             for ids, rows in ((["b"], one), (["a", "b"], two))
