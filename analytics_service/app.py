@@ -137,7 +137,8 @@ def create_app(
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
     app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
     app.metrics_port, app.instruments = settings.metrics_port, instruments
-    _install(app, routes)
+    errors.install(app)
+    _add(app, routes)
     gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
     told = operations.Operations(settings, store, monitor, instruments.workers, clock)
     measured = metrics.Metrics(instruments, *gauges)
@@ -150,7 +151,9 @@ def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
         middleware=[RequestIds(), Negotiation(), Protection()]
     )
-    _install(app, [*routes, ("/", page.Page("operations")), *_FILES])
+    told = [*routes, ("/", page.Page("operations"))]
+    errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in told))}")
+    _add(app, [*told, *_FILES])
     return app
 
 
@@ -161,8 +164,7 @@ def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
     return [Guard(keys, limit, settings.trusted_proxies or Networks())] if keys or limit else []
 
 
-def _install(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:
-    errors.install(app)
+def _add(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> None:
     for path, resource in routes:
         app.add_route(path, resource)
 

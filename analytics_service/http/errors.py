@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 import falcon
@@ -76,10 +77,11 @@ def shortened(value: str) -> str:
     return repr(value if len(value) <= 80 else value[:77] + "...")
 
 
-def install(app: falcon.App[falcon.Request, falcon.Response]) -> None:
-    """Make the app answer every error in the envelope."""
+def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/docs lists all paths") -> None:
+    """Make the app answer every error in the envelope. `paths` tells a client that asks for an unknown path which there
+    are."""
     app.add_error_handler(Exception, _unexpected)
-    app.add_error_handler(falcon.HTTPError, _from_falcon)
+    app.add_error_handler(falcon.HTTPError, partial(_from_falcon, paths))
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, _entity_not_found)
@@ -141,9 +143,11 @@ def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Except
     _answer(resp, "unavailable", _UNAVAILABLE)
 
 
-def _from_falcon(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: object) -> None:
+def _from_falcon(
+    paths: str, req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError, params: object
+) -> None:
     if error.status_code == HTTPStatus.NOT_FOUND:
-        hint = "no path ends with a slash" if req.path.endswith("/") else "/docs lists all paths"
+        hint = "no path ends with a slash" if req.path.endswith("/") else paths
         _answer(resp, "path_unknown", f"There is nothing at {req.path[:200]}; {hint}.")
     elif error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         _answer(resp, "method_not_allowed", f"{req.method[:20]} is not allowed; GET, HEAD and OPTIONS are.")

@@ -47,6 +47,14 @@ def test_operators_bind_has_probes_and_metrics_only(client: falcon.testing.TestC
     assert [kind(client, probe, OPERATORS) for probe in BOTH] == [None, "unavailable"]
 
 
+def test_an_unknown_path_on_the_operators_bind_names_those_that_there_are(client: falcon.testing.TestClient) -> None:
+    """/docs, which lists the paths of the main bind, is not among them."""
+    answer = client.simulate_get("/docs", extras={"gunicorn.socket": Accepted(OPERATORS)})
+    assert answer.json["error"]["message"] == (
+        "There is nothing at /docs; the paths here are /, /healthz, /metrics, /operations, /readyz."
+    )
+
+
 def test_the_main_bind_has_no_metrics(client: falcon.testing.TestClient) -> None:
     assert kind(client, "/metrics", MAIN) == "path_unknown"
     assert [kind(client, probe, MAIN) for probe in BOTH] == [None, "unavailable"]
