@@ -23,7 +23,7 @@ _MILLISECONDS_FROM = 10**11
 _AHEAD = DAY
 _LAST_SECOND = 2**32 - 1
 _FLAG = {"true": True, "false": False}
-_UNKNOWN = dict.fromkeys(Key, "neither in the assets file nor registered") | {
+_UNKNOWN = dict.fromkeys(Key, "neither in the assets file (--assets) nor in the store") | {
     Key.ADDRESS: "no row gives it a symbol and a number of decimals"
 }
 

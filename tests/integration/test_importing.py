@@ -104,7 +104,7 @@ def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
     assert rejected.read_text().splitlines() == [
         "asset_id,ts,price,line,reason",
         "token;0xc,100,-1,4,price is negative",
-        "x,1,1,5,unknown asset_id: neither in the assets file nor registered",
+        "x,1,1,5,unknown asset_id: neither in the assets file (--assets) nor in the store",
     ]
 
 

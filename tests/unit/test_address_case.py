@@ -81,7 +81,7 @@ def test_ids_in_a_file_may_be_in_another_case_than_the_asset(tmp_path: Path) -> 
     ids = "asset_id,ts,price\ntoken;0xAB,100,1\ntoken;0xab,101,2\ntoken;0Xab,102,3\nnative;0xab,103,4\n"
     good, bad = judge(written(tmp_path, ids), names=Names.of([], [UPPER]))
     assert [row[0] for row in good] == ["token;0xAB"] * 3
-    assert bad == [(5, "unknown asset_id: neither in the assets file nor registered")]
+    assert bad == [(5, "unknown asset_id: neither in the assets file (--assets) nor in the store")]
 
 
 def test_ids_that_are_no_hex_addresses_keep_their_case(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_symbols_and_ids_keep_assets_apart_that_are_stored_in_two_cases(tmp_path
     ids = "asset_id,ts,price\ntoken;0xAB,100,1\ntoken;0xab,100,2\ntoken;0xaB,100,3\n"
     good, bad = judge(written(tmp_path, ids), names=names)
     assert [row[0] for row in good] == ["token;0xAB", "token;0xab"]
-    assert bad == [(4, "unknown asset_id: neither in the assets file nor registered")]
+    assert bad == [(4, "unknown asset_id: neither in the assets file (--assets) nor in the store")]
 
 
 def test_an_assets_file_cannot_list_both_under_different_symbols(tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ from tests.unit.price_files import HEADER, NOON, judge, written
         ("AAA,100,1,,5", "the row has more than 3 fields"),
         ("AAA,100,1, ,,5,", "the row has more than 3 fields"),
         (",100,1", "symbol is empty"),
-        ("CCC,100,1", "unknown symbol: neither in the assets file nor registered"),
-        ("aaa,100,1", "unknown symbol: neither in the assets file nor registered"),
-        ("token;0xa,100,1", "unknown symbol: neither in the assets file nor registered"),
+        ("CCC,100,1", "unknown symbol: neither in the assets file (--assets) nor in the store"),
+        ("aaa,100,1", "unknown symbol: neither in the assets file (--assets) nor in the store"),
+        ("token;0xa,100,1", "unknown symbol: neither in the assets file (--assets) nor in the store"),
         ("AAA,,1", "timestamp is empty"),
         ("AAA", "timestamp is empty"),
         ("AAA,-1,1", "timestamp is negative"),
@@ -52,7 +52,7 @@ from tests.unit.price_files import HEADER, NOON, judge, written
         ("AAA,100,1.2.3", "USD_price is not a number"),
         ("AAA,100,$5", "USD_price is not a number"),
         ("AAA,100,1_000", "USD_price is not a number"),
-        ('"AAA,100,1', "unknown symbol: neither in the assets file nor registered"),
+        ('"AAA,100,1', "unknown symbol: neither in the assets file (--assets) nor in the store"),
     ],
 )
 def test_a_bad_row_is_rejected_alone_and_with_its_reason(tmp_path: Path, row: str, reason: str) -> None:
@@ -141,12 +141,12 @@ def test_the_form_with_ids_may_have_its_columns_in_any_order_and_case(tmp_path: 
     path = written(tmp_path, "Price,TS,Asset_ID\n1.5,100,token;0xb\n2,100,BBB\n")
     good, bad = judge(path)
     assert good == [("token;0xb", 100, Decimal("1.5"))]
-    assert bad == [(3, "unknown asset_id: neither in the assets file nor registered")]
+    assert bad == [(3, "unknown asset_id: neither in the assets file (--assets) nor in the store")]
 
 
 def test_without_any_asset_every_row_is_unknown(tmp_path: Path) -> None:
     _, bad = judge(written(tmp_path, f"{HEADER}AAA,100,1\n"), names=Names.of([], []))
-    assert bad == [(2, "unknown symbol: neither in the assets file nor registered")]
+    assert bad == [(2, "unknown symbol: neither in the assets file (--assets) nor in the store")]
 
 
 # What a field may contain: plausible values, near misses and noise, but no comma or quote.
