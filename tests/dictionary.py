@@ -44,7 +44,8 @@ of an hour, day and month from raw observations.
 `tvl`, `net_tvl`, `deposit_value`, `collateral_value`, `debt_value` and `utilization` are at the prices in
 `market_price`, which were taken with each snapshot of markets; those in `price` may be of other instants.
 
-Tables with `_staging_` in their names belong to a run that is still writing; leave them alone.
+Tables with `_staging_` in their names belong to a run that is still writing, and `store_claim` tells the service which
+data may join the store; leave them alone.
 
 ## Data dictionary
 
