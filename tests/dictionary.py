@@ -38,9 +38,9 @@ them.
 
 Histories have a table of raw observations and one of cells beside it: `price` and `price_cell`, `tvl` and `tvl_cell`. A
 cell sums up 15 minutes, a UTC day or a UTC month (`width`), so candles and means of years are read from a few rows.
-A cell counts once a later observation of its family has followed; until then there is none, or one of a part of the
-observations: leave it out, as the examples do. Where a history ends, as an imported one does, sum up the last quarter
-of an hour, day and month from raw observations.
+A cell is complete once its family has an observation later than the cell. Until then the cell is missing, or
+covers only a part of the observations: leave it out, as the examples do. Where a history ends, as an imported one does,
+sum up the last quarter of an hour, day and month from raw observations.
 `tvl`, `net_tvl`, `deposit_value`, `collateral_value`, `debt_value` and `utilization` are at the prices in
 `market_price`, which were taken with each snapshot of markets; those in `price` may be of other instants.
 
