@@ -34,6 +34,7 @@ def _word(name: str, choices: Sequence[str], help: str, default: str) -> Param:
 
 
 def _zone(help: str) -> Param:
+    help = f"{help}: by default the service's own, which is UTC unless its operator chose another."
     schema = {"type": "string", "pattern": "^[A-Za-z0-9_+/-]+$", "examples": ["America/New_York"]}
     return Param("tz", forms.time_zone, help, schema=schema)
 
@@ -91,7 +92,7 @@ RANGE = (
         MAX_LIMIT,
         f"with period=auto, the greatest number of buckets for the range: {DEFAULT_POINTS} by default.",
     ),
-    _zone("IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read."),
+    _zone("IANA zone whose hours, days, months and years the buckets follow, and in which start and end are read"),
     _word(
         "fill",
         ("previous", "none"),
@@ -126,7 +127,7 @@ MOMENT = (
         "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
         schema={**times.SCHEMA, "examples": ["now-1h"]},
     ),
-    _zone("IANA zone in which at is read."),
+    _zone("IANA zone in which at is read"),
 )
 ASSET_ID = Param(
     "asset_id",

@@ -200,6 +200,12 @@ def test_every_value_that_a_parameter_accepts_matches_its_schema(param: Param) -
         assert validator.is_valid(value), text
 
 
+@pytest.mark.parametrize("param", [*params.RANGE, params.FORMAT, params.ASSET_IDS, params.MOMENT[-1]])
+def test_a_parameter_that_may_be_left_out_says_what_holds_then(param: Param) -> None:
+    has_default = param.required or param.default is not None
+    assert has_default or re.search("by default|when omitted", param.help)
+
+
 def test_one_of_two_alternative_parameters_has_an_example_and_neither_is_required() -> None:
     one = Newest()
     one.query = (params.POOL_INDEX, params.POOL_DURATION)
