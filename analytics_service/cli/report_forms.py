@@ -31,7 +31,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"ClickHouse  {report.clickhouse} at {report.url}, database {report.database}{memory}"
     elif report.url:
         yield f"ClickHouse  {_bad('does not answer')} at {report.url}"
-    if report.alive and not (report.schema_pending or report.schema_missing):
+    if report.alive and report.schema_current:
         yield "Schema      up to date"
     if report.http is not None:
         state = "ready" if report.http.ready else _bad("not ready") if report.http.alive else "does not answer"

@@ -25,8 +25,8 @@ _SCHEMA = Shape(
     "OperationsSchema",
     "The schema of the database.",
     (
-        Field("pending", Many(STRING), "Migrations that are to be applied.", source="schema_pending"),
-        Field("missing", Many(STRING), "Tables and views that are gone.", source="schema_missing"),
+        Field("pending", Many(STRING), "Migrations that are to be applied.", optional=True, source="schema_pending"),
+        Field("missing", Many(STRING), "Tables and views that are gone.", optional=True, source="schema_missing"),
     ),
 )
 _HTTP = Shape(

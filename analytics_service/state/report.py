@@ -102,8 +102,8 @@ class WorkerReport:
 class Report:
     """Everything at an instant. `faults` are in plain words; without any, all is well.
 
-    `alive` says whether ClickHouse answers. Its data, if there is any, is as of `read_at`. `workers` are None where
-    they cannot be seen.
+    `alive` says whether ClickHouse answers. Its data, if there is any, is as of `read_at`. `schema_pending` and
+    `schema_missing` are None until the schema was read, and `workers` where they cannot be seen.
     """
 
     at: datetime
@@ -115,8 +115,8 @@ class Report:
     memory: int | None = None
     http: HttpPart | None = None
     schedulers: Sequence[Scheduler] = ()
-    schema_pending: Sequence[str] = ()
-    schema_missing: Sequence[str] = ()
+    schema_pending: Sequence[str] | None = None
+    schema_missing: Sequence[str] | None = None
     origins: Sequence[Origin] = ()
     families: Sequence[FamilyReport] = ()
     imports: Sequence[ImportReport] = ()
@@ -129,6 +129,12 @@ class Report:
     def healthy(self) -> bool:
         """Whether there is no fault."""
         return not self.faults
+
+    @property
+    def schema_current(self) -> bool:
+        """Whether the schema was read, and nothing is wrong with it."""
+        unread = self.schema_pending is None or self.schema_missing is None
+        return not (unread or self.schema_pending or self.schema_missing)
 
     @property
     def disk(self) -> int:

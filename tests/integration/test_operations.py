@@ -266,6 +266,7 @@ def test_a_store_that_is_away_is_a_fault_in_words_without_secrets() -> None:
     found = answer.json["data"]
     assert found["faults"] == ["ClickHouse at http://127.0.0.1:1 cannot be reached: connection refused."]
     assert (found["clickhouse"]["alive"], found["tables"], found["families"]) == (False, [], [])
+    assert found["schema"] == {"pending": None, "missing": None}
     assert "sesame" not in answer.text
 
 

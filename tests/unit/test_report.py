@@ -82,6 +82,8 @@ REPORT = Report(
     memory=3 * 2**20,
     http=HttpPart("127.0.0.1:8000", alive=True, ready=False, expected=True),
     schedulers=[Scheduler("host:1", 30, alive=True), Scheduler("host:0", 900, alive=False)],
+    schema_pending=[],
+    schema_missing=[],
     origins=[Origin("simulated:1", simulated=True)],
     families=[
         FamilyReport(
@@ -197,6 +199,12 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
     assert document["schema"] == {"pending": [], "missing": []}
     assert document["service"] == {"version": "1.2.3"}
     assert document["sources"] == [{"name": "simulated:1", "simulated": True}]
+
+
+def test_a_schema_that_could_not_be_read_is_unknown_and_not_up_to_date() -> None:
+    unread = replace(REPORT, schema_pending=None, schema_missing=None)
+    assert json.loads(as_json(unread))["schema"] == {"pending": None, "missing": None}
+    assert "Schema" not in as_text(unread)
 
 
 def test_columns_are_aligned() -> None:
