@@ -74,11 +74,11 @@ def _path_value(param: Param, value: str) -> Any:
 def _value(param: Param, given: Mapping[str, list[str]]) -> Any:
     values = given[param.name]
     if param.instead in given:
-        raise RequestError("query_parameter_invalid", f"Only one of {' and '.join(param.names)} may be given.")
+        both = " and ".join(f"{name}={shortened(given[name][0])}" for name in param.names)
+        raise RequestError("query_parameter_invalid", f"Only one of {both} may be given.")
     if len(values) > 1:
-        raise RequestError(
-            "query_parameter_invalid", f"Query parameter {param.name} is given {len(values)} times; give it once."
-        )
+        times = f"{len(values)} times, as {shortened(', '.join(values))}"
+        raise RequestError("query_parameter_invalid", f"Query parameter {param.name} is given {times}: give it once.")
     try:
         return param.parse(values[0])
     except ValueError as error:

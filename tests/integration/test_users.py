@@ -218,7 +218,12 @@ def test_a_balance_of_an_asset_that_the_service_does_not_know_is_found(client: C
         ("", 400, "query_parameter_missing", "index or duration"),
         ("index=", 400, "query_parameter_missing", "index or duration"),
         ("duration=&index=", 400, "query_parameter_missing", "index or duration"),
-        ("index=0&duration=1209600", 400, "query_parameter_invalid", "Only one of index and duration"),
+        (
+            "index=0&duration=1209600",
+            400,
+            "query_parameter_invalid",
+            "Only one of index='0' and duration='1209600' may be given",
+        ),
         ("index=x", 400, "query_parameter_invalid", "index"),
         ("duration=14d", 400, "query_parameter_invalid", "duration"),
         ("duration=1&duration=2", 400, "query_parameter_invalid", "2 times"),

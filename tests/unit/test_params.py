@@ -26,6 +26,19 @@ def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_
     assert caught.value.kind == kind
 
 
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("index=0&index=1", "Query parameter index is given 2 times, as '0, 1': give it once."),
+        ("index=0&duration=60", "Only one of index='0' and duration='60' may be given."),
+    ],
+)
+def test_parameters_that_are_given_too_often_are_named_with_their_values(query: str, message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        read(create_req(query_string=query), (params.POOL_INDEX, params.POOL_DURATION))
+    assert str(caught.value) == message
+
+
 def test_parameters_of_the_path_are_parsed_along_with_those_of_the_query() -> None:
     req = create_req(query_string="asset_id=native%3Buorb")
     parsed = read(req, (params.ASSET_ID,), (params.ADDRESS,), {"address": "0x" + "A" * 40})
