@@ -42,7 +42,7 @@ def parse_duration(value: str) -> timedelta:
     """A positive duration. ValueError names the accepted forms."""
     found = re.fullmatch(r"(\d{1,9})([smhd])", value)
     if not found or int(found[1]) == 0:
-        raise ValueError("must be a whole number and s, m, h or d, such as 30s, 15m, 1h or 1d")
+        raise ValueError("must be a positive whole number followed by s, m, h or d, such as 30s, 15m, 1h or 1d")
     return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 

@@ -107,7 +107,7 @@ def test_a_duration_is_a_number_and_a_unit(text: str, duration: timedelta) -> No
 
 @pytest.mark.parametrize("text", ["", "1", "h", "0s", "-1h", "1.5h", "1w", "1H", "1 h", "1h30m"])
 def test_anything_else_is_not_a_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="such as 30s, 15m, 1h or 1d"):
+    with pytest.raises(ValueError, match="positive whole number followed by s, m, h or d, such as 30s, 15m, 1h or 1d"):
         parse_duration(text)
 
 
@@ -122,7 +122,10 @@ def test_anything_else_is_not_a_duration(text: str) -> None:
         (["jobs", "once", "prices", "--at", "noon"], "'noon' must be unix seconds"),
         (["jobs", "backfill", "prices", "--start", "2026-03-01"], "Missing option '--end'"),
         (["jobs", "backfill", "prices", "--start", "2", "--end", "1"], "--start is later than --end"),
-        (["jobs", "backfill", "prices", "--start", "1", "--end", "2", "--every", "x"], "'x' must be a whole number"),
+        (
+            ["jobs", "backfill", "prices", "--start", "1", "--end", "2", "--every", "x"],
+            "'x' must be a positive whole number",
+        ),
         (["jobs", "once", "prices", "--source", "none"], "nothing to take snapshots of"),
         (["import", "prices"], "Missing argument 'FILES...'"),
         (["import", "prices", "/no/such/file.csv"], "does not exist"),
