@@ -20,7 +20,7 @@ from analytics_service.history.candles import Aggregate, combined, needed, no_ca
 from analytics_service.history.day_blocks import Days, candles_of_days, make_days
 from analytics_service.history.memory import Memory
 from analytics_service.history.observations import NOTHING_LATER, Observations
-from analytics_service.history.slots import NUMBERS, PHASES, Lookup, Run, Slot, closed, look_up, runs_of
+from analytics_service.history.slots import PHASES, Kind, Lookup, Run, Slot, closed, look_up, runs_of
 from analytics_service.history.states import State
 from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import QUARTER
@@ -101,7 +101,7 @@ class AtHand:
 
     def _numbers(self, state: State, run: Run, block: Block) -> Block:
         """A run's block of values as numbers, which is kept from now on. Making it takes some milliseconds."""
-        slot = replace(run.slot, columns=NUMBERS)
+        slot = replace(run.slot, holds=Kind.NUMBERS)
         kept = self._kept(state, slot)
         if kept is not None and kept.cells > run.cells[-1] and kept.ids == block.ids:
             return kept

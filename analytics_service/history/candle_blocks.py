@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from analytics_service.history.buckets import Buckets
 from analytics_service.history.day_blocks import HOURS_OF_A_DAY
-from analytics_service.history.slots import Run, Slot, cells_of, runs_of
+from analytics_service.history.slots import Candles, Run, Slot, cells_of, runs_of
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
@@ -68,7 +68,7 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
     runs: list[Run] = []
     for begin, width, count in spans:
         if slides and width == DAY:
-            slot = replace(_slot(HOUR, begin, columns, series), width=DAY, slides=True)
+            slot = replace(_slot(HOUR, begin, columns, series), width=DAY, holds=Candles(columns, slide=True))
             runs += _sliding_runs(slot, begin, count)
         else:
             runs += runs_of(_slot(width, begin, columns, series), begin, count)
@@ -85,7 +85,7 @@ def _have_many_days(begins: Sequence[int], end: int) -> bool:
 def hours_of_days(run: Run) -> list[Run]:
     """The hours of a run of days in blocks that slide, from the first day's to the last one's."""
     first, last = run.cells[0], run.cells[-1]
-    hourly = replace(run.slot, width=HOUR, slides=False)
+    hourly = replace(run.slot, width=HOUR, holds=Candles(run.slot.columns))
     return runs_of(hourly, run.slot.begin + first * HOUR, last - first + HOURS_OF_A_DAY)
 
 
@@ -96,7 +96,7 @@ def slot_of_hour(end: int, columns: tuple[str, ...], series: int) -> Slot:
 
 def _slot(width: int, begin: int, columns: tuple[str, ...], series: int) -> Slot:
     """The first slot of cells of a width, one of which begins at a unix second."""
-    return Slot(cells_of(series, *_CELLS[width]), 0, begin % width, columns=columns, width=width)
+    return Slot(cells_of(series, *_CELLS[width]), 0, begin % width, width, Candles(columns))
 
 
 def _extend(spans: list[tuple[int, int, int]], begin: int, width: int, count: int) -> None:

@@ -30,7 +30,7 @@ from analytics_service.history.rows import (
     read_values,
 )
 from analytics_service.history.sample import no_values
-from analytics_service.history.slots import PHASES, Slot, closed
+from analytics_service.history.slots import PHASES, Candles, Kind, Slot, closed
 from analytics_service.history.states import SeriesInfo, State, rows_per_hour
 from analytics_service.history.text_blocks import TextBlock, Texts, Wording, texts_of
 from analytics_service.history.texts_at_hand import TextsAtHand
@@ -272,24 +272,30 @@ class HistoryReader:
         """Read a block of the newest state; None when nobody needs it any more, or for single observations that are not
         all kept (rule 8.14)."""
         state, slot = self._states[0], key.slot
-        until = state.newest + 1
-        if key != state.key(slot) or slot.begin >= until:
+        if key != state.key(slot) or slot.begin > state.newest:
             return None
-        if slot.columns:
-            return self._load_candles(state, slot)
-        if slot.single:
-            if not self._keeps(slot):
-                return None
-            loaded: Block | Observations = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, until))
-            # Only a look after reading tells that they were all there.
-            if not self._keeps(slot):
-                return None
+        if isinstance(slot.holds, Candles):
+            loaded: Block | Observations | None = self._load_candles(state, slot)
+        elif slot.holds is Kind.OBSERVATIONS:
+            loaded = self._load_observations(state, slot)
         else:
-            buckets = Buckets(range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR), until)
-            values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)
-            loaded = make_block(state.ids, values)
-        require_unchanged(self._store, state.head)
+            loaded = self._load_values(state, slot)
+        if loaded is not None:
+            require_unchanged(self._store, state.head)
         return loaded
+
+    def _load_values(self, state: State, slot: Slot) -> Block:
+        bounds = range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR)
+        buckets = Buckets(bounds, state.newest + 1)
+        values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)
+        return make_block(state.ids, values)
+
+    def _load_observations(self, state: State, slot: Slot) -> Observations | None:
+        if not self._keeps(slot):
+            return None
+        loaded = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, state.newest + 1))
+        # Only a look after reading tells that they were all there.
+        return loaded if self._keeps(slot) else None
 
     def _keeps(self, slot: Slot) -> bool:
         """Whether the store keeps all single observations of a slot (rule 8.14)."""
@@ -304,14 +310,13 @@ class HistoryReader:
             buckets = Buckets(bounds[first : first + _CELLS_AT_ONCE + 1], state.newest + 1)
             some, _ = read_candles(self._store, self.history, state.series, buckets, whole=True)
             candles.append(some.select(slot.columns))
-        require_unchanged(self._store, state.head)
         return make_block(state.ids, in_one(candles))
 
     def _load_texts(self, key: Key) -> TextBlock | None:
         """Make a block of texts of the newest state; None when nobody needs it any more, or while memory lacks the
         points, which are then loaded."""
         state, slot = self._states[0], key.slot
-        bounds, wording = slot.bounds(state.newest), slot.wording
+        bounds, wording = slot.bounds(state.newest), slot.holds
         if key != state.key(slot) or len(bounds) < 2 or not isinstance(wording, Wording):
             return None
         buckets = Buckets(bounds, state.newest + 1, wording.carry)

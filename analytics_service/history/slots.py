@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import groupby
 from typing import TypeGuard
 
@@ -15,33 +16,52 @@ PHASES = range(0, HOUR, QUARTER)
 _HOURS = 2048
 # Values of a block. Blocks of many series have fewer hours, so that blocks do not get larger.
 _VALUES = 2**18
-# What a slot has in place of a candle's columns if its block holds numbers.
-NUMBERS = ("number",)
+
+
+class Kind(StrEnum):
+    """What a block holds, unless that is candles or texts."""
+
+    VALUES = "values at the ends of hours"
+    NUMBERS = "values at the ends of hours, as numbers"
+    OBSERVATIONS = "single observations"
+
+
+@dataclass(frozen=True, slots=True)
+class Candles:
+    """The candles of cells: some columns of them. Cells that `slide` are days, one from each hour on."""
+
+    columns: tuple[str, ...]
+    slide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
     """Identifies a block by `number`, counted from `phase` seconds after 1970 in blocks of `cells` cells each.
 
-    A block holds values at the ends of hours, or `columns` of the candles of cells, which are `width` seconds wide (an
-    hour or a day), or `single` observations. The cells of a block that `slides` are days, one from each hour on. With
-    NUMBERS, it holds the values at the ends of hours as numbers. With a `wording`, it holds the texts that points of
-    the cells have by that.
+    Cells are `width` seconds wide: an hour, or a day for candles and texts. What the block `holds` of them is a Kind,
+    Candles, or a Wording (text_blocks.py) of texts.
     """
 
     cells: int
     number: int
     phase: int = 0
-    single: bool = False
-    columns: tuple[str, ...] = ()
     width: int = HOUR
-    slides: bool = False
-    wording: Hashable = None
+    holds: Hashable = Kind.VALUES
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its candles, if it holds these."""
+        return self.holds.columns if isinstance(self.holds, Candles) else ()
+
+    @property
+    def slides(self) -> bool:
+        """Whether its cells are days, one from each hour on."""
+        return isinstance(self.holds, Candles) and self.holds.slide
 
     @property
     def is_derived(self) -> bool:
         """Whether the block is made from others that are in memory, when a page needs it."""
-        return self.slides or self.columns == NUMBERS
+        return self.slides or self.holds is Kind.NUMBERS
 
     @property
     def step(self) -> int:
@@ -60,7 +80,7 @@ class Slot:
 
     def at(self, number: int) -> "Slot":
         """Another one of the same blocks."""
-        return Slot(self.cells, number, self.phase, self.single, self.columns, self.width, self.slides, self.wording)
+        return Slot(self.cells, number, self.phase, self.width, self.holds)
 
     def holding(self, begin: int) -> "Slot":
         """The one of the same blocks that has the cell which begins at a unix second."""

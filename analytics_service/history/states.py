@@ -7,7 +7,7 @@ from functools import cached_property
 
 from analytics_service.history.memory import Key
 from analytics_service.history.observations import Observations
-from analytics_service.history.slots import Slot, cells_of
+from analytics_service.history.slots import Kind, Slot, cells_of
 from analytics_service.market.instants import HOUR, next_month
 from analytics_service.store.ledger import Head
 
@@ -80,7 +80,7 @@ class State:
         """The slot of single observations that holds a second; None where an hour has too many."""
         hours = _MOST_HOURS
         while hours:
-            slot = Slot(hours, second // HOUR // hours, single=True)
+            slot = Slot(hours, second // HOUR // hours, holds=Kind.OBSERVATIONS)
             months = slice(max(bisect_right(self.months, slot.begin) - 1, 0), bisect_left(self.months, slot.end))
             if max(self.densities[months], default=0) * hours <= _MOST_OBSERVATIONS:
                 return slot

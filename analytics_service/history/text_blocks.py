@@ -109,7 +109,7 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
         # Days on which clocks change come one at a time.
         is_kept = count >= _FEWEST if cells > 1 else count == cells
         if is_kept and begin >= 0 and begin % QUARTER == 0:
-            slot = Slot(cells, 0, begin % width, width=width, wording=wording)
+            slot = Slot(cells, 0, begin % width, width, wording)
             for run in runs_of(slot, begin, count):
                 found.append(Stretch(first, run))
                 first += len(run.cells)

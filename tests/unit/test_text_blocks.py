@@ -33,7 +33,7 @@ def test_memory_counts_all_that_a_block_takes(series: int, cells: int, arrays: i
         memory = Memory(10**9, counted.append)
         before, _ = tracemalloc.get_traced_memory()
         for number in range(_BLOCKS):
-            slot = Slot(cells, 1000 + number, width=23 * 3600, wording=Wording(json.texts, Aggregate.LAST, None, True))
+            slot = Slot(cells, 1000 + number, width=23 * 3600, holds=Wording(json.texts, Aggregate.LAST, None, True))
             points = [b'{"t":1739750400,"v":"%d"},' % place for place in range(series * cells)]
             texts = [Texts.of(points) for _ in range(arrays)]
             memory.put(Key("tvl", slot, number), TextBlock(ids, cells, texts))
