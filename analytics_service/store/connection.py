@@ -256,7 +256,7 @@ def _ours(error: Exception, what: str, url: str) -> AnalyticsError:
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
         return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({what}).")
     if error.code is None:
-        return StoreUnavailable(f"The server at {url} is not ClickHouse ({what}).")
+        return StoreUnavailable(f"The server at {url} is not ClickHouse; check ANALYTICS_CLICKHOUSE_URL.")
     return StoreFailure(f"ClickHouse refused: {what}: {_reason(error)}")
 
 

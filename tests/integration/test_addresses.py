@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -78,6 +79,15 @@ def test_a_wrong_password_is_told_and_not_shown(server: Settings) -> None:
         f"ClickHouse at {server.clickhouse_url} refuses the user or the password; "
         "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
     )
+
+
+def test_a_server_of_another_kind_is_told(server: Settings) -> None:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{other.server_port}"
+        told = fault(replace(server, clickhouse_url=url))
+        other.shutdown()
+    assert told == f"The server at {url} is not ClickHouse; check ANALYTICS_CLICKHOUSE_URL."
 
 
 def test_a_port_that_never_answers_is_told_within_seconds(server: Settings, silent: str) -> None:
