@@ -68,8 +68,7 @@ def look_up_candles(buckets: Buckets, columns: tuple[str, ...], series: int) -> 
     runs: list[Run] = []
     for begin, width, count in spans:
         if slides and width == DAY:
-            slot = replace(_slot(HOUR, begin, columns, series), width=DAY, holds=Candles(columns, slide=True))
-            runs += _sliding_runs(slot, begin, count)
+            runs += _sliding_runs(_slot(HOUR, begin, columns, series), begin, count)
         else:
             runs += runs_of(_slot(width, begin, columns, series), begin, count)
     return CandleLookup(runs, counts, buckets.until - rest if rest else None)
@@ -111,11 +110,12 @@ def _extend(spans: list[tuple[int, int, int]], begin: int, width: int, count: in
     spans.append((begin, width, count))
 
 
-def _sliding_runs(slot: Slot, begin: int, count: int) -> list[Run]:
-    """So many days from a unix second on, in blocks like a slot that slides.
+def _sliding_runs(hourly: Slot, begin: int, count: int) -> list[Run]:
+    """So many days from a unix second on, in blocks that slide over the hours of blocks like a slot.
 
     A day at the end of a block, whose hours are in the next one too, is a run of its own.
     """
+    slot = replace(hourly, width=DAY, holds=Candles(hourly.columns, slide=True))
     runs = []
     hour = begin // HOUR
     while count:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from analytics_service.history.memory import Key
 from analytics_service.history.observations import Observations
+from analytics_service.history.sample import places_of
 from analytics_service.history.slots import Kind, Slot, cells_of
 from analytics_service.market.instants import HOUR, next_month
 from analytics_service.store.ledger import Head
@@ -60,7 +61,7 @@ class State:
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The place of each series in `ids`."""
-        return {asset_id: place for place, asset_id in enumerate(self.series)}
+        return places_of(self.ids)
 
     @cached_property
     def hours(self) -> int:
