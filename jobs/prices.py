@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from analytics_service.history.catalogue import PRICES
-from analytics_service.history.rows import read_latest
+from analytics_service.history.rows import Rows
 from analytics_service.market.instants import instant, shown, unix_second
 from analytics_service.store.prices import price_frame, without_stored
 from analytics_service.store.retention import kept_from
@@ -53,7 +53,7 @@ def _tell_of_lost(batch: Batch, prices: pl.DataFrame) -> None:
     head = batch.head() if prices.height else None
     if head is None:
         return
-    known = read_latest(batch.store, PRICES, prices["asset_id"].to_list(), head.last_observed_at)
+    known = Rows(batch.store, PRICES).read_latest(prices["asset_id"].to_list(), head.last_observed_at)
     for asset_id, second, usd in prices.iter_rows():
         if known.get(asset_id) != (usd, instant(second)):
             log.warning(

@@ -45,9 +45,9 @@ class Cover:
         return min([*self.edge_quarters, *tail], default=None)
 
     @property
-    def is_aligned(self) -> bool:
-        """Whether all buckets begin with quarters of an hour."""
-        return not _cut_quarters(self.bounds)
+    def parameter(self) -> str:
+        """The parameter that needs single observations: `end` only if all buckets begin with quarters of an hour."""
+        return "period" if _cut_quarters(self.bounds) else "end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,12 +23,7 @@ from analytics_service.history.formats.base import Cut
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Key, Loader, Need
 from analytics_service.history.observations import Observations
-from analytics_service.history.rows import (
-    read_candles,
-    read_observations,
-    read_series,
-    read_values,
-)
+from analytics_service.history.rows import Rows
 from analytics_service.history.sample import no_values
 from analytics_service.history.slots import PHASES, Candles, Kind, Slot, closed
 from analytics_service.history.states import SeriesInfo, State, rows_per_hour
@@ -52,6 +47,7 @@ class HistoryReader:
     def __init__(self, store: Store, history: History, loader: Loader, texts: Loader) -> None:
         self.history = history
         self._store = store
+        self._rows = Rows(store, history)
         self._memory = loader.memory
         self._loader = loader
         # Told when a page is read from the store, and asked for its headers.
@@ -118,11 +114,11 @@ class HistoryReader:
             return found
         series, whole = {one: state.series[one] for one in ids}, len(ids) == len(state.series)
         if agg is Aggregate.LAST:
-            last = read_values(self._store, self.history, series, buckets, whole=whole)
+            last = self._rows.read_values(series, buckets, whole=whole)
             found = last["value"].to_frame("v")
         else:
             carried = replace(buckets, carry=True)
-            candles, last = read_candles(self._store, self.history, series, carried, whole=whole)
+            candles, last = self._rows.read_candles(series, carried, whole=whole)
             found = summarized(agg, candles, last["value"], carry=buckets.carry)
         self._accept(state, buckets, last, whole=whole)
         return found
@@ -164,7 +160,7 @@ class HistoryReader:
         begin = second // HOUR * HOUR
         buckets = Buckets([begin, begin + HOUR], second + 1)
         try:
-            found = read_values(self._store, self.history, state.series, buckets, whole=True)["observed_at"]
+            found = self._rows.read_values(state.series, buckets, whole=True)["observed_at"]
         except ParameterInvalid:
             # Observations of series that are not on the page may be needed, too.
             return None
@@ -179,7 +175,7 @@ class HistoryReader:
             old = self._states[0] if self._states else None
             if old is not None and old.head == head:
                 return old
-            series = read_series(self._store, self.history, head.last_observed_at)
+            series = self._rows.read_series(head.last_observed_at)
             changed = oldest_change(self._store, old.head, head) if old is not None else None
             begin = max(closed(head.last_observed_at, 0) - HOUR, 0)
             if old is None:
@@ -287,7 +283,7 @@ class HistoryReader:
     def _load_values(self, state: State, slot: Slot) -> Block:
         bounds = range(slot.begin, min(slot.end, closed(state.newest, slot.phase)) + 1, HOUR)
         buckets = Buckets(bounds, state.newest + 1)
-        values = read_values(self._store, self.history, state.series, buckets, whole=True, thinned=True)
+        values = self._rows.read_values(state.series, buckets, whole=True, thinned=True)
         return make_block(state.ids, values)
 
     def _load_observations(self, state: State, slot: Slot) -> Observations | None:
@@ -308,7 +304,7 @@ class HistoryReader:
         candles = []
         for first in range(0, len(bounds) - 1, _CELLS_AT_ONCE):
             buckets = Buckets(bounds[first : first + _CELLS_AT_ONCE + 1], state.newest + 1)
-            some, _ = read_candles(self._store, self.history, state.series, buckets, whole=True)
+            some, _ = self._rows.read_candles(state.series, buckets, whole=True)
             candles.append(some.select(slot.columns))
         return make_block(state.ids, in_one(candles))
 
@@ -327,7 +323,7 @@ class HistoryReader:
         return TextBlock(state.ids, len(bounds) - 1, [*map(Texts.of, arrays)])
 
     def _read_observations(self, ids: Sequence[str], begin: int, end: int) -> Observations:
-        return Observations.of(ids, begin, end, read_observations(self._store, self.history, ids, begin, end))
+        return Observations.of(ids, begin, end, self._rows.read_observations(ids, begin, end))
 
     def _drop_stale(self, states: tuple[State, ...]) -> None:
         """Forget blocks of before a rewrite, once nobody is shown them any more."""

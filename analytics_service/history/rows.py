@@ -20,186 +20,25 @@ from analytics_service.store.connection import Store
 from analytics_service.store.retention import kept_from
 
 
-def read_series(store: Store, history: History, until: int) -> dict[str, SeriesInfo]:
-    """The series with an observation at or before a second, by asset id in the order of ids."""
-    rows = store.frame("history_series", (), **history.identifiers, **look_back(until + 1))
-    return {asset_id: SeriesInfo(*known) for asset_id, *known in rows.iter_rows()}
-
-
-def read_values(
-    store: Store,
-    history: History,
-    series: Mapping[str, SeriesInfo],
-    buckets: Buckets,
-    *,
-    whole: bool,
-    thinned: bool = False,
-) -> pl.DataFrame:
-    """Columns value (decimal text or null) and observed_at (unix s) of all series in each bucket, bucket by bucket.
-
-    `whole` says that the series are all there are, `thinned` that the buckets are many. Cost: one query, a small one
-    where single observations are read, and another when a series carries a value over a long gap into the first bucket.
-    ParameterInvalid when an observation is needed that is not kept (rule 8.14).
-    """
-    begins, until = buckets.begins, buckets.until
-    oldest, ends = limits(begins, until, carry=buckets.carry)
-    if not ends or not series or begins[0] >= until:
-        return nothing(len(ends) * len(series))
-    plan = plan_page(begins, until)
-    rows = _read_rows(store, history, list(series), plan, whole=whole, thinned=thinned)
-    if plan.oldest_raw is not None:
-        needed = _Needed(history, list(series), plan.oldest_raw, plan.raw_from, ends, kept_from(store, history.table))
-        rows = _completed(store, rows, needed, "end" if plan.is_aligned else "period")
-    values = sample(rows, len(series), oldest, ends)
-    missing = _begun_before(series, values["value"][: len(series)], plan.since) if buckets.carry else []
-    if not missing:
-        return values
-    earlier = _read_earlier(store, history, series, missing, plan.since)
-    return sample(pl.concat([rows, earlier.cast(rows.schema)]), len(series), oldest, ends)
-
-
-def read_candles(
-    store: Store, history: History, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The candles of all series in each bucket, bucket by bucket, and the values that hold at the buckets' ends.
-
-    The values are as those of `read_values`. Cost: two queries, that for the values and one whose rows are cells.
-    Errors are those of `read_values`.
-    """
-    begins, until, count = buckets.begins, buckets.until, len(series)
-    ends = [min(end, until) for end in begins[1:]]
-    starts = [max(begin, 0) for begin in begins[:-1]]
-    observed = no_observations(buckets.count * count)
-    if not observed.height or begins[0] >= until:
-        last = nothing(observed.height)
-        return make_candles(observed, last["value"], last, starts, ends), last
-    # An extra bucket in front, whose value is the one that holds when the first bucket begins.
-    step = QUARTER if begins[0] % QUARTER == 0 else MINUTE
-    values = read_values(store, history, series, Buckets([begins[0] - step, *begins], until), whole=whole)
-    last = values[count:]
-    plan = plan_candles(begins, until)
-    if plan.parts(kept_from=0):
-        rows = _read_candle_rows(store, history, list(series), plan, whole=whole)
-        rows = rows.filter(pl.col("series") < count)
-        place = {max(begin, 0): bucket for bucket, begin in enumerate(begins[:-1])}
-        bucket = rows["bucket"].cast(pl.Int64).replace_strict(place, return_dtype=pl.Int64)
-        observed = scattered(
-            rows.select(observed.columns).cast(observed.schema),
-            bucket * count + rows["series"].cast(pl.Int64),
-            observed.height,
-        )
-    return make_candles(observed, values["value"][: len(last)], last, starts, ends), last
-
-
-def read_observations(store: Store, history: History, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame:
-    """Every observation in [begin, until): series (place in ids), observed_at (unix s), value (plain decimal text) and
-    rank; in no order. Of several with one observed_at the one with the greatest rank holds."""
-    return store.frame(
-        "page_rows", parts=["history_tail"], **history.identifiers, ids=list(ids), raw_from=begin, until=until
-    )
-
-
-def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
-    """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one
-    are left out. The second may not be after the family's newest observation, because cells that it has not closed are
-    taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month.
-    ParameterInvalid, of `at`, when an observation is needed that is not kept (rule 8.14)."""
-    rows = _read_last_before(store, history, ids, at + 1)
-    quarter = floor(at + 1, QUARTER)
-    if quarter <= at:
-        needed = _Needed(history, ids, quarter, quarter, [at + 1], kept_from(store, history.table))
-        rows = _completed(store, rows, needed, "at")
-    columns = rows.sort("series", "observed_at").select("series", "value", "observed_at").iter_rows()
-    return {ids[series]: (Decimal(value), datetime.fromtimestamp(second, UTC)) for series, value, second in columns}
-
-
-def _read_rows(
-    store: Store, history: History, ids: Sequence[str], plan: Plan, *, whole: bool, thinned: bool
-) -> pl.DataFrame:
-    """Observations of the plan's range in the columns of `read_observations`.
-
-    For each series and bucket the last observation is among them. With `whole`, rows are not filtered by id; rows of an
-    asset that is newer than `ids` have a place after the last one. `thinned` has the store keep one row per bucket,
-    even if the plan would not.
-    """
-    thinned = thinned or plan.thinned
-    return store.frame(
-        "page_rows_thinned" if thinned else "page_rows",
-        parts=plan.parts,
-        **history.identifiers,
-        ids=list(ids),
-        all=int(whole),
-        quarters_from=plan.quarters_from,
-        raw_from=plan.raw_from,
-        since=plan.since,
-        days_to=plan.days_to,
-        # Long lists are sent only where they are used: binding them costs time.
-        edge_days=plan.edge_days if plan.by_days else [],
-        edge_seconds=plan.edge_seconds,
-        edge_quarters=plan.edge_quarters,
-        bounds=plan.bounds if thinned else [],
-        until=plan.until,
-    )
-
-
-def _read_candle_rows(
-    store: Store, history: History, ids: Sequence[str], plan: CandlePlan, *, whole: bool
-) -> pl.DataFrame:
-    """A summary of the observations for each bucket and series that has any."""
-    known = 0
-    while True:
-        tail_from, ends = max(plan.raw_from, min(known, plan.until)), [plan.until]
-        rows = store.frame(
-            "candle_rows",
-            plan.parts(known),
-            **history.identifiers,
-            ids=ids,
-            all=int(whole),
-            since=plan.since,
-            until=plan.until,
-            days_to=plan.days_to,
-            raw_from=plan.raw_from,
-            tail_from=tail_from,
-            edges_from=max(plan.since, known),
-            kept_from=known,
-            edge_days=plan.edge_days if plan.by_days else [],
-            edge_quarters=plan.edge_quarters,
-            cuts=sorted({0, *plan.bounds, *ends}) if known else [],
-            bounds=plan.bounds,
-        )
-        oldest = plan.oldest_raw
-        kept = known if oldest is None else kept_from(store, history.table)
-        if oldest is None or kept <= known:
-            return rows
-        known = kept
-        _require_known(
-            store,
-            _Needed(history, ids, oldest, oldest, ends, kept),
-            "end" if plan.is_aligned else "period",
-            cuts=plan.bounds,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Needed:
-    """The observations that are needed of a history whose raw rows are kept only from `since` on.
+    """The observations that `parameter` needs of a history whose raw rows are kept only from `since` on.
 
     For each of the `ends` (ascending), it is the last one before it in quarter hours from `oldest` on. No cells of
     quarter hours from `raw_from` on were read yet.
     """
 
-    history: History
     ids: Sequence[str]
     oldest: int
     raw_from: int
     ends: Sequence[int]
     since: int
+    parameter: str
 
     @property
     def parameters(self) -> dict[str, object]:
         """Parameters of the queries."""
         return {
-            **self.history.identifiers,
             "ids": list(self.ids),
             "oldest": self.oldest,
             "raw_from": self.raw_from,
@@ -209,29 +48,193 @@ class _Needed:
         }
 
 
-def _completed(store: Store, rows: pl.DataFrame, needed: _Needed, parameter: str) -> pl.DataFrame:
-    """Rows, with observations from cells added where raw rows are not kept. It does no harm to add them twice."""
-    if needed.oldest >= needed.since:
-        return rows
-    _require_known(store, needed, parameter)
-    found = store.frame("page_rows", ["history_ends"], **needed.parameters)
-    return pl.concat([rows, found.cast(rows.schema)])
+class Rows:
+    """The rows of a history in the store."""
 
+    def __init__(self, store: Store, history: History) -> None:
+        self._store = store
+        self._history = history
 
-def _require_known(store: Store, needed: _Needed, parameter: str, cuts: Sequence[int] = ()) -> None:
-    """ParameterInvalid when a bucket's edge falls within a quarter hour whose raw rows are gone, and its cell is not
-    enough, which tells only the first and the last observation."""
-    if needed.oldest >= needed.since:
-        return
-    if store.frame("history_hidden", (), **needed.parameters, cuts=sorted({0, *cuts}))["hidden"][0]:
-        remedy = {
-            "end": "end with the last second of a quarter of an hour",
-            "at": "ask for the last second of a quarter of an hour",
-            "period": "ask for buckets that begin and end with quarters of an hour",
-        }[parameter]
-        raise ParameterInvalid(
-            parameter, f"single observations before {shown(instant(needed.since))} are not kept any more; {remedy}"
+    def read_series(self, until: int) -> dict[str, SeriesInfo]:
+        """The series with an observation at or before a second, by asset id in the order of ids."""
+        rows = self._frame("history_series", (), **look_back(until + 1))
+        return {asset_id: SeriesInfo(*known) for asset_id, *known in rows.iter_rows()}
+
+    def read_values(
+        self, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool, thinned: bool = False
+    ) -> pl.DataFrame:
+        """Columns value (decimal text or null) and observed_at (unix s) of all series in each bucket, bucket by bucket.
+
+        `whole` says that the series are all there are, `thinned` that the buckets are many. Cost: one query, a small
+        one where single observations are read, and another when a series carries a value over a long gap into the first
+        bucket. ParameterInvalid when an observation is needed that is not kept (rule 8.14).
+        """
+        begins, until = buckets.begins, buckets.until
+        oldest, ends = limits(begins, until, carry=buckets.carry)
+        if not ends or not series or begins[0] >= until:
+            return nothing(len(ends) * len(series))
+        plan = plan_page(begins, until)
+        rows = self._read_rows(list(series), plan, whole=whole, thinned=thinned)
+        if plan.oldest_raw is not None:
+            since = self._kept_from()
+            needed = _Needed(list(series), plan.oldest_raw, plan.raw_from, ends, since, plan.parameter)
+            rows = self._completed(rows, needed)
+        values = sample(rows, len(series), oldest, ends)
+        missing = _begun_before(series, values["value"][: len(series)], plan.since) if buckets.carry else []
+        if not missing:
+            return values
+        earlier = self._read_earlier(series, missing, plan.since)
+        return sample(pl.concat([rows, earlier.cast(rows.schema)]), len(series), oldest, ends)
+
+    def read_candles(
+        self, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The candles of all series in each bucket, bucket by bucket, and the values that hold at the buckets' ends.
+
+        The values are as those of `read_values`. Cost: two queries, that for the values and one whose rows are cells.
+        Errors are those of `read_values`.
+        """
+        begins, until, count = buckets.begins, buckets.until, len(series)
+        ends = [min(end, until) for end in begins[1:]]
+        starts = [max(begin, 0) for begin in begins[:-1]]
+        observed = no_observations(buckets.count * count)
+        if not observed.height or begins[0] >= until:
+            last = nothing(observed.height)
+            return make_candles(observed, last["value"], last, starts, ends), last
+        # An extra bucket in front, whose value is the one that holds when the first bucket begins.
+        step = QUARTER if begins[0] % QUARTER == 0 else MINUTE
+        values = self.read_values(series, Buckets([begins[0] - step, *begins], until), whole=whole)
+        last = values[count:]
+        plan = plan_candles(begins, until)
+        if plan.parts(kept_from=0):
+            rows = self._read_candle_rows(list(series), plan, whole=whole)
+            rows = rows.filter(pl.col("series") < count)
+            place = {max(begin, 0): bucket for bucket, begin in enumerate(begins[:-1])}
+            bucket = rows["bucket"].cast(pl.Int64).replace_strict(place, return_dtype=pl.Int64)
+            observed = scattered(
+                rows.select(observed.columns).cast(observed.schema),
+                bucket * count + rows["series"].cast(pl.Int64),
+                observed.height,
+            )
+        return make_candles(observed, values["value"][: len(last)], last, starts, ends), last
+
+    def read_observations(self, ids: Sequence[str], begin: int, until: int) -> pl.DataFrame:
+        """Every observation in [begin, until): series (place in ids), observed_at (unix s), value (plain decimal text)
+        and rank; in no order. Of several with one observed_at the one with the greatest rank holds."""
+        return self._frame("page_rows", ["history_tail"], ids=list(ids), raw_from=begin, until=until)
+
+    def read_latest(self, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
+        """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one
+        are left out. The second may not be after the family's newest observation, because cells that it has not closed
+        are taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month.
+        ParameterInvalid, of `at`, when an observation is needed that is not kept (rule 8.14)."""
+        rows = self._frame("page_rows_thinned", ["history_before"], ids=list(ids), bounds=[0], **look_back(at + 1))
+        quarter = floor(at + 1, QUARTER)
+        if quarter <= at:
+            rows = self._completed(rows, _Needed(ids, quarter, quarter, [at + 1], self._kept_from(), "at"))
+        columns = rows.sort("series", "observed_at").select("series", "value", "observed_at").iter_rows()
+        return {ids[series]: (Decimal(value), datetime.fromtimestamp(second, UTC)) for series, value, second in columns}
+
+    def _read_rows(self, ids: list[str], plan: Plan, *, whole: bool, thinned: bool) -> pl.DataFrame:
+        """Observations of the plan's range in the columns of `read_observations`.
+
+        For each series and bucket the last observation is among them. With `whole`, rows are not filtered by id; rows
+        of an asset that is newer than `ids` have a place after the last one. `thinned` has the store keep one row per
+        bucket, even if the plan would not.
+        """
+        thinned = thinned or plan.thinned
+        return self._frame(
+            "page_rows_thinned" if thinned else "page_rows",
+            plan.parts,
+            ids=ids,
+            all=int(whole),
+            quarters_from=plan.quarters_from,
+            raw_from=plan.raw_from,
+            since=plan.since,
+            days_to=plan.days_to,
+            # Long lists are sent only where they are used: binding them costs time.
+            edge_days=plan.edge_days if plan.by_days else [],
+            edge_seconds=plan.edge_seconds,
+            edge_quarters=plan.edge_quarters,
+            bounds=plan.bounds if thinned else [],
+            until=plan.until,
         )
+
+    def _read_candle_rows(self, ids: list[str], plan: CandlePlan, *, whole: bool) -> pl.DataFrame:
+        """A summary of the observations for each bucket and series that has any."""
+        known = 0
+        while True:
+            tail_from, ends = max(plan.raw_from, min(known, plan.until)), [plan.until]
+            rows = self._frame(
+                "candle_rows",
+                plan.parts(known),
+                ids=ids,
+                all=int(whole),
+                since=plan.since,
+                until=plan.until,
+                days_to=plan.days_to,
+                raw_from=plan.raw_from,
+                tail_from=tail_from,
+                edges_from=max(plan.since, known),
+                kept_from=known,
+                edge_days=plan.edge_days if plan.by_days else [],
+                edge_quarters=plan.edge_quarters,
+                cuts=sorted({0, *plan.bounds, *ends}) if known else [],
+                bounds=plan.bounds,
+            )
+            oldest = plan.oldest_raw
+            kept = known if oldest is None else self._kept_from()
+            if oldest is None or kept <= known:
+                return rows
+            known = kept
+            self._require_known(_Needed(ids, oldest, oldest, ends, kept, plan.parameter), cuts=plan.bounds)
+
+    def _completed(self, rows: pl.DataFrame, needed: _Needed) -> pl.DataFrame:
+        """Rows, with observations from cells added where raw rows are not kept. It does no harm to add them twice."""
+        if needed.oldest >= needed.since:
+            return rows
+        self._require_known(needed)
+        found = self._frame("page_rows", ["history_ends"], **needed.parameters)
+        return pl.concat([rows, found.cast(rows.schema)])
+
+    def _require_known(self, needed: _Needed, cuts: Sequence[int] = ()) -> None:
+        """ParameterInvalid when a bucket's edge falls within a quarter hour whose raw rows are gone, and its cell is
+        not enough, which tells only the first and the last observation."""
+        if needed.oldest >= needed.since:
+            return
+        if self._frame("history_hidden", (), **needed.parameters, cuts=sorted({0, *cuts}))["hidden"][0]:
+            remedy = {
+                "end": "end with the last second of a quarter of an hour",
+                "at": "ask for the last second of a quarter of an hour",
+                "period": "ask for buckets that begin and end with quarters of an hour",
+            }[needed.parameter]
+            since = shown(instant(needed.since))
+            raise ParameterInvalid(
+                needed.parameter, f"single observations before {since} are not kept any more; {remedy}"
+            )
+
+    def _read_earlier(self, series: Mapping[str, SeriesInfo], places: Sequence[int], before: int) -> pl.DataFrame:
+        """The last observations of some series (by place) before the start of a UTC day.
+
+        For a series whose newest observation is that old it is known already; only series with later ones are looked
+        up.
+        """
+        ids = list(series)
+        ended = [place for place in places if series[ids[place]].last_observed_at < before]
+        gaps = [place for place in places if series[ids[place]].last_observed_at >= before]
+        last = [(place, series[ids[place]].last_observed_at, series[ids[place]].last_value, 0) for place in ended]
+        known = pl.DataFrame(last, schema=["series", "observed_at", "value", "rank"], orient="row")
+        if not gaps:
+            return known
+        found = self._frame("page_rows", ["history_last_days"], ids=[ids[place] for place in gaps], before=before)
+        looked_up = found.with_columns(series=pl.Series(gaps, dtype=pl.Int64)[found["series"]])
+        return pl.concat([known.cast(looked_up.schema), looked_up])
+
+    def _frame(self, query: str, parts: Sequence[str], **parameters: object) -> pl.DataFrame:
+        return self._store.frame(query, parts, **self._history.identifiers, **parameters)
+
+    def _kept_from(self) -> int:
+        return kept_from(self._store, self._history.table)
 
 
 def _begun_before(series: Mapping[str, SeriesInfo], firsts: pl.Series, since: int) -> list[int]:
@@ -240,40 +243,3 @@ def _begun_before(series: Mapping[str, SeriesInfo], firsts: pl.Series, since: in
         return []
     pairs = zip(series.values(), firsts.is_null(), strict=True)
     return [place for place, (one, missing) in enumerate(pairs) if missing and one.first_at < since]
-
-
-def _read_earlier(
-    store: Store, history: History, series: Mapping[str, SeriesInfo], places: Sequence[int], before: int
-) -> pl.DataFrame:
-    """The last observations of some series (by place) before the start of a UTC day.
-
-    For a series whose newest observation is that old it is known already; only series with later ones are looked up.
-    """
-    ids = list(series)
-    ended = [place for place in places if series[ids[place]].last_observed_at < before]
-    gaps = [place for place in places if series[ids[place]].last_observed_at >= before]
-    last = [(place, series[ids[place]].last_observed_at, series[ids[place]].last_value, 0) for place in ended]
-    known = pl.DataFrame(last, schema=["series", "observed_at", "value", "rank"], orient="row")
-    if not gaps:
-        return known
-    found = store.frame(
-        "page_rows",
-        parts=["history_last_days"],
-        **history.identifiers,
-        ids=[ids[place] for place in gaps],
-        before=before,
-    )
-    looked_up = found.with_columns(series=pl.Series(gaps, dtype=pl.Int64)[found["series"]])
-    return pl.concat([known.cast(looked_up.schema), looked_up])
-
-
-def _read_last_before(store: Store, history: History, ids: Sequence[str], before: int) -> pl.DataFrame:
-    """The last observation of each series before an instant, in the columns of `read_observations`."""
-    return store.frame(
-        "page_rows_thinned",
-        parts=["history_before"],
-        **history.identifiers,
-        ids=list(ids),
-        bounds=[0],
-        **look_back(before),
-    )

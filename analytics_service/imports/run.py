@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.history.rows import read_series
+from analytics_service.history.rows import Rows
 from analytics_service.imports.assets_file import differ, read_assets_file
 from analytics_service.imports.batches import count_known
 from analytics_service.imports.described_assets import read_described_assets
@@ -148,7 +148,7 @@ def _begun(store: Store | None, family: Family) -> Mapping[str, Collection[str]]
     """The ids of the assets that have values in the store, by each of the family's `zero_fields`."""
     if store is None or (head := read_state(store, family.name)) is None:
         return dict.fromkeys(family.zero_fields, ())
-    return {one: read_series(store, family.histories[one], head.last_observed_at) for one in family.zero_fields}
+    return {one: Rows(store, family.histories[one]).read_series(head.last_observed_at) for one in family.zero_fields}
 
 
 def _as_registered(asset: Asset, registered: Collection[str]) -> Asset:

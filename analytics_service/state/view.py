@@ -13,7 +13,7 @@ from cachetools import LRUCache
 
 from analytics_service.errors import EntityNotFound, StoreUnavailable, Superseded
 from analytics_service.history.catalogue import LOANS, PRICES
-from analytics_service.history.rows import read_latest, read_series
+from analytics_service.history.rows import Rows
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.events import EventPage, PageQuery
@@ -97,7 +97,7 @@ class View:
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
         """The oracle's last price of each asset that has one, and since when it holds."""
         ids = list(self.assets)
-        return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
+        return self._read("prices", lambda head: Rows(self._store, PRICES).read_latest(ids, head.last_observed_at))
 
     @Part
     def quoted(self) -> dict[str, Decimal]:
@@ -154,8 +154,8 @@ class View:
         if head.at >= kept_from(self._store, LOANS.table):
             return loans
         # Every series is in the month cells of those that the history has by the end of its month (rule 8.14).
-        ids = list(read_series(self._store, LOANS, next_month(month_start(head.at)) - 1))
-        latest = read_latest(self._store, LOANS, ids, head.at)
+        rows = Rows(self._store, LOANS)
+        latest = rows.read_latest([*rows.read_series(next_month(month_start(head.at)) - 1)], head.at)
         return loans_of(self._store, head.at, {asset_id: usd for asset_id, (usd, _) in latest.items()})
 
     @Part

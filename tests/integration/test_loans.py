@@ -11,7 +11,7 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.history.catalogue import LOANS
-from analytics_service.history.rows import read_latest
+from analytics_service.history.rows import Rows
 from analytics_service.market.events import Action, Event, PageQuery
 from analytics_service.market.instants import multiples
 from analytics_service.store.connection import Store
@@ -139,7 +139,7 @@ def test_an_asset_that_can_be_borrowed_has_a_history_before_its_first_loan(store
 def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> None:
     run(HandMade(events_=EVENTS), store, 0)
     run(HandMade(events_=EVENTS), store, 2)
-    found = read_latest(store, LOANS, [TOTAL, "token;b"], SECOND + 2 * 60)
+    found = Rows(store, LOANS).read_latest([TOTAL, "token;b"], SECOND + 2 * 60)
     assert found == {TOTAL: (TOTALS[2], NOON + 2 * MINUTE), "token;b": (Decimal(100), NOON + 2 * MINUTE)}
 
 

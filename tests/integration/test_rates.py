@@ -16,7 +16,7 @@ from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.history.catalogue import BORROW_RATES, LEND_RATES, History
-from analytics_service.history.rows import read_latest
+from analytics_service.history.rows import Rows
 from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.market.assets import Asset, AssetGroup
@@ -41,7 +41,7 @@ AAA, BBB = "token;0xAbC0", "token;0xb"
 
 
 def rates(store: Store, history: History, *ids: str, at: int = SECOND) -> dict[str, Decimal]:
-    return {asset_id: apr for asset_id, (apr, _) in read_latest(store, history, ids, at).items()}
+    return {asset_id: apr for asset_id, (apr, _) in Rows(store, history).read_latest(ids, at).items()}
 
 
 def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) -> None:
