@@ -145,7 +145,7 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     EntityNotFound for an id without this history; Superseded when the history was rewritten since the head.
     """
     state = reader.at(head)
-    ids = _chosen(query, state)
+    ids = _chosen(query, state, symbols)
     return _page(reader, state, query, ids, symbols, single=False)
 
 
@@ -169,12 +169,13 @@ def _page(
     return Page(query, points, reader, state, ids, buckets)
 
 
-def _chosen(query: Query, state: State) -> list[str]:
+def _chosen(query: Query, state: State, symbols: Mapping[str, str]) -> list[str]:
     listed: Mapping[str, object] = state.series
     ids = [one for one in listed if one != TOTAL] if query.ids is None else as_stored(query.ids, listed)
     for asset_id in ids:
         if asset_id not in listed:
-            raise EntityNotFound(f"asset_ids or symbols: {asset_id[:100]!r} is no asset with this history.")
+            symbol = f" ({symbols[asset_id]})" if asset_id in symbols else ""
+            raise EntityNotFound(f"asset_ids or symbols: {asset_id[:100]!r}{symbol} is no asset with this history.")
     buckets = len(query.starts)
     if buckets * len(ids) > MAX_POINTS:
         raise ParameterInvalid(

@@ -70,16 +70,15 @@ class HistoryPath(SnapshotPath):
     def body(self, view: View, given: Mapping[str, Any]) -> bytes:
         """The page: in an envelope, unless the format is one of files."""
         query: Query = given["page"]
-        symbols = view.symbols if self._shows_symbols(query) else {}
+        symbols = view.symbols if self._has_symbols(given) else {}
         page = self.page(self._reader, query, view.head(*self.families), symbols)
         if isinstance(query.format, FileFormat):
             return page.body()
         return success_around(self.shape.render(page, _SCOPE), POINTS, page.body)
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
-        """Symbols, those that are shown and those that name series, are of the definitions of assets."""
-        has_symbols = given.get("symbols") or self._shows_symbols(given["page"])
-        return (SHOWN_WITH,) if has_symbols and view.shows_assets else ()
+        """Symbols are of the definitions of assets."""
+        return (SHOWN_WITH,) if self._has_symbols(given) and view.shows_assets else ()
 
     def content_headers(self, given: Mapping[str, Any]) -> Headers:
         """Of a file, its type and name."""
@@ -111,8 +110,9 @@ class HistoryPath(SnapshotPath):
         query: Query = given["page"]
         return query.last + 1 + LATE if query.is_closed(view.head(*self.families).last_observed_at) else None
 
-    def _shows_symbols(self, query: Query) -> bool:
-        return self.names_assets and query.format.names_assets
+    def _has_symbols(self, given: Mapping[str, Any]) -> bool:
+        """Whether symbols name series, or are shown."""
+        return bool(given.get("symbols")) or (self.names_assets and given["page"].format.names_assets)
 
     @staticmethod
     @abstractmethod

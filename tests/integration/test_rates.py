@@ -224,6 +224,9 @@ def test_assets_of_an_import_are_shown_with_prices_that_never_change(
     query = "start=0&end=100&period=h&symbols=AAA"
     answer = client.simulate_get("/api/v1/markets/lend/rate-history", query_string=query)
     assert [one["asset"]["id"] for one in answer.json["data"]["series"]] == ["token;0xa"]
+    without = client.simulate_get("/api/v1/markets/lend/rate-history", query_string=query.replace("AAA", "0XB"))
+    told = "asset_ids or symbols: 'token;0xb' (0xb) is no asset with this history."
+    assert (without.json["error"]["kind"], without.json["error"]["message"]) == ("entity_not_found", told)
     assert client.simulate_get("/api/v1/assets/prices").text == prices.text
     # To operators and researchers the import of prices is what it was, and readers need not read its history again.
     listed = [(row["family"], row["rows"]) for row in store.frame("recent_imports", most=9).iter_rows(named=True)]
