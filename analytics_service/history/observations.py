@@ -17,8 +17,8 @@ from analytics_service.history.sample import nothing, places_among, places_of
 class Observations:
     """Every observation of all `ids` in [begin, end), unix seconds, in order of time.
 
-    `series` is the place in `ids`. Of several observations of one series and second the last one holds. An array tells
-    where an instant is an eighth of the time that a column does.
+    `series` is the place in `ids`. Of several observations of one series and second the last one holds. `seconds` are
+    in an array because finding an instant in a column takes eight times as long.
     """
 
     ids: Sequence[str]

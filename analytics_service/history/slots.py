@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candles:
-    """The candles of cells: some columns of them. Cells that `slide` are days, one from each hour on."""
+    """Some columns of candles. With `slide`, their cells are days, one from each hour on."""
 
     columns: tuple[str, ...]
     slide: bool = False
