@@ -88,7 +88,7 @@ class AtHand:
         return None
 
     def block(self, state: State, run: Run) -> Block | None:
-        """The block of a run, if memory has all of its hours; an empty one before the first observation."""
+        """The block of a run, if memory has all of its cells; an empty one before the first observation."""
         block = self._kept(state, run.slot)
         return block if block is NO_CELLS or (block is not None and block.cells > run.cells[-1]) else None
 

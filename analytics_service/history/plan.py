@@ -45,6 +45,18 @@ class Cover:
         return min([*self.edge_quarters, *tail], default=None)
 
     @property
+    def parameters(self) -> dict[str, object]:
+        """Parameters of the queries. Long lists are sent only where they are used: binding them costs time."""
+        return {
+            "since": self.since,
+            "until": self.until,
+            "days_to": self.days_to,
+            "raw_from": self.raw_from,
+            "edge_days": self.edge_days if self.by_days else [],
+            "edge_quarters": self.edge_quarters,
+        }
+
+    @property
     def parameter(self) -> str:
         """The parameter that needs single observations: `end` only if all buckets begin with quarters of an hour."""
         return "period" if _cut_quarters(self.bounds) else "end"

@@ -148,16 +148,10 @@ class Rows:
             plan.parts,
             ids=ids,
             all=int(whole),
+            **plan.parameters,
             quarters_from=plan.quarters_from,
-            raw_from=plan.raw_from,
-            since=plan.since,
-            days_to=plan.days_to,
-            # Long lists are sent only where they are used: binding them costs time.
-            edge_days=plan.edge_days if plan.by_days else [],
             edge_seconds=plan.edge_seconds,
-            edge_quarters=plan.edge_quarters,
             bounds=plan.bounds if thinned else [],
-            until=plan.until,
         )
 
     def _read_candle_rows(self, ids: list[str], plan: CandlePlan, *, whole: bool) -> pl.DataFrame:
@@ -170,15 +164,10 @@ class Rows:
                 plan.parts(known),
                 ids=ids,
                 all=int(whole),
-                since=plan.since,
-                until=plan.until,
-                days_to=plan.days_to,
-                raw_from=plan.raw_from,
+                **plan.parameters,
                 tail_from=tail_from,
                 edges_from=max(plan.since, known),
                 kept_from=known,
-                edge_days=plan.edge_days if plan.by_days else [],
-                edge_quarters=plan.edge_quarters,
                 cuts=sorted({0, *plan.bounds, *ends}) if known else [],
                 bounds=plan.bounds,
             )
