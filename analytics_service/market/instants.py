@@ -7,8 +7,6 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 MILLISECONDS = 1_000
 EPOCH = datetime.fromtimestamp(0, UTC)
 _SECOND = timedelta(seconds=1)
-# Of an ISO 8601 instant up to its seconds.
-_LENGTH = len("2026-03-01T00:00:00")
 
 
 def unix_second(at: datetime) -> int:
@@ -23,7 +21,7 @@ def instant(second: int) -> datetime:
 
 def shown(at: datetime) -> str:
     """A UTC instant in RFC 3339, without fractions of its second, such as 2026-03-01T00:00:00Z."""
-    return f"{at.isoformat()[:_LENGTH]}Z"
+    return f"{at.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def floored(at: datetime, step: timedelta) -> datetime:

@@ -10,8 +10,6 @@ from analytics_service.market.values import EXACT
 
 NONE = "N/A"
 _CENT = Decimal("0.01")
-# Length of an ISO 8601 instant up to its seconds.
-_SECOND = len("2025-03-01T12:00:00")
 # Enough digits for any sum of amounts, which have up to 78, with the 255 display decimals that an asset may have.
 _SHOWN = Context(prec=400, rounding=ROUND_HALF_EVEN)
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
@@ -68,7 +66,7 @@ def duration(seconds: Decimal | int) -> str:
 
 def time(at: datetime) -> str:
     """An instant for people, such as 2025-03-01 12:00:00 UTC."""
-    return f"{at.isoformat(' ')[:_SECOND]} UTC"
+    return f"{at.replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"
 
 
 def _rounded(value: Decimal, decimals: int) -> str:
