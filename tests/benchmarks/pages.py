@@ -147,9 +147,6 @@ def _of_one_zone(bench: Bench, ask: Callable[..., bytes], victoria: VictoriaMetr
     """Pages as a dashboard asks for them: of one zone, hours of the last months, and days."""
     for period, since in (("h", _RECENT), ("d", _FIRST)):
         pages = [draw(f"{bench.seed} {what} {_ZONE}", period, zones=[_ZONE], since=since) for what in ("last", "ohlc")]
-        for number in range(UNTIL_KEPT):
-            ask(pages[0](-1000 - number).path)
-            ask(f"{pages[1](-1000 - number).path}&agg=ohlc")
         yield from _against_victoria(pages[0], ask, victoria, f"in {_ZONE}")
         yield from _four_against_victoria(pages[1], ask, victoria, f" in {_ZONE}")
 
