@@ -13,6 +13,7 @@ from analytics_service.history.catalogue import HISTORIES
 from analytics_service.history.large_pages import LargePages
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
+from analytics_service.history.text_file import TextFile
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
 from analytics_service.http.api_keys import ApiKeys
@@ -53,8 +54,6 @@ from analytics_service.web import files
 from jobs.registry import intervals
 
 _MIB = 2**20
-# The part of the memory for answers that is for the texts of points, which pages of history are cut out of.
-_TEXTS_SHARE = 3 / 4
 Routes = list[tuple[str, Resource]]
 _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", page.Files())]
 
@@ -112,17 +111,17 @@ def create_app(
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
     # Texts are made of blocks, so there are none without memory for history.
-    of_texts = int(settings.answer_memory * _MIB * _TEXTS_SHARE) if settings.history_memory else 0
-    texts = Loader(Memory(of_texts, instruments.memory("texts")))
+    room = settings.answer_disk * _MIB if settings.history_memory else 0
+    texts, text_file = Loader(Memory(room, instruments.answer_disk)), TextFile()
     every = partial(heads.intervals, intervals(settings))
-    answers = Answers(settings.answer_memory * _MIB - of_texts, store.turns, instruments.memory("answers"))
+    answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
     large_pages = LargePages(shares_of(settings.threads).large_pages)
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     heads.settle_with(loader.settle)
     for history in HISTORIES:
-        reader = HistoryReader(store, history, loader, texts)
+        reader = HistoryReader(store, history, loader, texts, text_file)
         heads.before_showing(history.family, reader.prepare)
         routes += _history(shared, reader)
     asks_for_keys = settings.api_keys_file is not None

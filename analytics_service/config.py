@@ -75,14 +75,17 @@ class Settings:
         20, values.Whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
     )
     history_memory: int = _setting(
-        88,
+        136,
         values.Whole(0, 65_536),
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
-        56,
-        values.Whole(0, 65_536),
-        "MiB of rendered answers, and parts of them, that each worker may keep; 0: each is rendered anew.",
+        16, values.Whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
+    )
+    answer_disk: int = _setting(
+        512,
+        values.Whole(0, 1_048_576),
+        "MiB of a temporary file in which each worker may keep the JSON of hours and days; 0: none is kept.",
     )
     tz: str = _setting("UTC", values.zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting(

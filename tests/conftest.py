@@ -1,7 +1,9 @@
-"""Random tests take other numbers in every run; what a failed one took is printed."""
+"""What all tests share. Random tests take other numbers in every run; what a failed one took is printed."""
 
 import gc
 import random
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -30,3 +32,13 @@ def draw(request: pytest.FixtureRequest) -> random.Random:
         seed = random.SystemRandom().randrange(2**32)
     print(f"The same numbers again: --seed {seed}")
     return random.Random(seed)
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty folder, in which temporary files are made."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder

@@ -27,7 +27,8 @@ from analytics_service.history.rows import Rows
 from analytics_service.history.sample import no_values
 from analytics_service.history.slots import PHASES, Candles, Kind, Slot, closed
 from analytics_service.history.states import SeriesInfo, State, rows_per_hour
-from analytics_service.history.text_blocks import TextBlock, Texts, Wording, texts_of
+from analytics_service.history.text_blocks import Wording, texts_of
+from analytics_service.history.text_file import TextFile
 from analytics_service.history.texts_at_hand import TextsAtHand
 from analytics_service.market.instants import HOUR
 from analytics_service.store.cells import rows_by_month
@@ -42,9 +43,10 @@ _CELLS_AT_ONCE = 512
 
 
 class HistoryReader:
-    """A history in the states that its heads name. All histories share a loader, one of texts, and their memory."""
+    """A history in the states that its heads name. All histories share a loader with its memory, a loader of texts, and
+    the file that these are in."""
 
-    def __init__(self, store: Store, history: History, loader: Loader, texts: Loader) -> None:
+    def __init__(self, store: Store, history: History, loader: Loader, texts: Loader, file: TextFile) -> None:
         self.history = history
         self._store = store
         self._rows = Rows(store, history)
@@ -56,7 +58,7 @@ class HistoryReader:
         # A block of texts is made of more hours than the page that asks for it. If loading these pushed out blocks that
         # pages use, the next page would have those loaded again, and so on without end.
         self._at_hand_for_texts = AtHand(loader.memory, partial(self._request, need=Need.USEFUL))
-        self._texts_at_hand = TextsAtHand(texts, self._load_texts, self._made)
+        self._texts_at_hand = TextsAtHand(texts, file, self._texts_of_slot, self._made)
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
@@ -308,9 +310,9 @@ class HistoryReader:
             candles.append(some.select(slot.columns))
         return make_block(state.ids, in_one(candles))
 
-    def _load_texts(self, key: Key) -> TextBlock | None:
-        """Make a block of texts of the newest state; None when nobody needs it any more, or while memory lacks the
-        points, which are then loaded."""
+    def _texts_of_slot(self, key: Key) -> tuple[Sequence[str], Cut] | None:
+        """The texts of all points of a slot in the newest state, and whose they are; None when nobody needs them any
+        more, or while memory lacks the points, which are then loaded."""
         state, slot = self._states[0], key.slot
         bounds, wording = slot.bounds(state.newest), slot.holds
         if key != state.key(slot) or len(bounds) < 2 or not isinstance(wording, Wording):
@@ -319,8 +321,7 @@ class HistoryReader:
         values = self._at_hand_for_texts.points(state, state.ids, buckets, wording.agg)
         if values is None:
             return None
-        arrays = texts_of(values, bounds[:-1], len(state.ids), wording, at_once=1)
-        return TextBlock(state.ids, len(bounds) - 1, [*map(Texts.of, arrays)])
+        return state.ids, texts_of(values, bounds[:-1], len(state.ids), wording, at_once=1)
 
     def _read_observations(self, ids: Sequence[str], begin: int, end: int) -> Observations:
         return Observations.of(ids, begin, end, self._rows.read_observations(ids, begin, end))

@@ -1,5 +1,5 @@
 """Blocks of texts: those of all points of hours, or of days that begin at one time of day in UTC, which pages are cut
-out of.
+out of. They are in a temporary file.
 
 What is around a point does not change its text, so all pages of these buckets share a block, whatever their range and
 series. A day in a zone is such a day; one on which clocks change by an hour has a block of its own.
@@ -9,9 +9,9 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from sys import getsizeof
+from itertools import accumulate, chain
 from typing import NamedTuple
+from weakref import finalize
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Cut, MakeTexts, Text
 from analytics_service.history.slots import Run, Slot, cells_of, runs_of
 from analytics_service.history.states import State
+from analytics_service.history.text_file import TextFile
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
@@ -28,8 +29,8 @@ from analytics_service.store.cells import QUARTER
 _CELLS = {HOUR: (2048, 2**14), DAY: (128, 2**14), DAY - HOUR: (1, 2**14), DAY + HOUR: (1, 2**14)}
 # Making the texts of fewer buckets takes no longer than looking for them.
 _FEWEST = 8
-# Measured size of a block in memory without its arrays: its key, and slots in tables.
-_OVERHEAD = 750
+# The type of boundaries.
+_OFFSETS = array("I")
 
 
 class Wording(NamedTuple):
@@ -42,40 +43,49 @@ class Wording(NamedTuple):
     carry: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """Texts of all points of an array, series by series, and the byte at which each of them ends, after a 0."""
-
-    text: bytes
-    ends: "array[int]"
-
-    @classmethod
-    def of(cls, texts: Sequence[Text]) -> "Texts":
-        """Those that are listed."""
-        return cls(b"".join(texts), array("I", accumulate(map(len, texts), initial=0)))
-
-    def between(self, places: Sequence[int], first: int, stop: int, cells: int) -> list[memoryview]:
-        """The texts in cells from `first` to before `stop` of the series at some places, of so many `cells` each."""
-        text, begins, ends = memoryview(self.text), self.ends[first::cells], self.ends[stop::cells]
-        return [text[begins[place] : ends[place]] for place in places]
-
-
 @dataclass(frozen=True)
 class TextBlock:
-    """The texts of points of all `ids` in the first `cells` of a slot: of each array that the format has."""
+    """The texts of points of all `ids` in the first `cells` of a slot, in a file: those of each array that the format
+    has, at `places` there. The file has room for others once nobody refers to the block.
+
+    The texts of an array are series by series, after their boundaries: the bytes at which the texts of each cell begin,
+    and those at which the last one's end, cell by cell.
+    """
 
     ids: Sequence[str]
     cells: int
-    arrays: Sequence[Texts]
+    file: TextFile
+    places: Sequence[Sequence[int]]
+
+    @classmethod
+    def written(cls, file: TextFile, ids: Sequence[str], arrays: Cut) -> "TextBlock":
+        """A block whose texts, those of all points of each array, are written to a file. OSError if they cannot be."""
+        places = file.add([_bounded(texts, len(ids)) for texts in arrays])
+        block = cls(ids, len(arrays[0]) // len(ids), file, places)
+        finalize(block, file.remove, places).atexit = False
+        return block
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
-        return _OVERHEAD + sum(getsizeof(one.text) + getsizeof(one.ends) for one in self.arrays)
+        """Bytes in the file."""
+        return self.file.space(self.places)
 
-    def cut(self, places: Sequence[int], run: Run) -> Cut:
-        """The texts of the series at some places in the cells of a run."""
-        return [one.between(places, run.cells[0], run.cells[-1] + 1, self.cells) for one in self.arrays]
+    def cut(self, series: Sequence[int], run: Run) -> Cut:
+        """The texts of the series with some numbers in the cells of a run. OSError if they cannot be read."""
+        return [self._between(place, series, run.cells[0], run.cells[-1] + 1) for place in self.places]
+
+    def _between(self, place: Sequence[int], series: Sequence[int], first: int, stop: int) -> Sequence[bytes]:
+        read, width = self.file.read, _OFFSETS.itemsize * len(self.ids)
+        begins, ends = (array("I", read(place, cell * width, (cell + 1) * width)) for cell in (first, stop))
+        return [read(place, begins[one], ends[one]) for one in series]
+
+
+def _bounded(texts: Sequence[Text], series: int) -> bytes:
+    """Texts of all points of an array after their boundaries."""
+    cells = len(texts) // series
+    ends = array("I", accumulate(map(len, texts), initial=_OFFSETS.itemsize * (cells + 1) * series))
+    boundaries = array("I", chain.from_iterable(ends[cell::cells][:series] for cell in range(cells + 1)))
+    return b"".join([boundaries, *texts])
 
 
 def texts_of(values: pl.DataFrame, begins: Sequence[int], series: int, wording: Wording, at_once: int) -> Cut:

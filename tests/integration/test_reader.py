@@ -18,6 +18,7 @@ from analytics_service.history.catalogue import PRICES
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.states import State
+from analytics_service.history.text_file import TextFile
 from analytics_service.store import ledger
 from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
@@ -36,7 +37,7 @@ BOUNDARY = 1739980800
 def reader_of(store: Store, size: int) -> tuple[HistoryReader, Loader]:
     """A reader of prices with a memory of its own, of so many bytes."""
     loader = Loader(Memory(size))
-    return HistoryReader(store, PRICES, loader, Loader(Memory(0))), loader
+    return HistoryReader(store, PRICES, loader, Loader(Memory(0)), TextFile()), loader
 
 
 class Reading:
@@ -189,7 +190,7 @@ def test_without_memory_nothing_is_read_before_a_page_asks(store: Store, setting
     commit(store, history((-HOUR, 1), (10, 3)))
     head = read_heads(store)["prices"]
     with closing(WatchedStore(settings)) as watched:
-        reader = HistoryReader(watched, PRICES, *[Loader(Memory(0))] * 2)
+        reader = HistoryReader(watched, PRICES, *[Loader(Memory(0))] * 2, TextFile())
         reader.prepare(head)
         assert not watched.queries
         buckets = Buckets([NOON - HOUR, NOON, NOON + HOUR], head.last_observed_at + 1)
@@ -204,7 +205,7 @@ def test_a_page_of_all_series_from_the_store_tells_its_last_instant(
     head = read_heads(store)["prices"]
     buckets = Buckets([NOON - HOUR, NOON], head.last_observed_at + 1)
     with closing(WatchedStore(settings)) as watched:
-        reader = HistoryReader(watched, PRICES, *[Loader(Memory(0))] * 2)
+        reader = HistoryReader(watched, PRICES, *[Loader(Memory(0))] * 2, TextFile())
         state = reader.at(head)
         reader.points(state, [ID], buckets, agg)
         asked = watched.queries.copy()
@@ -235,7 +236,7 @@ def test_a_page_from_memory_tells_its_last_instant_whatever_its_series(reading: 
 def test_candles_may_begin_after_the_last_second_of_the_store(reading: Reading, store: Store) -> None:
     """Its seconds have 32 bits and end in 2106."""
     head = reading.write(history((0, 5)))
-    reader = HistoryReader(store, PRICES, *[Loader(Memory(0))] * 2)
+    reader = HistoryReader(store, PRICES, *[Loader(Memory(0))] * 2, TextFile())
     buckets = Buckets([NOON - HOUR, 2**32, 2**33], head.last_observed_at + 1)
     found = reader.points(reader.at(head), [ID], buckets, Aggregate.MAX)
     assert found["v"].to_list() == ["5", None]

@@ -22,6 +22,7 @@ from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
+from analytics_service.history.text_file import TextFile
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.instants import instant
@@ -235,7 +236,7 @@ def test_observations_that_are_not_all_kept_are_not_read_for_memory(kept: Kept, 
 
         def asked(memory: int) -> Counter[str]:
             loader = Loader(Memory(memory))
-            reader = HistoryReader(watched, catalogue.PRICES, loader, Loader(Memory(0)))
+            reader = HistoryReader(watched, catalogue.PRICES, loader, Loader(Memory(0)), TextFile())
             reader.prepare(head)
             state = reader.at(head)
             loader.wait()

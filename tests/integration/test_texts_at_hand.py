@@ -1,11 +1,13 @@
 """Pages that are cut out of kept texts equal those that are made anew, and what changes a value changes its text."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -22,11 +24,12 @@ from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.page import Query, read_page
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.states import State
+from analytics_service.history.text_file import TextFile
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_heads
 from tests import oracle
 from tests.doubles import WatchedStore
-from tests.integration import cached
+from tests.files import no_file_larger_than, opened
 from tests.integration.pages import Observations, commit
 
 HOUR, DAY = 3600, 86_400
@@ -64,11 +67,12 @@ class Service:
 
     store: Store
     loaders: Sequence[Loader] = field(default_factory=lambda: [Loader(Memory(10**9)), Loader(Memory(10**9))])
+    file: TextFile = field(default_factory=TextFile)
     seen: Observations = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.reader = Counting(self.store, PRICES, *self.loaders)
-        self.plain = HistoryReader(self.store, PRICES, *[Loader(Memory(0))] * 2)
+        self.reader = Counting(self.store, PRICES, *self.loaders, self.file)
+        self.plain = HistoryReader(self.store, PRICES, *[Loader(Memory(0))] * 2, TextFile())
 
     def write(self, observations: Observations) -> None:
         """Complete a run of observations, and show the readers the new head."""
@@ -223,17 +227,23 @@ def test_blocks_for_texts_push_out_none_that_pages_use(store: Store, settings: S
         assert watched.queries - before == {"ledger": 1}
 
 
-def test_without_memory_for_history_all_memory_for_answers_is_for_answers(store: Store, settings: Settings) -> None:
-    """A page of 2,000 hours with some 40 bytes each is less than an eighth of a mebibyte, which an answer may take, and
-    more than a sixteenth."""
-    commit(store, {"token;a": [(FIRST + number * HOUR, Decimal(10**15 + number)) for number in range(2001)]})
-    hours = f"start={FIRST}&end={FIRST + 2000 * HOUR - 1}&period=h&limit=2000"
-    question = cached.Question("/api/v1/assets/price-history", hours)
-    with closing(cached.Counted(settings)) as counted:
-        small = replace(settings, history_memory=0, answer_memory=1)
-        service = cached.Service(small, counted, cached.Clock(), NEWEST)
-        answer = service.get(question)
-        assert 2**16 < len(answer.body) < 2**17
-        asked = counted.queries.copy()
-        assert service.get(question) == answer
-        assert counted.queries == asked
+def test_pages_are_right_while_the_file_cannot_be_written(service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    asked = query(Period.HOUR, 2 * DAY, 12 * DAY)
+    with no_file_larger_than(0):
+        assert service.settled(asked) == 240
+    assert "its temporary file cannot be written: [Errno 27] File too large" in caplog.text
+    # It is not tried again within a minute.
+    assert service.settled(asked) == 240
+    assert len(caplog.messages) == 1
+
+
+def test_pages_are_right_when_the_file_cannot_be_read(
+    service: Service, temporary: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = query(Period.HOUR, 2 * DAY, 12 * DAY)
+    assert service.settled(asked) == 0
+    (path,) = opened(temporary)
+    os.truncate(path, 0)
+    assert service.made(asked) == 240
+    assert "its temporary file cannot be read: it ends too soon" in caplog.text
+    assert service.settled(asked) == 0

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -24,9 +25,9 @@ from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats import texts
 from analytics_service.history.formats.base import OHLC, VALUE, FileFormat, MakeTexts, Points
-from analytics_service.history.formats.csv import times
 from analytics_service.history.formats.pieces import as_text
 from analytics_service.history.formats.registry import FORMATS
+from analytics_service.history.formats.times import times
 from tests import oracle
 
 HOUR = 3600
@@ -343,11 +344,14 @@ def test_a_symbol_in_a_csv_file_is_never_run_by_a_spreadsheet(symbol: str, field
 
 
 @pytest.mark.parametrize("zone", oracle.ZONES)
-def test_times_have_the_zones_offset(zone: str) -> None:
-    seconds = [BEGIN + 7 * HOUR * number for number in range(0, 2000, 3)] + [0, 1]
-    found = times(seconds, ZoneInfo(zone))
-    assert [int(datetime.fromisoformat(one).timestamp()) for one in found] == seconds
-    assert found == [datetime.fromtimestamp(second, ZoneInfo(zone)).isoformat() for second in seconds]
+def test_times_have_the_zones_offset(zone: str, draw: random.Random) -> None:
+    """Also in ranges of hours and minutes, whose days are looked at as a whole, and over changes of clocks."""
+    begin, step = draw.randrange(BEGIN, 2 * BEGIN), draw.choice([60, 420, HOUR, 5 * HOUR])
+    hours = range(BEGIN - 2 * HOUR, BEGIN + 366 * 24 * HOUR, HOUR)
+    for seconds in ([*hours[::21], 0, 1], hours, hours[:1], hours[:0], range(begin, begin + 300 * step, step)):
+        found = times(seconds, ZoneInfo(zone))
+        assert [int(datetime.fromisoformat(one).timestamp()) for one in found] == [*seconds]
+        assert found == [datetime.fromtimestamp(second, ZoneInfo(zone)).isoformat() for second in seconds]
 
 
 def test_offsets_of_long_ago_are_rounded_to_minutes_and_the_instant_is_exact() -> None:

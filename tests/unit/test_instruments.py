@@ -238,8 +238,7 @@ def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.Mon
     for _ in range(3):
         first.answered("/x", 200, 0.5, 10, None)
     first.memory("blocks")(100)
-    first.memory("texts")(4)
-    first.memory("answers")(3)
+    first.memory("answers")(7)
     second = writer(several_processes, folder.path, "1")
     second.begin_worker()
     second.answered("/x", 200, 0.5, 10, None)

@@ -1,41 +1,34 @@
-"""Blocks of texts take as much memory as they say."""
+"""Blocks of texts are cut as they were made, and are in the file as long as somebody refers to them."""
 
-import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
+import random
+from pathlib import Path
 
-import pytest
+from analytics_service.history.slots import Run, Slot
+from analytics_service.history.text_blocks import TextBlock
+from analytics_service.history.text_file import TextFile
+from tests.files import opened
 
-from analytics_service.history.candles import Aggregate
-from analytics_service.history.formats import json
-from analytics_service.history.memory import Key, Memory
-from analytics_service.history.slots import Slot
-from analytics_service.history.text_blocks import TextBlock, Texts, Wording
-
-_BLOCKS = 500
+IDS = ["token;a", "token;b", "token;c"]
 
 
-@contextmanager
-def traced() -> Iterator[None]:
-    tracemalloc.start()
-    try:
-        yield
-    finally:
-        tracemalloc.stop()
+def test_texts_of_some_series_in_some_cells_are_cut(draw: random.Random) -> None:
+    for cells in (1, 2, 40, 3000):
+        arrays = [[draw.randbytes(draw.randrange(1, 60)) for _ in range(3 * cells)] for _ in range(2)]
+        block = TextBlock.written(TextFile(), IDS, arrays)
+        assert block.cells == cells
+        for series in ([0, 1, 2], [2, 0], [1]):
+            first = draw.randrange(cells)
+            run = Run(Slot(cells, 0), range(first, draw.randrange(first, cells) + 1))
+            assert [[*map(bytes, one)] for one in block.cut(series, run)] == [
+                [b"".join(texts[place * cells + cell] for cell in run.cells) for place in series] for texts in arrays
+            ]
 
 
-@pytest.mark.parametrize(("series", "cells", "arrays"), [(1, 1, 1), (37, 1, 1), (1, 1, 5), (37, 24, 1)])
-def test_memory_counts_all_that_a_block_takes(series: int, cells: int, arrays: int) -> None:
-    """The smallest ones are those of a day on which clocks change, of a history with a single series."""
-    ids = [str(place) for place in range(series)]
-    counted: list[int] = []
-    with traced():
-        memory = Memory(10**9, counted.append)
-        before, _ = tracemalloc.get_traced_memory()
-        for number in range(_BLOCKS):
-            slot = Slot(cells, 1000 + number, width=23 * 3600, holds=Wording(json.texts, Aggregate.LAST, None, True))
-            points = [b'{"t":1739750400,"v":"%d"},' % place for place in range(series * cells)]
-            texts = [Texts.of(points) for _ in range(arrays)]
-            memory.put(Key("tvl", slot, number), TextBlock(ids, cells, texts))
-        after, _ = tracemalloc.get_traced_memory()
-    assert counted[-1] == pytest.approx(after - before, rel=0.25)
+def test_what_nobody_refers_to_makes_room(temporary: Path) -> None:
+    file = TextFile()
+    for _ in range(20):
+        block = TextBlock.written(file, IDS, [[b"text" * 10_000] * 3])
+        (path,) = opened(temporary)
+        assert 3 * 40_000 < block.size < 2**18
+        # A block is written before the name that had the one before is given to it.
+        assert path.stat().st_size <= 2 * block.size

@@ -1,21 +1,19 @@
 """Points as CSV (RFC 4180): one row for each of them, series by series."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
 import polars as pl
 
 from analytics_service.history.formats.base import FileFormat, Points, Tables
 from analytics_service.history.formats.pieces import always, as_text, in_turns, joined
+from analytics_service.history.formats.times import times
 from analytics_service.history.sample import layout, value_order
 from analytics_service.market.assets import is_formula
 
 _HEAD = ("t", "time", "asset_id", "symbol")
 _QUOTED = frozenset('",\r\n')
 _END = "\r\n"
-_LENGTH = len("2025-03-01T12:00:00+00:00")
 
 
 def encode(points: Points, tables: Tables) -> Iterator[bytes]:
@@ -55,27 +53,6 @@ def _order(series: int, count: int, columns: int) -> pl.Series:
     for column in range(1, columns):
         turns += [always(comma, size), value_order(series, count) + column * size]
     return pl.concat([always(comma + 1, 1), in_turns(*turns)[1:], always(comma + 2, 1)], rechunk=True)
-
-
-def times(seconds: Sequence[int], zone: tzinfo) -> list[str]:
-    """Instants as RFC 3339 in a zone, with its offset; in UTC where the zone is in another year than 0001 to 9999.
-
-    Offsets of long ago have seconds, for which the format has no room: they are rounded to minutes, and the time of day
-    is that at the rounded offset, so that the instant is exact.
-    """
-    with suppress(ValueError, OverflowError):
-        found = [datetime.fromtimestamp(second, zone).isoformat() for second in seconds]
-        if all(len(one) == _LENGTH for one in found):
-            return found
-    return [_time(datetime.fromtimestamp(second, UTC), zone).isoformat() for second in seconds]
-
-
-def _time(instant: datetime, zone: tzinfo) -> datetime:
-    try:
-        offset = instant.astimezone(zone).utcoffset() or timedelta()
-        return instant.astimezone(timezone(timedelta(minutes=round(offset / timedelta(minutes=1)))))
-    except OverflowError:
-        return instant
 
 
 @lru_cache(maxsize=10_000)
