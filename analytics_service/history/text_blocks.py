@@ -7,10 +7,11 @@ series. A day in a zone is such a day; one on which clocks change by an hour has
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from weakref import finalize
 
 import polars as pl
@@ -21,16 +22,18 @@ from analytics_service.history.digits import shortened
 from analytics_service.history.formats.base import Cut, MakeTexts, Text
 from analytics_service.history.slots import Run, Slot, cells_of, runs_of
 from analytics_service.history.states import State
-from analytics_service.history.text_file import TextFile
+from analytics_service.history.text_file import Place, TextFile
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
-# Most cells of a block, and most points, by the width of cells: one is made in some ten milliseconds.
-_CELLS = {HOUR: (2048, 2**14), DAY: (128, 2**14), DAY - HOUR: (1, 2**14), DAY + HOUR: (1, 2**14)}
+# Most cells of a block, by the width of cells, and most points: one is made in some milliseconds, and read as a whole.
+_CELLS = {HOUR: 1024, DAY: 1024, DAY - HOUR: 1, DAY + HOUR: 1}
+_POINTS = 2**12
 # Making the texts of fewer buckets takes no longer than looking for them.
 _FEWEST = 8
-# The type of boundaries.
-_OFFSETS = array("I")
+# The type of boundaries, and its bytes.
+_UNSIGNED: Final = "I"
+_WIDTH = array(_UNSIGNED).itemsize
 
 
 class Wording(NamedTuple):
@@ -55,7 +58,7 @@ class TextBlock:
     ids: Sequence[str]
     cells: int
     file: TextFile
-    places: Sequence[Sequence[int]]
+    places: Sequence[Place]
 
     @classmethod
     def written(cls, file: TextFile, ids: Sequence[str], arrays: Cut) -> "TextBlock":
@@ -74,18 +77,26 @@ class TextBlock:
         """The texts of the series with some numbers in the cells of a run. OSError if they cannot be read."""
         return [self._between(place, series, run.cells[0], run.cells[-1] + 1) for place in self.places]
 
-    def _between(self, place: Sequence[int], series: Sequence[int], first: int, stop: int) -> Sequence[bytes]:
-        read, width = self.file.read, _OFFSETS.itemsize * len(self.ids)
-        begins, ends = (array("I", read(place, cell * width, (cell + 1) * width)) for cell in (first, stop))
-        return [read(place, begins[one], ends[one]) for one in series]
+    def _between(self, place: Place, series: Sequence[int], first: int, stop: int) -> Sequence[memoryview]:
+        read, width = self._reading(place, len(series) * (stop - first)), _WIDTH * len(self.ids)
+        begins, ends = (read(cell * width, (cell + 1) * width).cast(_UNSIGNED) for cell in (first, stop))
+        return [read(begins[one], ends[one]) for one in series]
+
+    def _reading(self, place: Place, points: int) -> Callable[[int, int], memoryview]:
+        """A function that reads parts of the texts at a place, in which so many points are needed."""
+        if 2 * points <= len(self.ids) * self.cells:
+            return partial(self.file.read, place)
+        # Most are needed: cutting a part out of all takes less time than reading it by itself.
+        texts = self.file.read(place, 0, place.size)
+        return lambda begin, end: texts[begin:end]
 
 
 def _bounded(texts: Sequence[Text], series: int) -> bytes:
     """Texts of all points of an array after their boundaries."""
     cells = len(texts) // series
-    ends = array("I", accumulate(map(len, texts), initial=_OFFSETS.itemsize * (cells + 1) * series))
-    boundaries = array("I", chain.from_iterable(ends[cell::cells][:series] for cell in range(cells + 1)))
-    return b"".join([boundaries, *texts])
+    ends = array(_UNSIGNED, accumulate(map(len, texts), initial=_WIDTH * (cells + 1) * series))
+    by_cell = chain.from_iterable(ends[cell::cells][:series] for cell in range(cells + 1))
+    return b"".join([array(_UNSIGNED, by_cell), *texts])
 
 
 def texts_of(values: pl.DataFrame, begins: Sequence[int], series: int, wording: Wording, at_once: int) -> Cut:
@@ -115,7 +126,7 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
     found: list[Stretch] = []
     for first, width, count in buckets.alike(known, over):
         begin = begins[first]
-        cells = cells_of(len(state.series), *_CELLS[width]) if width in _CELLS else 0
+        cells = cells_of(len(state.series), _CELLS[width], _POINTS) if width in _CELLS else 0
         # Days on which clocks change come one at a time.
         is_kept = count >= _FEWEST if cells > 1 else count == cells
         if is_kept and begin >= 0 and begin % QUARTER == 0:

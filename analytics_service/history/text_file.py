@@ -8,9 +8,10 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 from weakref import finalize
 
 # Bytes that are taken and given back together.
@@ -19,6 +20,13 @@ _CHUNK = 65_536
 _FOLDER = "/var/tmp"  # noqa: S108 - the file has no name there
 # After a failure nothing is written for so many seconds: with a full disk, texts would be made in vain all the time.
 _PAUSE_SECONDS = 60.0
+
+
+class Place(NamedTuple):
+    """Where a text of `size` bytes is: the bytes of the file at which its chunks begin."""
+
+    size: int
+    chunks: Sequence[int]
 
 
 class TextFile:
@@ -40,19 +48,19 @@ class TextFile:
         """Whether it is worth trying: not within a minute after texts could not be written."""
         return self._failed_at is None or self._clock() - self._failed_at >= _PAUSE_SECONDS
 
-    def add(self, texts: Sequence[bytes]) -> Sequence[Sequence[int]]:
-        """Where texts are from now on: the bytes at which the chunks of each begin. OSError if they cannot be written,
-        as when the disk is full; then none of them is there."""
+    def add(self, texts: Sequence[bytes]) -> Sequence[Place]:
+        """Where some texts are from now on. OSError if they cannot be written, as when the disk is full; then none of
+        them is there."""
         with self._lock:
-            taken = [self._take(len(text) // _CHUNK + 1) for text in texts]
+            places = [Place(len(text), self._take(-(-len(text) // _CHUNK))) for text in texts]
             try:
-                for text, chunks in zip(texts, taken, strict=True):
-                    self._write(text, chunks)
+                for text, place in zip(texts, places, strict=True):
+                    self._write(memoryview(text), place)
             except OSError:
                 self._failed_at = self._clock()
-                self._free += chain.from_iterable(taken)
+                self.remove(places)
                 raise
-            return taken
+            return places
 
     def _take(self, count: int) -> Sequence[int]:
         while len(self._free) < count:
@@ -60,43 +68,43 @@ class TextFile:
             self._end += _CHUNK
         return [self._free.pop() for _ in range(count)]
 
-    def _write(self, text: bytes, chunks: Sequence[int]) -> None:
+    def _write(self, text: memoryview, place: Place) -> None:
         if self._file is None:
             self._file, path = tempfile.mkstemp(dir=_folder())
             finalize(self, os.close, self._file).atexit = False
             Path(path).unlink()
-        for first, chunk in zip(range(0, len(text), _CHUNK), chunks, strict=False):
-            part = memoryview(text)[first : first + _CHUNK]
+        for part, start in _parts(text, place):
             while part:
-                written = os.pwrite(self._file, part, chunk)
-                part, chunk = part[written:], chunk + written
+                written = os.pwrite(self._file, part, start)
+                part, start = part[written:], start + written
 
-    def read(self, chunks: Sequence[int], begin: int, end: int) -> bytes:
-        """Some bytes of a text, one at least. OSError if they cannot be read."""
-        first, last = begin // _CHUNK, (end - 1) // _CHUNK
-        if first == last:
-            return self._read(chunks[first] + begin % _CHUNK, end - begin)
-        parts = []
-        for number in range(first, last + 1):
-            start = max(begin - number * _CHUNK, 0)
-            parts.append(self._read(chunks[number] + start, min(end - number * _CHUNK, _CHUNK) - start))
-        return b"".join(parts)
+    def read(self, place: Place, begin: int, end: int) -> memoryview:
+        """The bytes of a text from `begin` to before `end`. OSError if they cannot be read."""
+        text = memoryview(bytearray(end - begin))
+        for part, start in _parts(text, place, begin):
+            if self._file is None or os.preadv(self._file, [part], start) < len(part):
+                raise OSError("it ends too soon")
+        return text
 
-    def _read(self, begin: int, size: int) -> bytes:
-        found = os.pread(self._file, size, begin) if self._file is not None else b""
-        if len(found) < size:
-            raise OSError("it ends too soon")
-        return found
-
-    def remove(self, places: Sequence[Sequence[int]]) -> None:
+    def remove(self, places: Sequence[Place]) -> None:
         """Make room where texts are that nobody will read again."""
         with self._lock:
-            self._free += chain.from_iterable(places)
+            self._free += chain.from_iterable(place.chunks for place in places)
 
     @staticmethod
-    def space(places: Sequence[Sequence[int]]) -> int:
+    def space(places: Sequence[Place]) -> int:
         """The bytes that texts take in the file."""
-        return sum(map(len, places)) * _CHUNK
+        return sum(len(place.chunks) for place in places) * _CHUNK
+
+
+def _parts(text: memoryview, place: Place, begin: int = 0) -> Iterator[tuple[memoryview, int]]:
+    """The parts of a text, which is a place's from `begin` on, that are in one chunk each, and where in the file."""
+    done = 0
+    while done < len(text):
+        number, within = divmod(begin + done, _CHUNK)
+        part = text[done : done + _CHUNK - within]
+        yield part, place.chunks[number] + within
+        done += len(part)
 
 
 def _folder() -> str | None:

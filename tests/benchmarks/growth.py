@@ -30,7 +30,7 @@ _SPANS = {"h": BUCKETS * _HOUR, "d": BUCKETS * _DAY, "m": 365 * _DAY, "y": 730 *
 _PLACES = {"start": 0.0, "middle": 0.5, "end": 1.0}
 # Pages at one of these places begin somewhere in this part of what they may begin in.
 _AROUND = 0.05
-_ROUNDS, _WARM_UP = 40, 10
+_ROUNDS, _WARM_UP = 40, 40
 _BAR = 1.3
 _MOST_MEMORY = 400
 _PAUSE_SECONDS = 2
