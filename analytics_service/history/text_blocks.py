@@ -34,6 +34,8 @@ _FEWEST = 8
 # The type of boundaries, and its bytes.
 _UNSIGNED: Final = "I"
 _WIDTH = array(_UNSIGNED).itemsize
+# Reading a part of a text by itself takes as long as reading so many bytes together with others.
+_APART = 16_384
 
 
 class Wording(NamedTuple):
@@ -78,15 +80,14 @@ class TextBlock:
         return [self._between(place, series, run.cells[0], run.cells[-1] + 1) for place in self.places]
 
     def _between(self, place: Place, series: Sequence[int], first: int, stop: int) -> Sequence[memoryview]:
-        read, width = self._reading(place, len(series) * (stop - first)), _WIDTH * len(self.ids)
+        read, width = self._reading(place, len(series)), _WIDTH * len(self.ids)
         begins, ends = (read(cell * width, (cell + 1) * width).cast(_UNSIGNED) for cell in (first, stop))
         return [read(begins[one], ends[one]) for one in series]
 
-    def _reading(self, place: Place, points: int) -> Callable[[int, int], memoryview]:
-        """A function that reads parts of the texts at a place, in which so many points are needed."""
-        if 2 * points <= len(self.ids) * self.cells:
+    def _reading(self, place: Place, count: int) -> Callable[[int, int], memoryview]:
+        """A function that reads parts of the texts at a place, so many of them."""
+        if place.size > count * _APART:
             return partial(self.file.read, place)
-        # Most are needed: cutting a part out of all takes less time than reading it by itself.
         texts = self.file.read(place, 0, place.size)
         return lambda begin, end: texts[begin:end]
 
