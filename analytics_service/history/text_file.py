@@ -10,13 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
 from weakref import finalize
 
 # Bytes that are taken and given back together.
 _CHUNK = 65_536
-# Where large temporary files belong: /tmp is often in memory.
+# Where large temporary files belong unless TMPDIR names a folder: /tmp is often in memory.
 _FOLDER = "/var/tmp"  # noqa: S108 - the file has no name there
 # After a failure nothing is written for so many seconds: with a full disk, texts would be made in vain all the time.
 _PAUSE_SECONDS = 60.0
@@ -70,9 +69,9 @@ class TextFile:
 
     def _write(self, text: memoryview, place: Place) -> None:
         if self._file is None:
-            self._file, path = tempfile.mkstemp(dir=_folder())
-            finalize(self, os.close, self._file).atexit = False
-            Path(path).unlink()
+            file = tempfile.TemporaryFile(buffering=0, dir=os.environ.get("TMPDIR") or _FOLDER)  # noqa: SIM115 - below
+            finalize(self, file.close).atexit = False
+            self._file = file.fileno()
         for part, start in _parts(text, place):
             while part:
                 written = os.pwrite(self._file, part, start)
@@ -105,8 +104,3 @@ def _parts(text: memoryview, place: Place, begin: int = 0) -> Iterator[tuple[mem
         part = text[done : done + _CHUNK - within]
         yield part, place.chunks[number] + within
         done += len(part)
-
-
-def _folder() -> str | None:
-    """Where the file is made; None for where the environment says, or the system's choice."""
-    return None if os.environ.get("TMPDIR") or not os.access(_FOLDER, os.W_OK) else _FOLDER

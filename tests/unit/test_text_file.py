@@ -68,6 +68,19 @@ def test_of_texts_that_cannot_all_be_written_none_takes_room(temporary: Path) ->
     assert path.stat().st_size <= 6 * CHUNK
 
 
+def test_in_a_folder_that_cannot_be_used_nothing_is_written(temporary: Path) -> None:
+    """And nowhere else: other folders may be in memory."""
+    temporary.rmdir()
+    file = TextFile()
+    with pytest.raises(OSError, match="No such file or directory"):
+        file.add([b"text"])
+    assert not file.may_add()
+    temporary.mkdir()
+    (place,) = file.add([b"text"])
+    assert file.read(place, 0, 4) == b"text"
+    assert len(opened(temporary)) == 1
+
+
 def test_what_is_no_longer_there_as_a_whole_cannot_be_read(temporary: Path) -> None:
     file = TextFile()
     (place,) = file.add([bytes(100)])
