@@ -36,7 +36,8 @@ class TextFile:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Garbage that is collected while a text is added may remove another one.
+        # Not held while a text is written, which takes long on a slow disk: those who remove others do not wait for it.
+        # Garbage that is collected while room is taken may remove a text.
         self._lock = threading.RLock()
         self._file: int | None = None
         self._free: list[int] = []
@@ -50,32 +51,38 @@ class TextFile:
     def add(self, texts: Sequence[bytes]) -> Sequence[Place]:
         """Where some texts are from now on. OSError if they cannot be written, as when the disk is full; then none of
         them is there."""
-        with self._lock:
-            places = [Place(len(text), self._take(-(-len(text) // _CHUNK))) for text in texts]
-            try:
-                for text, place in zip(texts, places, strict=True):
-                    self._write(memoryview(text), place)
-            except OSError:
-                self._failed_at = self._clock()
-                self.remove(places)
-                raise
-            return places
+        places: list[Place] = []
+        try:
+            for text in texts:
+                places.append(Place(len(text), self._take(-(-len(text) // _CHUNK))))
+                self._write(memoryview(text), places[-1])
+        except OSError:
+            self._failed_at = self._clock()
+            self.remove(places)
+            raise
+        return places
 
     def _take(self, count: int) -> Sequence[int]:
-        while len(self._free) < count:
-            self._free.append(self._end)
-            self._end += _CHUNK
-        return [self._free.pop() for _ in range(count)]
+        with self._lock:
+            while len(self._free) < count:
+                self._free.append(self._end)
+                self._end += _CHUNK
+            return [self._free.pop() for _ in range(count)]
 
     def _write(self, text: memoryview, place: Place) -> None:
-        if self._file is None:
-            file = tempfile.TemporaryFile(buffering=0, dir=os.environ.get("TMPDIR") or _FOLDER)  # noqa: SIM115 - below
-            finalize(self, file.close).atexit = False
-            self._file = file.fileno()
+        opened = self._opened()
         for part, start in _parts(text, place):
             while part:
-                written = os.pwrite(self._file, part, start)
+                written = os.pwrite(opened, part, start)
                 part, start = part[written:], start + written
+
+    def _opened(self) -> int:
+        with self._lock:
+            if self._file is None:
+                file = tempfile.TemporaryFile(buffering=0, dir=os.environ.get("TMPDIR") or _FOLDER)  # noqa: SIM115 - below
+                finalize(self, file.close).atexit = False
+                self._file = file.fileno()
+            return self._file
 
     def read(self, place: Place, begin: int, end: int) -> memoryview:
         """The bytes of a text from `begin` to before `end`. OSError if they cannot be read."""

@@ -3,6 +3,7 @@
 import os
 import random
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,22 @@ def test_of_texts_that_cannot_all_be_written_none_takes_room(temporary: Path) ->
     assert file.read(long, 0, 4 * CHUNK) == b"long" * CHUNK
     (path,) = opened(temporary)
     assert path.stat().st_size <= 6 * CHUNK
+
+
+def test_texts_are_removed_while_another_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is locked while they are removed: on a slow disk, all pages would wait."""
+    file, pwrite = TextFile(), os.pwrite
+    removing = threading.Thread(target=file.remove, args=[file.add([b"text"])])
+
+    def slow(opened: int, part: bytes, start: int) -> int:
+        removing.start()
+        removing.join(10)
+        assert not removing.is_alive()
+        return pwrite(opened, part, start)
+
+    monkeypatch.setattr(os, "pwrite", slow)
+    (place,) = file.add([b"another"])
+    assert file.read(place, 0, 7) == b"another"
 
 
 def test_in_a_folder_that_cannot_be_used_nothing_is_written(temporary: Path) -> None:
