@@ -80,12 +80,12 @@ class Settings:
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
-        16, values.Whole(0, 65_536), "MiB of rendered answers that each worker may keep; 0: each is rendered anew."
+        16, values.Whole(0, 65_536), "MiB of rendered answers that each worker may keep in memory; 0: none is kept."
     )
     answer_disk: int = _setting(
         512,
         values.Whole(0, 1_048_576),
-        "MiB of a temporary file in which each worker may keep the JSON of hours and days; 0: none is kept.",
+        "MiB of JSON of hours and days that each worker may keep in a temporary file of its own; 0: none is kept.",
     )
     tz: str = _setting("UTC", values.zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting(

@@ -29,11 +29,11 @@ _VIEW = 16
 
 
 class Kept(Protocol):
-    """What memory keeps."""
+    """What is kept, in memory or in a file."""
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """Bytes that count towards the limit."""
 
 
 class Key(NamedTuple):

@@ -26,7 +26,8 @@ from analytics_service.history.text_file import Place, TextFile
 from analytics_service.market.instants import DAY, HOUR
 from analytics_service.store.cells import QUARTER
 
-# Most cells of a block, by the width of cells, and most points: one is made in some milliseconds, and read as a whole.
+# Most cells of a block, by the width of cells, and most points: one is made in some milliseconds. Days on which clocks
+# change come one at a time.
 _CELLS = {HOUR: 1024, DAY: 1024, DAY - HOUR: 1, DAY + HOUR: 1}
 _POINTS = 2**12
 # Making the texts of fewer buckets takes no longer than looking for them.
@@ -85,7 +86,7 @@ class TextBlock:
         return [read(begins[one], ends[one]) for one in series]
 
     def _reading(self, place: Place, count: int) -> Callable[[int, int], memoryview]:
-        """A function that reads parts of the texts at a place, so many of them."""
+        """A function that reads parts of the texts at a place, of which there are so many to read."""
         if place.size > count * _APART:
             return partial(self.file.read, place)
         texts = self.file.read(place, 0, place.size)
@@ -126,12 +127,10 @@ def look_up_texts(state: State, buckets: Buckets, wording: Wording) -> list[Stre
     known = max(bisect_right(begins, state.first) - 1, 0)
     found: list[Stretch] = []
     for first, width, count in buckets.alike(known, over):
-        begin = begins[first]
-        cells = cells_of(len(state.series), _CELLS[width], _POINTS) if width in _CELLS else 0
-        # Days on which clocks change come one at a time.
-        is_kept = count >= _FEWEST if cells > 1 else count == cells
+        begin, most = begins[first], _CELLS.get(width, 0)
+        is_kept = count >= _FEWEST if most > 1 else count == most
         if is_kept and begin >= 0 and begin % QUARTER == 0:
-            slot = Slot(cells, 0, begin % width, width, wording)
+            slot = Slot(cells_of(len(state.series), most, _POINTS), 0, begin % width, width, wording)
             for run in runs_of(slot, begin, count):
                 found.append(Stretch(first, run))
                 first += len(run.cells)
