@@ -1,9 +1,6 @@
 """The file of a backup: nothing half-written stays, and nothing damaged is taken for whole."""
 
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +17,7 @@ from analytics_service.backups.archive import (
 from analytics_service.errors import BackupFailed, BackupRefused
 from analytics_service.store.applied import shipped
 from analytics_service.store.schema import schema_of
+from tests.files import no_file_larger_than
 
 ROWS = bytes(range(256)) * 40
 
@@ -102,23 +100,12 @@ def test_a_file_that_seems_to_be_encrypted_is_refused(path: Path) -> None:
         ArchiveReader(path)
 
 
-@contextmanager
-def no_file_beyond(size: int) -> Iterator[None]:
-    """As on a disk that is full, the system refuses to write more."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_disk_that_is_full_is_one_clear_line_and_leaves_no_file(path: Path) -> None:
     """Nor does it touch the backup that has the name already."""
     before = path.read_bytes()
     with (
         pytest.raises(BackupFailed, match=r"cannot be written \(File too large\)"),
-        no_file_beyond(50),
+        no_file_larger_than(50),
         writing(path) as archive,
     ):
         fill(archive)
