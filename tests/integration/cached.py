@@ -152,9 +152,14 @@ class Service:
                 thread.join()
 
 
+def with_room(settings: Settings, megabytes: int) -> Settings:
+    """The same settings, with so many megabytes for each cache."""
+    return replace(settings, history_memory=megabytes, answer_memory=megabytes, answer_disk=megabytes)
+
+
 def without_memory(settings: Settings) -> Settings:
     """The same settings, without caches."""
-    return replace(settings, history_memory=0, answer_memory=0)
+    return with_room(settings, 0)
 
 
 @dataclass

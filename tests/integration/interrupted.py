@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from analytics_service.state.heads import Heads
 from jobs.registry import JOBS
 from jobs.runner import backfill
 from tests.doubles import Statement, WatchedStore
+from tests.integration.cached import with_room
 from tests.integration.imports import Row, prices_file, run
 from tests.processes import state, until
 
@@ -180,14 +181,14 @@ class Reader:
 
 @contextmanager
 def reader(settings: Settings, levels: Levels, memory: int | None = None) -> Iterator[Reader]:
-    """A reader, with `memory` megabytes for history and for answers. Its threads do nothing more after the block."""
+    """A reader, with `memory` megabytes for each cache. Its threads do nothing more after the block."""
     ended = threading.Event()
 
     def before(statement: Statement) -> None:
         if ended.is_set():
             threading.Event().wait()
 
-    own = settings if memory is None else replace(settings, history_memory=memory, answer_memory=memory)
+    own = settings if memory is None else with_room(settings, memory)
     with closing(WatchedStore(own, before=before)) as store:
         yield Reader(falcon.testing.TestClient(create_app(own, store, heads=Heads(store))), levels)
         ended.set()

@@ -31,7 +31,7 @@ from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle
-from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, without_memory
+from tests.integration.cached import Answer, Clock, Counted, Question, Questions, Service, with_room, without_memory
 from tests.integration.imports import Progress, prices_file
 from tests.integration.pages import Observations, Pages, asset
 
@@ -408,8 +408,7 @@ def simulated(second: int) -> Observations:
 def scenario(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, request: pytest.FixtureRequest
 ) -> Iterator[Scenario]:
-    limits = replace(settings, history_memory=request.param, answer_memory=request.param)
-    scenario = Scenario(limits, tmp_path, draw)
+    scenario = Scenario(with_room(settings, request.param), tmp_path, draw)
     yield scenario
     scenario.close()
 
