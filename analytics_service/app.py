@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.config import Settings
-from analytics_service.history.catalogue import HISTORIES
 from analytics_service.history.large_pages import LargePages
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
@@ -49,6 +48,7 @@ from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
 from analytics_service.store.turns import shares_of
 from analytics_service.web import files
 from jobs.registry import intervals
@@ -119,10 +119,8 @@ def create_app(
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
-    heads.settle_with(loader.settle)
     for history in HISTORIES:
         reader = HistoryReader(store, history, loader, texts, text_file)
-        heads.before_showing(history.family, reader.prepare)
         routes += _history(shared, reader)
     asks_for_keys = settings.api_keys_file is not None
     described = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)

@@ -111,13 +111,6 @@ class Settings:
     ptoken_every: int = _setting(300, _interval, "Seconds between snapshots of the protocol token.")
     positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
     routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
-    raw_days: int | None = _setting(
-        None,
-        # Workers read single observations of the last two days without asking whether they are kept.
-        values.Whole(7, 36_500),
-        "Days that single observations of prices, rates, loans and liquidations are kept, in whole UTC months. "
-        "Unset: for ever.",
-    )
     log_level: str = _setting("info", values.log_level, "Least level that is logged: debug, info, warning or error.")
     log_format: str = _setting(
         "text", values.log_format, "Form of log lines: text, or json for an object in each line."

@@ -21,10 +21,6 @@ class AccessRefused(StoreFailure):
     """ClickHouse refuses the user or the password."""
 
 
-class Unprepared(AnalyticsError):
-    """Code of ours fails at the newest data of a family. The message is for logs only."""
-
-
 class SchemaError(AnalyticsError):
     """The schema in ClickHouse is not the one that this version needs."""
 
@@ -75,10 +71,6 @@ class SourceError(AnalyticsError):
 
 class OutOfRange(AnalyticsError):
     """A value that the store cannot hold; the message says what it must be."""
-
-
-class ObservationsDropped(AnalyticsError):
-    """A run would write where raw rows are not kept. Nothing has been written; the message says what to do."""
 
 
 class SnapshotRefused(AnalyticsError):

@@ -4,9 +4,6 @@ Events are stored up to the family's newest snapshot, so an older snapshot needs
 the complete one before it plus the events in between. So it is exact in whatever order snapshots are taken, and its
 cost does not grow with the number of events. Loans originated are the events of action borrow, liquidations the debt
 that was repaid in those of action liquidate (rule 2.20); flash loans are summed separately.
-
-A store from before the histories of addresses has no events of addresses. Its next snapshot asks the source for all
-events again, and adds them. A snapshot after one that lacks some of its sums adds up all events.
 """
 
 import logging
@@ -21,21 +18,20 @@ from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.values import EXACT, LIMIT, ZERO, quantized_below_limit
 from analytics_service.sources.base import Source
 from analytics_service.store.columns import quantize_ratio
-from analytics_service.store.connection import Store
-from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, has_account_events, numbered
+from analytics_service.store.events import ACCOUNT_EVENTS, account_event_frame, numbered
 from analytics_service.store.loans import (
     SUMMED,
     SUMMED_BY_ASSET,
     EventSum,
     Sums,
+    flash_rows,
     is_lending,
     lending_frame,
     read_event_sums,
     read_sums,
-    snapshots_without_liquidations,
-    sum_rows,
+    sums_by_asset,
 )
-from analytics_service.store.snapshot_table import TOTAL
+from analytics_service.store.observations import TOTAL, observations_of
 from jobs.snapshot import Batch, Snapshot
 
 log = logging.getLogger(__name__)
@@ -49,22 +45,15 @@ def collect(batch: Batch) -> list[Snapshot]:
     """The cumulative values of all loans and liquidations at the instants, and the events that are new."""
     source, store, instants = batch.source, batch.store, batch.instants
     ends = [unix_second(at) for at in instants]
-    # This order matters: a snapshot that another scheduler completes in between must not count twice.
     previous = batch.completed_before() or 0
-    sums = read_sums(store, previous)
-    if sums is None:
-        previous = 0
-    head = batch.head()
-    known = head.at if head else 0
+    known = batch.head.at if batch.head else 0
     begins = [previous, *ends[:-1]]
-    # A store without the histories of addresses gets all of them.
-    since = known if known and has_account_events(store, known) else 0
-    events = _new_events(source, since, max(known, ends[-1]))
+    events = _new_events(source, known, max(known, ends[-1]))
     stored = read_event_sums(store, begins, min(known, ends[-1])) if previous < known else []
     # An asset that can be borrowed has a history even before its first loan, or liquidation.
     listed = [market.asset_id for market in source.markets(instants[-1]) if market.debt]
-    sums = _plus(sums or {}, (), listed)
-    histories = numbered(store, account_event_frame(events), since)
+    sums = _plus(read_sums(store, previous) if previous else {}, (), listed)
+    histories = numbered(store, account_event_frame(events), known)
     lending = [event for event in events if is_lending(event) and unix_second(event.at) > known]
     rows = lending_frame(lending)
     written, snapshots = 0, []
@@ -73,14 +62,9 @@ def collect(batch: Batch) -> list[Snapshot]:
         sums = _plus(sums, [*(one for one in stored if one.since == begin), *_event_sums(lending[first:last], begin)])
         until = _count_until(events, max(end, known))
         dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
-        snapshots.append(Snapshot(at, sum_rows(sums), dated))
+        snapshots.append(Snapshot(at, observations_of(sums_by_asset(sums), at), flash_rows(sums), dated))
         written = until
     return snapshots
-
-
-def outdated(store: Store, start: int, end: int) -> set[int]:
-    """Snapshots of an earlier version, which have no liquidations."""
-    return snapshots_without_liquidations(store, start, end)
 
 
 def _new_events(source: Source, since: int, until: int) -> list[Event]:

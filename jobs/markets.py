@@ -6,9 +6,9 @@ from analytics_service.market.assets import linked
 from analytics_service.market.prices import quoted
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import with_receipt_prices
-from analytics_service.store.connection import Store
-from analytics_service.store.market_values import value_rows
-from analytics_service.store.markets import market_rows, snapshots_without_prices
+from analytics_service.store.market_values import worth
+from analytics_service.store.markets import market_rows
+from analytics_service.store.observations import observations_of
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -19,14 +19,9 @@ def collect(batch: Batch) -> list[Snapshot]:
     return [_snapshot(batch, at) for at in batch.instants]
 
 
-def outdated(store: Store, start: int, end: int) -> set[int]:
-    """Snapshots of an earlier version, which have no values."""
-    return snapshots_without_prices(store, start, end)
-
-
 def _snapshot(batch: Batch, at: datetime) -> Snapshot:
     markets, prices = batch.markets(at), quoted(batch.prices(at))
     assets = linked({asset.id: asset for asset in batch.source.assets(at)})
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
     states = market_rows(markets, batch.source.config(at), prices)
-    return Snapshot(at, {**states, **value_rows(markets, values)})
+    return Snapshot(at, observations_of(worth(markets, values), at), states)

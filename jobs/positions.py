@@ -1,8 +1,8 @@
 """Accounts, stakes and wallets of all addresses: only items that changed since the stored state are written.
 
 Changes are found by comparing with the store, never with memory: a digest for each address identifies the state that
-was written last. A digest counts only if its run is complete; earlier versions left others behind. For an address
-without such a digest, all items are compared.
+was written last. A digest counts only if its run is complete; a run that died may have left others behind. For an
+address without such a digest, all items are compared.
 """
 
 import polars as pl
@@ -32,7 +32,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     (at,) = batch.instants
     second = unix_second(at)
     digests = read_digests(batch.store)
-    _refuse_past(batch, digests, second)
+    _refuse_past(batch, second)
     items = item_frame(batch.source.positions(at))
     changed = _changed(items, digests)
     changes = {
@@ -41,13 +41,11 @@ def collect(batch: Batch) -> list[Snapshot]:
     }
     observed_at = pl.lit(second, pl.UInt32).alias("observed_at")
     dated = {table: rows.with_columns(observed_at) for table, rows in changes.items()}
-    return [Snapshot(at, activity_rows(items), dated)]
+    return [Snapshot(at, rows=activity_rows(items), dated=dated)]
 
 
-def _refuse_past(batch: Batch, digests: pl.DataFrame, at: int) -> None:
-    head = batch.head()
-    newest = max(head.at if head else 0, *digests["observed_at"].top_k(1), 0)
-    if at < newest:
+def _refuse_past(batch: Batch, at: int) -> None:
+    if batch.head is not None and at < batch.head.at:
         raise SnapshotRefused(
             "Positions are stored as changes, so none can be added before the newest ones. Take a later snapshot."
         )

@@ -9,4 +9,4 @@ HISTORY = True
 def collect(batch: Batch) -> list[Snapshot]:
     """The protocol token and all unlock arrangements at the instants."""
     source = batch.source
-    return [Snapshot(at, ptoken_rows(source.ptoken(at), source.arrangements(at))) for at in batch.instants]
+    return [Snapshot(at, rows=ptoken_rows(source.ptoken(at), source.arrangements(at))) for at in batch.instants]

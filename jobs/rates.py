@@ -1,6 +1,7 @@
 """Lend and borrow rates of each asset."""
 
-from analytics_service.store.rates import rate_rows
+from analytics_service.store.observations import observations_of
+from analytics_service.store.rates import rates_of
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = True
@@ -8,4 +9,4 @@ HISTORY = True
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The rates of the source's markets at the instants. SourceError when it has no markets."""
-    return [Snapshot(at, rate_rows(batch.markets(at))) for at in batch.instants]
+    return [Snapshot(at, observations_of(rates_of(batch.markets(at)), at)) for at in batch.instants]

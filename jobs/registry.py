@@ -1,27 +1,19 @@
 """All jobs: each setting <name>_every is the interval of the job in the module jobs.<name>.
 
 Such a module has a docstring whose first line says what the job stores, a function `collect` (see snapshot.Collect),
-and HISTORY: whether snapshots of the past can be added, too. It is False where they are stored as changes. A function
-`outdated` (see Outdated) is there where earlier versions stored less. Jobs first run in the order of the settings.
+and HISTORY: whether snapshots of the past can be added, too. It is False where they are stored as changes. Jobs first
+run in the order of the settings.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
 
 from analytics_service.config import Settings
 from analytics_service.sources.registry import NONE
-from analytics_service.store.connection import Store
 from jobs.snapshot import Collect
 
 _INTERVAL = "_every"
-# Finds complete snapshots between two unix seconds, both inclusive, for which an earlier version stored less. A job or
-# a backfill of their instants takes them again.
-Outdated = Callable[[Store, int, int], set[int]]
-
-
-def _nothing_outdated(store: Store, start: int, end: int) -> set[int]:
-    return set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +23,6 @@ class Job:
     name: str
     collect: Collect
     history: bool
-    outdated: Outdated
 
     @property
     def family(self) -> str:
@@ -45,7 +36,7 @@ class Job:
 
 def _job(name: str) -> Job:
     module = import_module(f"jobs.{name}")
-    return Job(name, module.collect, module.HISTORY, getattr(module, "outdated", _nothing_outdated))
+    return Job(name, module.collect, module.HISTORY)
 
 
 JOBS = {

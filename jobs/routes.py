@@ -8,4 +8,4 @@ HISTORY = True
 
 def collect(batch: Batch) -> list[Snapshot]:
     """The routes of all swap contracts at the instants; a protocol without such contracts has none."""
-    return [Snapshot(at, route_rows(batch.source.swaps(at))) for at in batch.instants]
+    return [Snapshot(at, rows=route_rows(batch.source.swaps(at))) for at in batch.instants]

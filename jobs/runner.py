@@ -1,24 +1,19 @@
-"""Runs a job for an instant, or for all instants of a range that are not complete.
-
-Complete snapshots are left alone, unless an earlier version stored less of them.
-"""
+"""Runs a job for an instant, or for all instants of a range. Snapshots that are complete are left alone."""
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
 from typing import TypeVar
 
 from analytics_service.errors import SnapshotRefused, SourceError, StoreUnavailable
-from analytics_service.market.instants import instant, multiples, unix_second
+from analytics_service.market.instants import multiples, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import origin_of
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed, new_version, read_state
 from analytics_service.store.retries import ONCE, Retries
-from analytics_service.store.rewrite import complete_appends
+from analytics_service.store.runs import Beginning, Overtaken, begin
 from jobs.registry import JOBS, Job
 from jobs.snapshot import Batch, Taking, commit
 
@@ -26,8 +21,10 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-# How often snapshots are collected, at most, while other schedulers complete some of them.
+# How often snapshots are collected, at most, while other schedulers complete some of them, and the pause before each
+# further time. Mostly the other one is done by then.
 _ATTEMPTS = 5
+_PAUSE_SECONDS = 0.5
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
 # Instants of one backfill, which are listed before it begins: almost four years of minutes, in some hundred MB.
@@ -51,12 +48,14 @@ def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retr
     second = at.replace(microsecond=0)
 
     def attempt() -> Outcome:
-        if not job.history and _is_past(store, job.family, second):
+        beginning = _begin(job, store, [second])
+        head = beginning.head
+        if not job.history and head is not None and second < head.instant:
             return Outcome.SUPERSEDED
-        return Outcome.DONE if _take(job, source, store, [second], "job") else Outcome.ALREADY_DONE
+        return Outcome.DONE if _take(job, source, store, [second], "job", beginning) else Outcome.ALREADY_DONE
 
     policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)
-    return policy(lambda: _until_alone(attempt))
+    return policy(lambda: _until_alone(attempt, retries))
 
 
 def backfill(
@@ -66,7 +65,7 @@ def backfill(
     instants: Sequence[datetime],
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Take the snapshots that are missing or outdated of instants (whole seconds, oldest first); return how many were.
+    """Take the snapshots that are missing of instants (whole seconds, oldest first); return how many were.
 
     `progress` is called with the number of instants done since its last call. A backfill that was interrupted continues
     where it stopped when it is run again. SnapshotRefused for a job that keeps no history.
@@ -75,13 +74,17 @@ def backfill(
     written = 0
     for first in range(0, len(instants), _CHUNK):
         chunk = instants[first : first + _CHUNK]
-        written += _until_alone(partial(_take, job, source, store, chunk, "backfill"))
+
+        def attempt(chunk: Sequence[datetime] = chunk) -> int:
+            return _take(job, source, store, chunk, "backfill", _begin(job, store, chunk))
+
+        written += _until_alone(attempt, ONCE)
         progress(len(chunk))
     return written
 
 
-def instants_to_fill(job: Job, store: Store, start: datetime, end: datetime, every: timedelta) -> list[datetime]:
-    """The instants of a backfill, oldest first: the multiples of `every` in [start, end], and outdated snapshots.
+def instants_to_fill(start: datetime, end: datetime, every: timedelta) -> list[datetime]:
+    """The instants of a backfill, oldest first: the multiples of `every` in [start, end].
 
     SnapshotRefused for more than two million.
     """
@@ -91,8 +94,7 @@ def instants_to_fill(job: Job, store: Store, start: datetime, end: datetime, eve
             f"From --start to --end there are about {count:,} snapshots {every} apart, and one backfill takes at most "
             f"{_MOST_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
         )
-    outdated = job.outdated(store, unix_second(start), unix_second(end))
-    return sorted({*multiples(start, end, every), *map(instant, outdated)})
+    return multiples(start, end, every)
 
 
 def require_history(job: Job) -> None:
@@ -104,49 +106,32 @@ def require_history(job: Job) -> None:
         )
 
 
-class _Overtaken(StoreUnavailable):
-    """Another scheduler has completed snapshots since these were collected."""
-
-
-def _until_alone(act: Callable[[], _T]) -> _T:
-    """The result of taking snapshots. When another scheduler is faster, what is left to take is collected again."""
+def _until_alone(act: Callable[[], _T], retries: Retries) -> _T:
+    """The result of taking snapshots. When another process is faster, what is left to take is collected again."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return act()
-        except _Overtaken as overtaken:
+        except Overtaken as overtaken:
             log.debug("%s", overtaken)
+            retries.wait(_PAUSE_SECONDS)
     return act()
 
 
-def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str) -> int:
-    """Collect and commit those of the instants, oldest first, that are missing or outdated, and return how many.
+def _begin(job: Job, store: Store, instants: Sequence[datetime]) -> Beginning:
+    return begin(store, job.family, unix_second(instants[0]), unix_second(instants[-1]))
 
-    _Overtaken, with nothing written, when another scheduler has completed some of them meanwhile; for a job that stores
+
+def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str, beginning: Beginning) -> int:
+    """Collect and commit those of the instants, oldest first, that are missing, and return how many.
+
+    Overtaken, with nothing shown, when another process has completed some of them meanwhile; for a job that stores
     changes, also when it has completed any other snapshot.
     """
-    complete_appends(store, job.family)
-    start, end = unix_second(instants[0]), unix_second(instants[-1])
-    known = completed(store, job.family, start, end)
-    done = known - job.outdated(store, start, end) if known else known
-    missing = [at for at in instants if unix_second(at) not in done]
-    if not missing:
-        return 0
-    head = None if job.history else read_state(store, job.family)
-
-    def require_alone() -> None:
-        taken = completed(store, job.family, start, end) - known
-        is_changed = not job.history and read_state(store, job.family) != head
-        if is_changed or not taken.isdisjoint(map(unix_second, missing)):
-            raise _Overtaken(f"Another scheduler took snapshots of {job.family} at the same time.")
-
-    snapshots = job.collect(Batch(job.family, source, store, missing))
-    commit(store, snapshots, Taking(job.family, kind, origin_of(source)), new_version(store), require_alone)
+    missing = [at for at in instants if unix_second(at) not in beginning.completed]
+    if missing:
+        snapshots = job.collect(Batch(job.family, source, store, missing, beginning.head))
+        commit(store, snapshots, Taking(kind, origin_of(source), changes=not job.history), beginning)
     return len(missing)
-
-
-def _is_past(store: Store, family: str, at: datetime) -> bool:
-    head = read_state(store, family)
-    return head is not None and at < head.instant
 
 
 def _with_history() -> str:

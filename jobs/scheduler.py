@@ -24,26 +24,18 @@ from analytics_service.errors import AnalyticsError
 from analytics_service.failures import ANY_FAILURE
 from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
 from analytics_service.sources.base import Source
-from analytics_service.store.announcements import forget_finished
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
-from analytics_service.store.retention import prune
 from analytics_service.store.retries import Retries
-from analytics_service.store.rewrite import Recovery
-from analytics_service.store.staging import drop_abandoned
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, run_once
 
 log = logging.getLogger(__name__)
 
-# Seconds between looks for rewrites that were interrupted.
-_RECOVERY_SECONDS = 1.0
 # Seconds between looks at the clock.
 _CLOCK_SECONDS = 1.0
 # A clock that is set back by less than this delays no run by more, so nothing is done about it.
 _SLACK = timedelta(seconds=1)
-# Seconds between looks for rows and tables that are old enough to be dropped.
-_TIDYING_SECONDS = 3600.0
 Clock = Callable[[], datetime]
 # Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
 Measure = Callable[[str, str, float | None], None]
@@ -73,12 +65,6 @@ def run(
     progress finish their attempt, but retry nothing.
     """
     scheduler = build(settings, source, store, stop, clock(), jobs=jobs, measure=measure)
-    recovery = threading.Thread(target=recover_until, args=(store, stop), name="recovery", daemon=True)
-    tidying = threading.Thread(
-        target=tidy_until, args=(settings.raw_days, store, stop, clock), name="tidying", daemon=True
-    )
-    recovery.start()
-    tidying.start()
     scheduler.start()
     scheduled = [scheduler.get_job(job.name) for job in jobs]
     write_status(store, [one.func.status(unix_second(one.next_run_time)) for one in scheduled])
@@ -89,8 +75,6 @@ def run(
     finally:
         stop.set()
         scheduler.shutdown(wait=True)
-        recovery.join()
-        tidying.join()
         write_status(store, [one.func.status(None) for one in scheduled])
     log.info("The scheduler has stopped.")
 
@@ -119,49 +103,6 @@ def follow_clock(scheduler: BackgroundScheduler, store: Store, clock: Clock) -> 
     )
     told = [job.func.status(unix_second(job.next_run_time)) for job in scheduler.get_jobs()]
     write_status(store, told, after_future=True)
-
-
-def recover_until(store: Store, stop: threading.Event, every: float = _RECOVERY_SECONDS) -> None:
-    """Complete rewrites that were interrupted, looking for them every so many seconds until `stop` is set.
-
-    This has a thread of its own, so that it waits for no job.
-    """
-    recovery = Recovery(store)
-    while not stop.wait(every):
-        try:
-            recovery.look()
-        except ANY_FAILURE:
-            log.exception("Looking for interrupted runs failed unexpectedly")
-
-
-def tidy_until(
-    days: int | None,
-    store: Store,
-    stop: threading.Event,
-    clock: Clock = _utc_now,
-    every: float = _TIDYING_SECONDS,
-) -> None:
-    """Drop staging tables of runs that were killed, old announcements, and raw rows that are older than some days (rule
-    8.14), now and every so many seconds until `stop` is set.
-
-    None keeps raw rows. Errors are logged, and the next round tries again.
-    """
-    tasks: dict[str, Callable[[], object]] = {
-        "staging tables": lambda: drop_abandoned(store),
-        "announcements": lambda: forget_finished(store),
-    }
-    if days is not None:
-        tasks["observations"] = lambda: prune(store, days, clock())
-    while True:
-        for old, drop in tasks.items():
-            try:
-                drop()
-            except AnalyticsError as error:
-                log.warning("Old %s could not be dropped: %s", old, error)
-            except ANY_FAILURE:
-                log.exception("Old %s could not be dropped", old)
-        if stop.wait(every):
-            return
 
 
 def build(

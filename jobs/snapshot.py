@@ -10,15 +10,18 @@ import polars as pl
 
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
-from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.instants import DAY, shown, unix_second
 from analytics_service.market.markets import Market
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
+from analytics_service.store import rewrite
+from analytics_service.store.admission import claim
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import TIMES, versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Head, Origin, Run, completed_before, read_state
-from analytics_service.store.rewrite import publish, staging
+from analytics_service.store.ledger import Head, Origin, Run, completed_before
+from analytics_service.store.observations import NO_OBSERVATIONS, OBSERVATIONS
+from analytics_service.store.runs import Beginning, RunWriter
 from analytics_service.store.snapshot_table import SnapshotRows
 
 log = logging.getLogger(__name__)
@@ -31,13 +34,15 @@ _MOST_AHEAD = timedelta(days=1)
 class Batch:
     """The instants (aware, whole seconds, oldest first) whose snapshots a job is to take, and where to read from.
 
-    The store tells the job what is there already; the job writes nothing.
+    The store tells the job what is there already; the job writes nothing. `head` is the newest state of the job's
+    family, if there is one.
     """
 
     family: str
     source: Source
     store: Store
     instants: Sequence[datetime]
+    head: Head | None
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The source's markets at an instant. SourceError when it has none."""
@@ -65,10 +70,6 @@ class Batch:
         log.warning("The price of %s is left out: it claims to be of %s.", price.asset_id, shown(price.observed_at))
         return False
 
-    def head(self) -> Head | None:
-        """The newest state of the job's family, if there is one."""
-        return read_state(self.store, self.family)
-
     def completed_before(self) -> int | None:
         """The last complete snapshot (unix second) of the job's family before the first instant, if there is one."""
         return completed_before(self.store, self.family, unix_second(self.instants[0]))
@@ -78,12 +79,14 @@ class Batch:
 class Snapshot:
     """One family's data as of `at`.
 
-    `rows` are those of the snapshot; `dated` are batches by table whose rows have instants of their own, but no
-    `version`. `assets` are definitions as of `at`, from jobs that read them. `newest` is the unix second of the newest
-    observation that the source states, for snapshots that may bring no new ones.
+    `observations` are those of its histories. `rows` are the rows of the snapshot in other tables; `dated` are batches
+    by table whose rows have instants of their own. None has a `version`. `assets` are definitions as of `at`, from jobs
+    that read them. `newest` is the unix second of the newest observation that the source states, for snapshots that may
+    bring no new ones.
     """
 
     at: datetime
+    observations: pl.DataFrame = field(default_factory=lambda: NO_OBSERVATIONS)
     rows: SnapshotRows = field(default_factory=dict)
     dated: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     assets: Sequence[Asset] = ()
@@ -96,38 +99,46 @@ Collect = Callable[[Batch], list[Snapshot]]
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How snapshots are taken: their family, the kind of run (job or backfill), and where they are from."""
+    """How snapshots are taken: the kind of run (job or backfill), where they are from, and whether they are stored as
+    changes from one snapshot to the next."""
 
-    family: str
     kind: str
     origin: Origin
+    changes: bool = False
 
 
-def commit(
-    store: Store,
-    snapshots: Sequence[Snapshot],
-    taking: Taking,
-    version: int,
-    require: Callable[[], None] = lambda: None,
-) -> None:
-    """Write snapshots of one job, oldest first, all with the same tables, as one run. `require` is called just before
-    it is announced, and may raise: nothing is shown then.
+def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginning: Beginning) -> None:
+    """Write snapshots of one job, oldest first, all with the same tables, as one run.
 
-    All of it becomes visible at once. A commit that dies half-way shows nothing, or is completed by others (rules 8.1
-    to 8.5). SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7).
+    All of it becomes visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). SourceRefused,
+    with nothing written, when the store holds data that theirs must not be mixed with (rule 8.7); Overtaken, with
+    nothing shown, when another process was faster.
     """
-    runs = [_run(snapshot, taking, version) for snapshot in snapshots]
-    tables = {table: versioned(rows, version) for table, rows in _tables(snapshots)}
-    assets = changed_assets(store, _definitions(store, snapshots, taking.family), version)
-    tables = {ASSETS: assets, **tables} if assets.height else tables
-    with staging(store, taking.family, list(tables), version) as staged:
-        for table, rows in tables.items():
-            staged.insert(table, rows)
-        publish(store, staged, runs, require=require)
+    writer = RunWriter(store, beginning, [_run(one, taking, beginning) for one in snapshots], changes=taking.changes)
+    observations = pl.concat([snapshot.observations for snapshot in snapshots])
+    assets = changed_assets(store, _definitions(store, snapshots, beginning.head))
+    claim(store, beginning.side, taking.origin)
+    for table, rows in _tables(snapshots):
+        writer.insert(table, rows)
+    if _is_rewrite(writer, taking):
+        with rewrite.staging(store, beginning.family, beginning.version) as staged:
+            staged.insert(OBSERVATIONS, versioned(observations, beginning.version))
+            staged.insert(ASSETS, versioned(assets, beginning.version))
+            rewrite.publish(store, staged, writer.runs)
+    else:
+        writer.insert(ASSETS, assets)
+        writer.append(observations, next((table.name for table in snapshots[0].rows), None))
+
+
+def _is_rewrite(writer: RunWriter, taking: Taking) -> bool:
+    """Whether a run changes history that readers have seen by more than an oracle that lags: a backfill of the past, or
+    a snapshot of more than a day ago."""
+    limit = writer.reach if taking.kind == "backfill" else writer.reach - DAY
+    return writer.beginning.head is not None and writer.first <= limit
 
 
 def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of all snapshots by table, each with its instant, without `version`."""
+    """The rows of all snapshots by table, each with its instant."""
     for name in snapshots[0].dated:
         yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots])
     instants = [unix_second(snapshot.at) for snapshot in snapshots]
@@ -137,33 +148,31 @@ def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]
         yield table.name, table.frame(chain(*parts)).with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
 
 
-def _run(snapshot: Snapshot, taking: Taking, version: int) -> Run:
+def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
     """The ledger's row about a snapshot."""
     at = unix_second(snapshot.at)
     own = sum(map(len, snapshot.rows.values()))
-    times = [frame[name] for frame in snapshot.dated.values() for name in TIMES if name in frame.columns]
+    frames = [snapshot.observations, *snapshot.dated.values()]
+    times = [frame[name] for frame in frames for name in TIMES if name in frame.columns]
     observed = [second for column in times for second in (column.min(), column.max()) if isinstance(second, int)]
     observed += [at] if own else []
     return Run(
-        family=taking.family,
+        family=beginning.family,
         at=at,
         kind=taking.kind,
         first_observed_at=min(observed, default=at),
         last_observed_at=max(observed, default=at if snapshot.newest is None else snapshot.newest),
-        rows=own + sum(frame.height for frame in snapshot.dated.values()),
+        rows=own + sum(frame.height for frame in frames),
         source=taking.origin.spec,
-        version=version,
+        version=beginning.version,
         simulated=taking.origin.simulated,
     )
 
 
-def _definitions(store: Store, snapshots: Sequence[Snapshot], family: str) -> list[Asset]:
+def _definitions(store: Store, snapshots: Sequence[Snapshot], head: Head | None) -> list[Asset]:
     """The newest definition of each asset. Snapshots of the past add assets, but redefine none."""
     newest = {asset.id: asset for snapshot in snapshots for asset in snapshot.assets}
-    if not newest:
-        return []
-    head = read_state(store, family)
-    if head and snapshots[-1].at < head.instant:
+    if newest and head and snapshots[-1].at < head.instant:
         known = read_assets(store)
         return [asset for asset in newest.values() if asset.id not in known]
     return list(newest.values())

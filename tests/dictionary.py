@@ -28,24 +28,28 @@ server keeps, and `examples/` are questions to start from:
 
 {examples}
 
-A run's rows count once the run is listed in `snapshot`, which is written last. Tables keep a corrected row beside the
-old one until ClickHouse merges them: read with `FINAL`, or take `argMax(column, version)`. `asset` keeps every
-definition on purpose: the newest is that with the greatest `version`, as in the examples. Prices and rates are exact
-decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard unit), and all times are UTC.
-`FORMAT Parquet` keeps decimals exact, but writes amounts as bytes: select `toString(amount)`. JSON formats write
-decimals as bare numbers, which most readers make floats of; `SETTINGS output_format_json_quote_decimals = 1` quotes
-them.
+Histories have a view each, such as `price`, `lend_rate` and `tvl`: one row an observation, with corrections applied. A
+condition on `asset_id` and `observed_at` reads no more of a view than of the table below it. All histories are in
+`observation`, and `cell` sums them up by 15 minutes, UTC day and UTC month (`width`), so candles and means of years are
+read from a few rows. A cell is complete once its family has an observation later than the cell. Until then the cell is
+missing, or covers only a part of the observations: leave it out, as the examples do. Where a history ends, as an
+imported one does, sum up the last quarter of an hour, day and month from the view. `tvl`, `net_tvl`, `deposits_usd`,
+`collateral_usd`, `debt_usd` and `utilization` are at the prices in `market_price`, which were taken with each snapshot
+of markets; those in `price` may be of other instants.
 
-Histories have a table of raw observations and one of cells beside it: `price` and `price_cell`, `tvl` and `tvl_cell`. A
-cell sums up 15 minutes, a UTC day or a UTC month (`width`), so candles and means of years are read from a few rows.
-A cell is complete once its family has an observation later than the cell. Until then the cell is missing, or
-covers only a part of the observations: leave it out, as the examples do. Where a history ends, as an imported one does,
-sum up the last quarter of an hour, day and month from raw observations.
-`tvl`, `net_tvl`, `deposit_value`, `collateral_value`, `debt_value` and `utilization` are at the prices in
-`market_price`, which were taken with each snapshot of markets; those in `price` may be of other instants.
+The other tables hold snapshots: what the markets, the protocol token, positions and swap contracts were at an instant.
+A row of theirs with `observed_at` and `version` counts once `snapshot` lists a run with both, which a run does last.
+One that died may have left rows without it, so ask for `(observed_at, version) IN (SELECT at, version FROM snapshot
+WHERE family = 'markets')` where that matters. Tables may have a row twice, or a corrected one beside the old one,
+until ClickHouse merges them: read with `FINAL`. `asset` keeps every definition on purpose: the newest is that with the
+greatest `version`, as in the examples.
 
-Tables with `_staging_` in their names belong to a run that is still writing, and `store_claim` tells the service which
-data may join the store; leave them alone.
+Prices and rates are exact decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard
+unit), and all times are UTC. `FORMAT Parquet` keeps decimals exact, but writes amounts as bytes: select
+`toString(amount)`. JSON formats write decimals as bare numbers, which most readers make floats of; `SETTINGS
+output_format_json_quote_decimals = 1` quotes them.
+
+Tables with `_staging_` in their names belong to an import or a backfill that is still writing; leave them alone.
 
 ## Data dictionary
 

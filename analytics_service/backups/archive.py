@@ -16,9 +16,10 @@ from typing import Any
 
 from analytics_service.errors import BackupFailed, BackupRefused
 from analytics_service.files import NewFile
+from analytics_service.store.applied import Applied
 from analytics_service.store.progress import Reporter
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST = "manifest.json"
 _CHUNK = 2**20
 # Of zlib's levels the fastest: Native is columnar, so that higher ones gain little.
@@ -30,7 +31,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError)
 
 @dataclass(frozen=True, slots=True)
 class TableContent:
-    """A table in a backup: rows, repeated ones counted once; bytes before compression; SHA-256 of those, in hex."""
+    """A table in a backup: about how many rows, bytes before compression, and SHA-256 of those, in hex."""
 
     rows: int
     bytes: int
@@ -47,25 +48,15 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
-    """A migration that was applied to the store."""
-
-    number: int
-    name: str
-    checksum: str
-
-
-@dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds. `taken_at` is a unix second; `side` is the one that the store is claimed for (rule 8.7)."""
+    """What a backup holds. `taken_at` is a unix second, `migrations` are those that were applied to the store."""
 
     format: int
     taken_at: int
     service: str
     clickhouse: str
     origins: Sequence[str]
-    side: str | None
-    migrations: Sequence[Script]
+    migrations: Sequence[Applied]
     families: Mapping[str, Snapshot]
     tables: Mapping[str, TableContent]
 
@@ -77,7 +68,7 @@ class Manifest:
     def from_json(cls, text: str) -> "Manifest":
         """The manifest from a file of this format."""
         fields: dict[str, Any] = json.loads(text)
-        fields["migrations"] = [Script(**each) for each in fields["migrations"]]
+        fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
         fields["families"] = {name: Snapshot(**each) for name, each in fields["families"].items()}
         fields["tables"] = {name: TableContent(**each) for name, each in fields["tables"].items()}
         return cls(**fields)
@@ -134,7 +125,7 @@ def writing(path: Path) -> Iterator[ArchiveWriter]:
 
 
 class ArchiveReader:
-    """Reads the file of a backup. BackupRefused for a file that is none, is damaged, or is of a newer format."""
+    """Reads the file of a backup. BackupRefused for a file that is none, is damaged, or is of another format."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -143,10 +134,9 @@ class ArchiveReader:
         with self._checked(), zipfile.ZipFile(path) as archive:
             text = archive.read(_MANIFEST).decode()
             written_as = json.loads(text)["format"]
-            if written_as > FORMAT:
-                raise BackupRefused(
-                    f"{path} is of format {written_as}, and this version reads up to {FORMAT}. Install a newer version."
-                )
+            if written_as != FORMAT:
+                cure = "Install a newer version." if written_as > FORMAT else "It is of an earlier, unreleased version."
+                raise BackupRefused(f"{path} is of format {written_as}, and this version reads {FORMAT}. {cure}")
             self.manifest = Manifest.from_json(text)
 
     def check(self, reporter: Reporter) -> None:

@@ -12,41 +12,33 @@ Writers must be stopped: what they write while tables are exchanged might be los
 import logging
 import uuid
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import polars as pl
 
 from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
-from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused
-from analytics_service.store.admission import CLAIM, claim_for, read_holdings
-from analytics_service.store.announcements import REWRITE, tell
-from analytics_service.store.applied import shipped
+from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
+from analytics_service.store.admission import read_side
+from analytics_service.store.applied import lacking, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
-from analytics_service.store.ledger import new_version, read_ledger
+from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, tell_of_rewrite
 from analytics_service.store.migrations import migrate
 from analytics_service.store.progress import Reporter
 from analytics_service.store.rewrite import settled
-from analytics_service.store.schema import complete, missing, schema_of, what_is_missing
+from analytics_service.store.schema import missing, remake, tables_of, what_is_missing
 
 log = logging.getLogger(__name__)
 
-_HEADS = "snapshot_head"
-
 
 def require_restorable(manifest: Manifest) -> None:
-    """BackupRefused when the backup is of a newer version, or of scripts that were changed."""
-    known = {migration.number: migration for migration in shipped()}
-    for script in manifest.migrations:
-        mine = known.get(script.number)
-        if mine is None:
-            raise BackupRefused(
-                f"The backup has migration {script.name}, which this version does not know: it was taken by a newer "
-                f"version ({manifest.service or 'unknown'}). Install that version."
-            )
-        if mine.checksum != script.checksum:
-            raise BackupRefused(f"Migration {mine.name} is not the one that the backup was taken with.")
+    """BackupRefused when the backup is of another schema than this version can bring up to date."""
+    try:
+        lacking(manifest.migrations, shipped())
+    except SchemaError as error:
+        taken_by = manifest.service or "unknown"
+        raise BackupRefused(f"The backup was taken by another version ({taken_by}): {error}") from error
 
 
 def restore(
@@ -61,7 +53,7 @@ def restore(
     require_restorable(archive.manifest)
     with _whole(store, is_replaced=replace):
         before = settled(store)
-        if (before.heads or read_holdings(store).claimed_by) and not replace:
+        if (before.heads or read_side(store)) and not replace:
             raise BackupRefused(
                 f"There is data in {place} already. With --replace, all of it is replaced by the backup."
             )
@@ -75,7 +67,7 @@ def restore(
             _require_no_scheduler(store)
             if settled(store) != before:
                 raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
-            _exchange(store, beside, archive.manifest.side, families, version)
+            _exchange(store, beside, families, version)
 
 
 @contextmanager
@@ -84,29 +76,18 @@ def _whole(store: Store, *, is_replaced: bool) -> Iterator[None]:
 
     BackupRefused for a store that lacks some and is not to be replaced: nobody can say that it has no data.
     """
-    lacking = missing(store)
-    if lacking and not is_replaced:
-        raise BackupRefused(what_is_missing(lacking))
+    absent = missing(store)
+    if absent and not is_replaced:
+        raise BackupRefused(what_is_missing(absent))
     try:
-        if lacking:
-            with _beside(store) as other:
-                migrate(other, is_alone=True)
-                complete(store, other)
+        if absent:
+            remake(store)
         yield
     except BaseException:
-        for name in reversed(list(lacking)):
-            with _tidying(name):
+        for name in reversed(list(absent)):
+            with suppress(AnalyticsError):
                 store.execute(f"DROP TABLE IF EXISTS {name} SYNC")
         raise
-
-
-@contextmanager
-def _tidying(name: str) -> Iterator[None]:
-    """For dropping what is no longer needed. Errors are only logged, so that they do not hide an earlier one."""
-    try:
-        yield
-    except AnalyticsError as error:
-        log.warning("%s could not be dropped: %s", name, error)
 
 
 def _require_no_scheduler(store: Store) -> None:
@@ -126,8 +107,11 @@ def _beside(store: Store) -> Iterator[Store]:
             store.execute_outside_database(f"CREATE DATABASE `{beside.database}` COMMENT '{comment}'")
             yield beside
         finally:
-            with _tidying(beside.database):
+            try:
                 store.execute_outside_database(f"DROP DATABASE IF EXISTS `{beside.database}` SYNC")
+            except AnalyticsError as error:
+                # An earlier error must not be hidden.
+                log.warning("%s could not be dropped: %s", beside.database, error)
 
 
 def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
@@ -139,13 +123,8 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
     for name, content in manifest.tables.items():
         if content.bytes:
             beside.insert_native(name, _reported(archive.chunks(name), reporter))
-        rows = int(beside.frame("backup_count", {"only": "true"}, table=name)["rows"][0])
-        if rows != content.rows:
-            raise BackupRefused(
-                f"Table {name} has {rows} rows, and the backup says {content.rows}. Nothing was changed."
-            )
     # Whoever wrote to the store that was backed up does not write to this one.
-    migrate(beside, reporter=reporter, is_alone=True)
+    migrate(beside, is_alone=True)
     heads = read_ledger(beside).heads.values()
     if {one.family: Snapshot(one.at, one.last_observed_at, one.version) for one in heads} != manifest.families:
         raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")
@@ -164,24 +143,18 @@ def _mark(beside: Store, database: str, families: Sequence[str], version: int) -
     takes the backup for its known state with some runs added.
     """
     beside.execute(
-        f"INSERT INTO {REWRITE} (family, version, announced_at, finished) "
-        f"SELECT family, version, max(announced_at), 1 FROM `{database}`.{REWRITE} GROUP BY family, version"
+        f"INSERT INTO {REWRITES} (family, version, announced_at, finished) "
+        f"SELECT family, version, max(announced_at), 1 FROM `{database}`.{REWRITES} GROUP BY family, version"
     )
-    tell(beside, REWRITE, families, version, finished=1)
+    tell_of_rewrite(beside, families, version, finished=1)
     restored = sorted(read_ledger(beside).heads)
     schema = {"family": pl.String, "runs": pl.UInt64}
-    beside.insert(_HEADS, pl.DataFrame({"family": restored, "runs": [version] * len(restored)}, schema=schema))
+    beside.insert(HEADS, pl.DataFrame({"family": restored, "runs": [version] * len(restored)}, schema=schema))
 
 
-def _exchange(store: Store, beside: Store, side: str | None, families: Sequence[str], version: int) -> None:
+def _exchange(store: Store, beside: Store, families: Sequence[str], version: int) -> None:
     """Exchange all tables by one statement: the server carries it out even if this process is killed."""
-    tables = sorted(schema_of(shipped()).tables, key=lambda name: name == REWRITE)
-    if side is not None:
-        claim_for(beside, side)
-        claim_for(store, read_holdings(store).claimed_by or side)
-        tables.insert(0, CLAIM)
-    tell(store, REWRITE, families, version, finished=0)
+    tables = sorted(tables_of(shipped()), key=lambda name: name == REWRITES)
+    tell_of_rewrite(store, families, version, finished=0)
     pairs = ", ".join(f"`{store.database}`.{name} AND `{beside.database}`.{name}" for name in tables)
     store.execute(f"EXCHANGE TABLES {pairs}")
-    if side is None:
-        store.execute(f"DROP TABLE IF EXISTS {CLAIM} SYNC")

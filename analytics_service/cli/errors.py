@@ -8,13 +8,12 @@ from analytics_service.errors import (
     AnalyticsError,
     BackupRefused,
     ImportRefused,
-    ObservationsDropped,
     SettingError,
     SnapshotRefused,
     SourceRefused,
 )
 
-_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, ObservationsDropped, BackupRefused)
+_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, BackupRefused)
 
 
 class Commands(click.Group):

@@ -16,7 +16,6 @@ from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import SHOWN, Request, Summary, import_files, try_import, with_rest
 from analytics_service.market.assets import Asset
-from analytics_service.sources.choice import require_import_admitted
 
 _STOPPED = (
     "The import was stopped. Either nothing was written or, if its rows were being put in place, the service or the "
@@ -91,7 +90,6 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) 
                 done = try_import(existing, request, datetime.now(UTC), bars)
         else:
             with open_store(settings) as store, explained(_STOPPED):
-                require_import_admitted(store, settings.source)
                 done = import_files(store, request, datetime.now(UTC), bars)
     click.echo(_outcome(done, settings, dry_run))
     for line in _kept(done.kept):
@@ -108,13 +106,13 @@ def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
     else:
         rows = f"{done.written:,} new, {done.replaced:,} replaced, {done.rejected:,} rejected"
         where = f"Written into {place(settings)}"
-    brought = ", ".join(_counted(table, count) for table, count in done.observations.items() if count)
+    brought = ", ".join(_counted(history, count) for history, count in done.observations.items() if count)
     return f"Read {done.read:,} rows: {rows}.\n" + (f"{where}: {brought}." if brought else "Nothing was written.")
 
 
-def _counted(table: str, count: int) -> str:
+def _counted(history: str, count: int) -> str:
     """A number of observations in words, such as `2 lend rates`."""
-    return f"{count:,} {table.replace('_', ' ')}{'' if count == 1 else 's'}"
+    return f"{count:,} {history.replace('_', ' ')}{'' if count == 1 else 's'}"
 
 
 def _kept(assets: Sequence[Asset]) -> Iterator[str]:

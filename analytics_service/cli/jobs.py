@@ -99,8 +99,7 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC, also for --end. DURATION
     is a number and s, m (minutes), h or d. Positions have no past to take.
 
-    Snapshots in the range for which an earlier version stored less are taken again, whatever DURATION is. May be
-    interrupted and run again: it continues where it stopped. Example:
+    May be interrupted and run again: it continues where it stopped. Example:
 
     \b
         analytics-service jobs backfill prices --start 2026-01-01 --end 2026-03-01 --every 1h
@@ -112,7 +111,7 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     settings = load_job_settings(**overrides)
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
-        instants = runner.instants_to_fill(job, store, start, end, every)
+        instants = runner.instants_to_fill(start, end, every)
         bar = click.progressbar(length=len(instants), label=f"Backfill of {name}")
         with explained("The backfill was stopped. When it is run again, it continues where it was."), bar:
             written = runner.backfill(job, source, store, instants, progress=bar.update)

@@ -10,7 +10,6 @@ import click
 
 from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option
-from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.report import report
 from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.embedded.clickhouse import clickhouse
@@ -32,12 +31,8 @@ def migrate(**overrides: Any) -> None:
     \b
         ANALYTICS_CLICKHOUSE_URL=http://clickhouse:8123 analytics-service migrate
     """
-    with (
-        clickhouse(load_settings(**overrides), command_line()) as reached,
-        closing(Store(reached)) as store,
-        closing(ProgressBars()) as bars,
-    ):
-        applied = migrations.migrate(store, reporter=bars)
+    with clickhouse(load_settings(**overrides), command_line()) as reached, closing(Store(reached)) as store:
+        applied = migrations.migrate(store)
         if lacking := missing(store):
             raise SchemaError(what_is_missing(lacking))
         doubled = ids_in_several_cases(store)

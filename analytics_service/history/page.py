@@ -27,7 +27,7 @@ from analytics_service.history.states import State
 from analytics_service.history.text_blocks import Wording
 from analytics_service.market.assets import as_stored
 from analytics_service.store.ledger import Head
-from analytics_service.store.snapshot_table import TOTAL
+from analytics_service.store.observations import TOTAL
 
 MAX_POINTS = 500_000
 # Points that are built at once, at a hundred bytes each. Pages with more are large.

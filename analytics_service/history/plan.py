@@ -39,12 +39,6 @@ class Cover:
     bounds: list[int]
 
     @property
-    def oldest_raw(self) -> int | None:
-        """The start of the first quarter hour whose single observations are read; None if no such quarter hour."""
-        tail = [floor(self.raw_from, QUARTER)] if self.raw_from < self.until else []
-        return min([*self.edge_quarters, *tail], default=None)
-
-    @property
     def parameters(self) -> dict[str, object]:
         """Parameters of the queries. Long lists are sent only where they are used: binding them costs time."""
         return {
@@ -55,11 +49,6 @@ class Cover:
             "edge_days": self.edge_days if self.by_days else [],
             "edge_quarters": self.edge_quarters,
         }
-
-    @property
-    def parameter(self) -> str:
-        """The parameter that needs single observations: `end` only if all buckets begin with quarters of an hour."""
-        return "period" if _cut_quarters(self.bounds) else "end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +110,13 @@ class CandlePlan(Cover):
     Day cells lie within one bucket; the quarter hours of `edge_days` are read instead of the others.
     """
 
-    def parts(self, kept_from: int) -> list[str]:
-        """The queries whose rows together are those of the page, if single observations are kept from a second on."""
+    @property
+    def parts(self) -> list[str]:
+        """The queries whose rows together are those of the page."""
         cells = ["candle_days" if self.by_days else "candle_quarters"] if self.since < self.raw_from else []
-        ends = ["candle_ends"] if self.oldest_raw is not None and self.oldest_raw < kept_from else []
-        edges = ["candle_edges"] if self.edge_quarters and self.edge_quarters[-1] >= kept_from else []
-        tail = ["candle_tail"] if max(self.raw_from, kept_from) < self.until else []
-        return [*cells, *ends, *edges, *tail]
+        edges = ["candle_edges"] if self.edge_quarters else []
+        tail = ["candle_tail"] if self.raw_from < self.until else []
+        return [*cells, *edges, *tail]
 
 
 def plan_candles(begins: Sequence[int], until: int) -> CandlePlan:

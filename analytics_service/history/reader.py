@@ -12,13 +12,12 @@ from functools import partial
 
 import polars as pl
 
-from analytics_service.errors import ParameterInvalid, Superseded
+from analytics_service.errors import Superseded
 from analytics_service.history.at_hand import AtHand
 from analytics_service.history.blocks import Block, in_one, make_block
 from analytics_service.history.buckets import Buckets
 from analytics_service.history.candle_blocks import slot_of_hour
 from analytics_service.history.candles import SETS, Aggregate, needed, no_candles, summarized
-from analytics_service.history.catalogue import History
 from analytics_service.history.formats.base import Cut
 from analytics_service.history.last_instants import LastInstants
 from analytics_service.history.memory import Key, Loader, Need
@@ -31,10 +30,9 @@ from analytics_service.history.text_blocks import Wording, texts_of
 from analytics_service.history.text_file import TextFile
 from analytics_service.history.texts_at_hand import TextsAtHand
 from analytics_service.market.instants import HOUR
-from analytics_service.store.cells import rows_by_month
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import History
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
-from analytics_service.store.retention import kept_from
 
 # Closed hours are appended to blocks one by one; after a longer pause blocks are read again.
 _MOST_APPENDED = 48
@@ -62,29 +60,6 @@ class HistoryReader:
         self._lock = threading.Lock()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
-
-    def prepare(self, head: Head) -> bool:
-        """Read the state of a head before readers are shown it. Called about once a second.
-
-        After a rewrite the blocks that were in memory are loaded again. True if there are any: the head is then shown a
-        little later. If nothing is kept in memory, pages read the state. Superseded when the history is being
-        rewritten.
-        """
-        if not self._memory.limit:
-            return False
-        known = self._states
-        if known and known[0].head == head:
-            self._drop_stale(known)
-            return False
-        state = self._advance(head)
-        if not known:
-            self._request(state, state.slots(), Need.LATER)
-        elif known[0].rewrites != state.rewrites:
-            keys = self._memory.keys(self.history.table)
-            stale = [key.slot for key in keys if key.rewrite != state.rewrite_of(key.slot)]
-            self._request(state, [slot for slot in stale if not slot.is_derived], Need.URGENT)
-            return bool(stale)
-        return False
 
     def at(self, head: Head) -> State:
         """The state of a head. Superseded when a newer one has been asked for in between."""
@@ -145,8 +120,7 @@ class HistoryReader:
             self._last_instants.note(state.head, buckets.end, last)
 
     def last_instant(self, head: Head, second: int) -> int | None:
-        """When the history's last observation at or before a second was made, unix seconds; None before the first, and
-        where the observations that would tell are not kept (rule 8.14).
+        """When the history's last observation at or before a second was made, unix seconds; None before the first.
 
         It costs nothing where memory has the values, or for the end of a page of all series that was just read from the
         store. Else cost and errors are those of a page of one bucket.
@@ -161,11 +135,7 @@ class HistoryReader:
             return known
         begin = second // HOUR * HOUR
         buckets = Buckets([begin, begin + HOUR], second + 1)
-        try:
-            found = self._rows.read_values(state.series, buckets, whole=True)["observed_at"]
-        except ParameterInvalid:
-            # Observations of series that are not on the page may be needed, too.
-            return None
+        found = self._rows.read_values(state.series, buckets, whole=True)["observed_at"]
         require_unchanged(self._store, head)
         last: int | None = found.max()  # type: ignore[assignment]
         return last
@@ -195,16 +165,33 @@ class HistoryReader:
                 # Only after the check: an hour that was read while half in place would stay in its block.
                 state = self._extended(old, state, begin)
             self._states = (state, *self._states[:1])
+            self._load_again(old, state)
             return state
+
+    def _load_again(self, old: State | None, state: State) -> None:
+        """Load all history in the background at first, and what a rewrite has changed of it after that. Forget what
+        neither of the two states needs that readers may be shown."""
+        if not self._memory.limit:
+            return
+        if old is None:
+            self._request(state, state.slots(), Need.LATER)
+            return
+        if old.rewrites != state.rewrites:
+            keys = self._memory.keys(self.history.name)
+            stale = [key.slot for key in keys if key.rewrite != state.rewrite_of(key.slot)]
+            self._request(state, [slot for slot in stale if not slot.is_derived], Need.URGENT)
+        for memory in (self._memory, self._texts_at_hand.memory):
+            keys = memory.keys(self.history.name)
+            memory.drop([key for key in keys if all(key.rewrite != one.rewrite_of(key.slot) for one in self._states)])
 
     def _anew(
         self, head: Head, series: Mapping[str, SeriesInfo], begin: int, rewrites: Sequence[tuple[int, int]]
     ) -> State:
         if not self._memory.limit:
-            return State(self.history.table, head, series, (), (), rewrites, None)
-        months, densities = rows_per_hour(rows_by_month(self._store, self.history.table), head.last_observed_at)
+            return State(self.history.name, head, series, (), (), rewrites, None)
+        months, densities = rows_per_hour(self._rows.read_density(head.last_observed_at), head.last_observed_at)
         tail = self._read_observations(list(series), begin, head.last_observed_at + 1)
-        return State(self.history.table, head, series, months, densities, rewrites, tail)
+        return State(self.history.name, head, series, months, densities, rewrites, tail)
 
     def _appended(self, old: State, head: Head, series: Mapping[str, SeriesInfo]) -> State:
         """The state after observations were added to the end; its tail begins where the old one does."""
@@ -267,8 +254,7 @@ class HistoryReader:
             self._memory.put(state.key(slot), block.followed_by(tail).between(block.begin, min(tail.end, slot.end)))
 
     def _load(self, key: Key) -> Block | Observations | None:
-        """Read a block of the newest state; None when nobody needs it any more, or for single observations that are not
-        all kept (rule 8.14)."""
+        """Read a block of the newest state; None when nobody needs it any more."""
         state, slot = self._states[0], key.slot
         if key != state.key(slot) or slot.begin > state.newest:
             return None
@@ -288,16 +274,8 @@ class HistoryReader:
         values = self._rows.read_values(state.series, buckets, whole=True, thinned=True)
         return make_block(state.ids, values)
 
-    def _load_observations(self, state: State, slot: Slot) -> Observations | None:
-        if not self._keeps(slot):
-            return None
-        loaded = self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, state.newest + 1))
-        # Only a look after reading tells that they were all there.
-        return loaded if self._keeps(slot) else None
-
-    def _keeps(self, slot: Slot) -> bool:
-        """Whether the store keeps all single observations of a slot (rule 8.14)."""
-        return slot.begin >= kept_from(self._store, self.history.table)
+    def _load_observations(self, state: State, slot: Slot) -> Observations:
+        return self._read_observations(state.ids, max(slot.begin, 0), min(slot.end, state.newest + 1))
 
     def _load_candles(self, state: State, slot: Slot) -> Block | None:
         bounds = slot.bounds(state.newest)
@@ -325,14 +303,6 @@ class HistoryReader:
 
     def _read_observations(self, ids: Sequence[str], begin: int, end: int) -> Observations:
         return Observations.of(ids, begin, end, self._rows.read_observations(ids, begin, end))
-
-    def _drop_stale(self, states: tuple[State, ...]) -> None:
-        """Forget blocks of before a rewrite, once nobody is shown them any more."""
-        if len(states) > 1 and states[0].rewrites != states[1].rewrites:
-            for memory in (self._memory, self._texts_at_hand.memory):
-                keys = memory.keys(self.history.table)
-                memory.drop([key for key in keys if key.rewrite != states[0].rewrite_of(key.slot)])
-            self._states = states[:1]
 
     def _request(self, state: State, slots: Sequence[Slot], need: Need) -> None:
         self._loader.request([state.key(slot) for slot in slots], self._load, need)

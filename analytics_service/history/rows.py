@@ -1,51 +1,20 @@
 """Reads the rows of histories from the store, at the cost of the buckets that are asked for."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import polars as pl
 
-from analytics_service.errors import ParameterInvalid
 from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import make_candles, no_observations, scattered
-from analytics_service.history.catalogue import History
-from analytics_service.history.plan import CandlePlan, Plan, floor, look_back, plan_candles, plan_page
+from analytics_service.history.plan import CandlePlan, Plan, look_back, plan_candles, plan_page
 from analytics_service.history.sample import limits, nothing, sample
 from analytics_service.history.states import SeriesInfo
-from analytics_service.market.instants import MINUTE, instant, shown
+from analytics_service.market.instants import MINUTE
 from analytics_service.store.cells import QUARTER
 from analytics_service.store.connection import Store
-from analytics_service.store.retention import kept_from
-
-
-@dataclass(frozen=True, slots=True)
-class _Needed:
-    """The observations that `parameter` needs of a history whose raw rows are kept only from `since` on.
-
-    For each of the `ends` (ascending), it is the last one before it in quarter hours from `oldest` on. No cells of
-    quarter hours from `raw_from` on were read yet.
-    """
-
-    ids: Sequence[str]
-    oldest: int
-    raw_from: int
-    ends: Sequence[int]
-    since: int
-    parameter: str
-
-    @property
-    def parameters(self) -> dict[str, object]:
-        """Parameters of the queries."""
-        return {
-            "ids": list(self.ids),
-            "oldest": self.oldest,
-            "raw_from": self.raw_from,
-            "kept_from": self.since,
-            "until": self.ends[-1],
-            "ends": sorted({0, *self.ends}),
-        }
+from analytics_service.store.histories import History
 
 
 class Rows:
@@ -60,14 +29,18 @@ class Rows:
         rows = self._frame("history_series", (), **look_back(until + 1))
         return {asset_id: SeriesInfo(*known) for asset_id, *known in rows.iter_rows()}
 
+    def read_density(self, until: int) -> dict[int, int]:
+        """Observations in each UTC month (its start, unix s) up to a second, in order, as far as cells count them."""
+        rows = self._frame("history_density", (), **look_back(until + 1)).iter_rows()
+        return dict(rows)
+
     def read_values(
         self, series: Mapping[str, SeriesInfo], buckets: Buckets, *, whole: bool, thinned: bool = False
     ) -> pl.DataFrame:
         """Columns value (decimal text or null) and observed_at (unix s) of all series in each bucket, bucket by bucket.
 
-        `whole` says that the series are all there are, `thinned` that the buckets are many. Cost: one query, a small
-        one where single observations are read, and another when a series carries a value over a long gap into the first
-        bucket. ParameterInvalid when an observation is needed that is not kept (rule 8.14).
+        `whole` says that the series are all there are, `thinned` that the buckets are many. Cost: one query, and one
+        more when a series carries a value over a long gap into the first bucket.
         """
         begins, until = buckets.begins, buckets.until
         oldest, ends = limits(begins, until, carry=buckets.carry)
@@ -75,10 +48,6 @@ class Rows:
             return nothing(len(ends) * len(series))
         plan = plan_page(begins, until)
         rows = self._read_rows(list(series), plan, whole=whole, thinned=thinned)
-        if plan.oldest_raw is not None:
-            since = self._kept_from()
-            needed = _Needed(list(series), plan.oldest_raw, plan.raw_from, ends, since, plan.parameter)
-            rows = self._completed(rows, needed)
         values = sample(rows, len(series), oldest, ends)
         missing = _begun_before(series, values["value"][: len(series)], plan.since) if buckets.carry else []
         if not missing:
@@ -92,7 +61,6 @@ class Rows:
         """The candles of all series in each bucket, bucket by bucket, and the values that hold at the buckets' ends.
 
         The values are as those of `read_values`. Cost: two queries, that for the values and one whose rows are cells.
-        Errors are those of `read_values`.
         """
         begins, until, count = buckets.begins, buckets.until, len(series)
         ends = [min(end, until) for end in begins[1:]]
@@ -106,7 +74,7 @@ class Rows:
         values = self.read_values(series, Buckets([begins[0] - step, *begins], until), whole=whole)
         last = values[count:]
         plan = plan_candles(begins, until)
-        if plan.parts(kept_from=0):
+        if plan.parts:
             rows = self._read_candle_rows(list(series), plan, whole=whole)
             rows = rows.filter(pl.col("series") < count)
             place = {max(begin, 0): bucket for bucket, begin in enumerate(begins[:-1])}
@@ -126,12 +94,8 @@ class Rows:
     def read_latest(self, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
         """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one
         are left out. The second may not be after the family's newest observation, because cells that it has not closed
-        are taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month.
-        ParameterInvalid, of `at`, when an observation is needed that is not kept (rule 8.14)."""
+        are taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month."""
         rows = self._frame("page_rows_thinned", ["history_before"], ids=list(ids), bounds=[0], **look_back(at + 1))
-        quarter = floor(at + 1, QUARTER)
-        if quarter <= at:
-            rows = self._completed(rows, _Needed(ids, quarter, quarter, [at + 1], self._kept_from(), "at"))
         columns = rows.sort("series", "observed_at").select("series", "value", "observed_at").iter_rows()
         return {ids[series]: (Decimal(value), datetime.fromtimestamp(second, UTC)) for series, value, second in columns}
 
@@ -156,51 +120,7 @@ class Rows:
 
     def _read_candle_rows(self, ids: list[str], plan: CandlePlan, *, whole: bool) -> pl.DataFrame:
         """A summary of the observations for each bucket and series that has any."""
-        known = 0
-        while True:
-            tail_from, ends = max(plan.raw_from, min(known, plan.until)), [plan.until]
-            rows = self._frame(
-                "candle_rows",
-                plan.parts(known),
-                ids=ids,
-                all=int(whole),
-                **plan.parameters,
-                tail_from=tail_from,
-                edges_from=max(plan.since, known),
-                kept_from=known,
-                cuts=sorted({0, *plan.bounds, *ends}) if known else [],
-                bounds=plan.bounds,
-            )
-            oldest = plan.oldest_raw
-            kept = known if oldest is None else self._kept_from()
-            if oldest is None or kept <= known:
-                return rows
-            known = kept
-            self._require_known(_Needed(ids, oldest, oldest, ends, kept, plan.parameter), cuts=plan.bounds)
-
-    def _completed(self, rows: pl.DataFrame, needed: _Needed) -> pl.DataFrame:
-        """Rows, with observations from cells added where raw rows are not kept. It does no harm to add them twice."""
-        if needed.oldest >= needed.since:
-            return rows
-        self._require_known(needed)
-        found = self._frame("page_rows", ["history_ends"], **needed.parameters)
-        return pl.concat([rows, found.cast(rows.schema)])
-
-    def _require_known(self, needed: _Needed, cuts: Sequence[int] = ()) -> None:
-        """ParameterInvalid when a bucket's edge falls within a quarter hour whose raw rows are gone, and its cell is
-        not enough, which tells only the first and the last observation."""
-        if needed.oldest >= needed.since:
-            return
-        if self._frame("history_hidden", (), **needed.parameters, cuts=sorted({0, *cuts}))["hidden"][0]:
-            remedy = {
-                "end": "end with the last second of a quarter of an hour",
-                "at": "ask for the last second of a quarter of an hour",
-                "period": "ask for buckets that begin and end with quarters of an hour",
-            }[needed.parameter]
-            since = shown(instant(needed.since))
-            raise ParameterInvalid(
-                needed.parameter, f"single observations before {since} are not kept any more; {remedy}"
-            )
+        return self._frame("candle_rows", plan.parts, ids=ids, all=int(whole), **plan.parameters, bounds=plan.bounds)
 
     def _read_earlier(self, series: Mapping[str, SeriesInfo], places: Sequence[int], before: int) -> pl.DataFrame:
         """The last observations of some series (by place) before the start of a UTC day.
@@ -220,10 +140,7 @@ class Rows:
         return pl.concat([known.cast(looked_up.schema), looked_up])
 
     def _frame(self, query: str, parts: Sequence[str], **parameters: object) -> pl.DataFrame:
-        return self._store.frame(query, parts, **self._history.identifiers, **parameters)
-
-    def _kept_from(self) -> int:
-        return kept_from(self._store, self._history.table)
+        return self._store.frame(query, parts, history=self._history.name, **parameters)
 
 
 def _begun_before(series: Mapping[str, SeriesInfo], firsts: pl.Series, since: int) -> list[int]:

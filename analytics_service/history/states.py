@@ -28,14 +28,14 @@ class SeriesInfo:
 
 @dataclass(frozen=True)
 class State:
-    """The state of a history, by its table, that a head names.
+    """The state of a history, by its name, that a head names.
 
     `series` are by asset id in the order of ids. `months` are the starts of UTC months (unix s), and `densities` the
     rows an hour in each. `rewrites` are numbers of rewrites and the oldest second that each changed, both ascending.
     `tail` is None where nothing is kept in memory.
     """
 
-    table: str
+    name: str
     head: Head
     series: Mapping[str, SeriesInfo]
     months: Sequence[int]
@@ -75,7 +75,7 @@ class State:
 
     def key(self, slot: Slot) -> Key:
         """What identifies a slot's block in this state."""
-        return Key(self.table, slot, self.rewrite_of(slot))
+        return Key(self.name, slot, self.rewrite_of(slot))
 
     def slot_of_observations(self, second: int) -> Slot | None:
         """The slot of single observations that holds a second; None where an hour has too many."""

@@ -1,4 +1,4 @@
-"""Writes the rows of an import into staging tables, in batches that may be sent again.
+"""Writes the rows of an import into a staging table, in batches that may be sent again.
 
 All batches have one version, so they may be written in any order and more than once.
 """
@@ -14,9 +14,10 @@ from analytics_service.imports.families import Family
 from analytics_service.imports.merging import WINDOW
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
-from analytics_service.store.staging import Staging
+from analytics_service.store.rewrite import Staging
 
 _BATCH_ROWS = 500_000
 # ClickHouse takes in a batch on one core.
@@ -27,7 +28,7 @@ _BATCH_WINDOWS = 12
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """Writes rows of a family, with a version, into staging tables."""
+    """Writes rows of a family, with a version, into a staging table."""
 
     store: Store
     family: Family
@@ -53,13 +54,16 @@ class BatchWriter:
     def _write_batch(self, batch: pl.DataFrame) -> tuple[int, int]:
         """The number of rows, and how many of them the store had before."""
         # Counted once, before the first attempt: an attempt that failed may have written the rows all the same.
-        known = self.retry(lambda: _count_known(self.store, self.family.tables[0], batch))
+        known = self.retry(lambda: _count_known(self.store, self.family, batch))
         for field, history in self.family.histories.items():
             filled = batch.filter(pl.col(field).is_not_null()) if batch[field].null_count() else batch
             rows = filled.select(
-                pl.col("asset").cast(pl.String).alias("asset_id"), "observed_at", pl.col(field).alias(history.value)
+                pl.lit(history.name).alias("history"),
+                pl.col("asset").cast(pl.String).alias("asset_id"),
+                "observed_at",
+                pl.col(field).alias("value"),
             )
-            self.retry(partial(self.staged.insert, history.table, versioned(rows, self.version)))
+            self.retry(partial(self.staged.insert, OBSERVATIONS, versioned(rows, self.version)))
         return batch.height, known
 
 
@@ -68,7 +72,7 @@ def count_known(store: Store, family: Family, rows: pl.DataFrame, reporter: Repo
     reporter.stage("Comparing", rows.height)
     known = 0
     for batch in _batches(rows):
-        known += _count_known(store, family.tables[0], batch)
+        known += _count_known(store, family, batch)
         reporter.advance(batch.height)
     return known
 
@@ -81,7 +85,7 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         start += span
 
 
-def _count_known(store: Store, table: str, batch: pl.DataFrame) -> int:
+def _count_known(store: Store, family: Family, batch: pl.DataFrame) -> int:
     """How many of the batch's observations have an asset and instant that the store already has."""
     bounds = batch.select(
         first_asset=pl.col("asset").min().cast(pl.String),
@@ -89,7 +93,8 @@ def _count_known(store: Store, table: str, batch: pl.DataFrame) -> int:
         start=pl.col("observed_at").min(),
         end=pl.col("observed_at").max(),
     ).row(0, named=True)
-    stored = store.frame("instants", table=table, **bounds).select(
+    history = next(iter(family.histories.values()))
+    stored = store.frame("instants", history=history.name, **bounds).select(
         pl.col("asset_id").cast(batch.schema["asset"], strict=False).alias("asset"),
         pl.col("instants").alias("observed_at"),
     )

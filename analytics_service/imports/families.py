@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from analytics_service.history import catalogue
-from analytics_service.history.catalogue import History
 from analytics_service.imports.forms import Form, Key
+from analytics_service.store import histories
+from analytics_service.store.histories import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,9 @@ class Family:
     histories: Mapping[str, History]
     zero_fields: Sequence[str] = ()
 
-    @property
-    def tables(self) -> list[str]:
-        """The tables of the histories."""
-        return [history.table for history in self.histories.values()]
-
     def observations(self, rows: pl.DataFrame) -> dict[str, int]:
-        """How many observations merged rows have for each of the tables."""
-        return {history.table: rows[field].count() for field, history in self.histories.items()}
+        """How many observations merged rows have for each of the histories, by name."""
+        return {history.name: rows[field].count() for field, history in self.histories.items()}
 
 
 _PRICE = {"price": None}
@@ -40,7 +35,7 @@ PRICES = Family(
         Form(Key.SYMBOL, {"key": "symbol", "time": "timestamp", "price": "USD_price"}, _PRICE),
         Form(Key.ID, {"key": "asset_id", "time": "ts", "price": "price"}, _PRICE),
     ),
-    histories={"price": catalogue.PRICES},
+    histories={"price": histories.PRICES},
 )
 RATES = Family(
     "rates",
@@ -61,7 +56,7 @@ RATES = Family(
             more=True,
         ),
     ),
-    histories={"lend": catalogue.LEND_RATES, "borrow": catalogue.BORROW_RATES},
+    histories={"lend": histories.LEND_RATES, "borrow": histories.BORROW_RATES},
     # An asset that could ever be borrowed has a borrow rate at all times.
     zero_fields=("borrow",),
 )

@@ -19,12 +19,13 @@ from analytics_service.imports.batches import BatchWriter
 from analytics_service.imports.families import Family
 from analytics_service.market.assets import Asset, as_stored
 from analytics_service.store import ledger, rewrite
+from analytics_service.store.admission import claim, read_side
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
+from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import staging
-from analytics_service.store.staging import drop_abandoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,9 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
     # Half a minute is enough for the embedded server to restart many times over.
     retry = Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
     family, version = content.family, retry(lambda: ledger.new_version(store))
-    definitions = retry(lambda: changed_assets(store, content.assets, version))
-    tables = [ASSETS, *family.tables]
-    rewrite.recover(store)
-    retry(lambda: drop_abandoned(store))
-    with staging(store, family.name, tables, version, retry) as staged:
+    definitions = versioned(retry(lambda: changed_assets(store, content.assets)), version)
+    retry(lambda: claim(store, read_side(store), ledger.IMPORTED))
+    with staging(store, family.name, version, retry) as staged:
         known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
         retry(lambda: _require_as_described(store, content.assets))

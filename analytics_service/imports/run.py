@@ -31,7 +31,6 @@ from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, read_state
 from analytics_service.store.progress import Reporter
-from analytics_service.store.retention import require_kept
 
 # How many rows, or assets, a message names.
 SHOWN = 5
@@ -58,7 +57,7 @@ class Summary:
     """What an import did or would do, in rows: read = written + replaced + rejected.
 
     `written` are rows whose asset and second the store did not have; `replaced` are rows that replaced one in the store
-    or an earlier one of the import. `observations` counts by table what the import brings, as the ledger and `status`
+    or an earlier one of the import. `observations` counts by history what the import brings, as the ledger and `status`
     do: a row of a file of rates has up to two. `rejected_files` contain the rejected rows, one file for each input.
     `kept` are the assets that the assets file describes otherwise than the store, which keeps its own descriptions.
     """
@@ -83,9 +82,8 @@ def import_files(
 
     `at` is the present instant: observations more than a day later are refused. `wait` pauses between attempts while
     ClickHouse is away. Before anything is written, SourceRefused when the store holds simulated data (rule 8.7),
-    ImportRefused when a file or (without `skip_invalid`) a row is bad, and ObservationsDropped when a row lies where
-    raw rows are not kept (rule 8.14). StoreUnavailable when ClickHouse stays away; the same import may then be
-    repeated.
+    ImportRefused when a file or (without `skip_invalid`) a row is bad. StoreUnavailable when ClickHouse stays away; the
+    same import may then be repeated.
     """
     found = _read(store, request, at, reporter, keep_rejected=True)
     content = Content(request.family, found.rows, found.new, request.files)
@@ -136,9 +134,6 @@ def _read(store: Store | None, request: Request, at: datetime, reporter: Reporte
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
     files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
     rows = merged(request.family, files, _begun(store, request.family))
-    if store is not None and len(rows):
-        for table in request.family.tables:
-            require_kept(store, table, int(rows["observed_at"].min()))  # type: ignore[arg-type]
     new = [asset for asset in listed if asset.id not in registered]
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
     return _Found(request.family, read, rejected, rejected_files, rows, new, kept)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 # In a second.
-MILLISECONDS = 1_000
+MILLISECONDS, NANOSECONDS = 1_000, 1_000_000_000
 EPOCH = datetime.fromtimestamp(0, UTC)
 _SECOND = timedelta(seconds=1)
 

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo
 import falcon
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.catalogue import Path
 from analytics_service.history.formats.base import FileFormat, Format
 from analytics_service.history.formats.registry import BY_MEDIA, MEDIA
 from analytics_service.history.grid import AlignedGrid, fit_grid
@@ -30,6 +29,7 @@ from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import LATE, Shared, SnapshotPath
 from analytics_service.state.view import View
 from analytics_service.store.assets import SHOWN_WITH
+from analytics_service.store.histories import Path
 from analytics_service.store.ledger import Head
 
 _SCOPE = Scope()

@@ -16,7 +16,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.state.health import Monitor, Status
 from analytics_service.state.latest import Latest
 from analytics_service.store.connection import Store
-from analytics_service.store.runs import scheduled_runs
+from analytics_service.store.scheduled_runs import scheduled_runs
 
 # Seconds that a scrape waits for the store. Prometheus waits ten for the scrape.
 _PATIENCE = 2.0

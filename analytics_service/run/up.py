@@ -19,7 +19,6 @@ from analytics_service.errors import (
     SourceRefused,
     StoreUnavailable,
 )
-from analytics_service.history.catalogue import HISTORIES
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.market.instants import floored, instant, multiples
@@ -35,10 +34,9 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
 from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.connection import Store
-from analytics_service.store.families import FAMILY_OF
+from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import read_heads, read_state
 from analytics_service.store.migrations import migrate
-from analytics_service.store.retention import PRUNED, kept_from
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 
@@ -121,9 +119,7 @@ def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: d
 
 
 def _fill(source: Source, store: Store, job: Job, now: datetime) -> None:
-    """Fill in the history of a job, as far back as single observations are kept."""
-    kept = instant(max((kept_from(store, table) for table in PRUNED if FAMILY_OF[table] == job.family), default=0))
-    if instants := [at for at in past_instants(source, job, now) if at >= kept]:
+    if instants := past_instants(source, job, now):
         with click.progressbar(length=len(instants), label=f"History of {job.name}") as bar:
             backfill(job, source, store, instants, progress=bar.update)
 
@@ -133,7 +129,7 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
 
     For prices also each midnight before, since the source's beginning.
     """
-    if source.history is None or job.family not in {history.family for history in HISTORIES}:
+    if source.history is None or not names_of(job.family):
         return []
     start = now - source.history
     hours = multiples(start, now, _HISTORY_STEP)

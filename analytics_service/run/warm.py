@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlencode
 from wsgiref.util import setup_testing_defaults
 
-from analytics_service.history.catalogue import HISTORIES
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.market.instants import DAY
+from analytics_service.store.histories import HISTORIES
 
 log = logging.getLogger(__name__)
 

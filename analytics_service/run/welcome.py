@@ -36,7 +36,6 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
         *_samples(choice.source, base),
         f"Jobs  {_jobs(choice)}",
         *_emptiness(newest),
-        *_retention(settings, choice),
         *_operations(settings),
     ]
     if server.data_folder is None:
@@ -60,13 +59,6 @@ def _emptiness(newest: datetime | None) -> list[str]:
     if newest is not None:
         return []
     return ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
-
-
-def _retention(settings: Settings, choice: Choice) -> list[str]:
-    """A note that ANALYTICS_RAW_DAYS has no effect, if there is no scheduler to drop raw rows."""
-    if settings.raw_days is None or choice.source is not None:
-        return []
-    return ["      ANALYTICS_RAW_DAYS has no effect here: the scheduler drops raw rows, and there is none."]
 
 
 def _operations(settings: Settings) -> list[str]:

@@ -4,14 +4,9 @@ from dataclasses import dataclass
 
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import NONE, open_source
-from analytics_service.store.admission import (
-    choose,
-    how_to_decide,
-    read_holdings,
-    require_admitted,
-)
+from analytics_service.store.admission import read_side, require_admitted, simulated_spec
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import IMPORTED, Origin, newest_source
+from analytics_service.store.ledger import Origin, newest_source
 
 _EMPTY = "The store is empty, so there is no source to go on with. Name one with --source or ANALYTICS_SOURCE."
 _IMPORTED_ONLY = (
@@ -39,31 +34,20 @@ def origin_of(source: Source) -> Origin:
 def choose_source(store: Store, told: str | None, seconds: float, empty: str | None = None) -> Choice:
     """The source that the operator has named; else the store's own, or `empty` if the store has no data.
 
-    Each of its answers has to come within so many `seconds`. A name decides which side of a mixed store holds.
+    Each of its answers has to come within so many `seconds`.
     SourceRefused when the store may not have data of that source, SettingError when it cannot be opened.
     """
     if told is None:
-        holdings = read_holdings(store)
-        if holdings.is_undecided:
-            return Choice(None, NONE, how_to_decide(holdings))
-        told = holdings.simulated_spec or newest_source(store) if holdings.sides else empty
+        side = read_side(store)
+        told = simulated_spec(side) or newest_source(store) if side else empty
         if told is None:
-            return Choice(None, NONE, _IMPORTED_ONLY if holdings.sides else _EMPTY)
+            return Choice(None, NONE, _IMPORTED_ONLY if side else _EMPTY)
     source = open_source(told, seconds)
     if source is None:
         return Choice(None, NONE, _TOLD_NONE)
     try:
-        choose(store, origin_of(source))
         require_admitted(store, origin_of(source))
     except BaseException:
         source.close()
         raise
     return Choice(source, told)
-
-
-def require_import_admitted(store: Store, told: str | None) -> None:
-    """SourceRefused when imported history may not join the store. The operator decides which side of a mixed store goes
-    on, by naming a source, or `none` for imported history."""
-    if told is not None:
-        choose(store, IMPORTED if told == NONE else Origin(told))
-    require_admitted(store, IMPORTED)

@@ -13,10 +13,8 @@ from analytics_service.errors import (
     AnalyticsError,
     NoSnapshot,
     SchemaError,
-    StoreFailure,
     StoreUnavailable,
     Superseded,
-    Unprepared,
 )
 from analytics_service.failures import ANY_FAILURE
 from analytics_service.store.applied import pending
@@ -27,35 +25,26 @@ from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
 
-# Seconds between looks. A completed run is shown within a second, a rewrite of much history within about two.
-_EVERY = 0.75
+# Seconds between looks: a completed run is shown within two seconds.
+_EVERY = 1.75
 # Seconds between looks while a request waits for a newer one.
 _HASTE = 0.1
-# How long heads hold while the ledger cannot be read, and how long a family may be kept back before that is a fault,
-# seconds.
+# How long heads hold while the ledger cannot be read, seconds.
 _LONGEST_OUTAGE = 300.0
 # How long a request waits for the first look, seconds.
 _FIRST_LOOK = 6.0
 # Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
-_CHECK_EVERY = 15.0
+_CHECK_EVERY = 60.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
-# Why a family that has runs has no head.
-_WITHOUT: Mapping[type[AnalyticsError], str] = {
-    Unprepared: "The newest data of {} cannot be prepared.",
-    StoreFailure: "ClickHouse refuses to read the history of {}.",
-    StoreUnavailable: "ClickHouse cannot read the history of {} now.",
-    Superseded: "{} is being rewritten.",
-}
-# Prepares for a head. True if readers should be shown it a little later, to let loads that it started finish.
-Prepare = Callable[[Head], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Heads by family, the error that says why for families that have runs but no head, and where the data is from."""
+    """Heads by family, the families that have runs but no head because they are being rewritten, and where the data is
+    from."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
-    without: Mapping[str, type[AnalyticsError]] = field(default_factory=dict)
+    without: frozenset[str] = frozenset()
     origins: frozenset[Origin] = frozenset()
 
     def has(self, family: str) -> bool:
@@ -63,23 +52,13 @@ class Known:
         return family in self.heads or family in self.without
 
     def head(self, family: str) -> Head:
-        """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten;
-        StoreFailure when ClickHouse refuses to read what it names, StoreUnavailable when it cannot do so now, and
-        Unprepared when our own code fails at it."""
+        """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten, and was
+        not seen before that."""
         if family in self.heads:
             return self.heads[family]
         if family in self.without:
-            error = self.without[family]
-            raise error(_WITHOUT[error].format(family))
+            raise Superseded(f"{family} is being rewritten.")
         raise NoSnapshot(family)
-
-
-@dataclass(frozen=True, slots=True)
-class KeptBack:
-    """Why the newest data of a family is not shown, and since when (seconds of the clock of heads)."""
-
-    error: StoreFailure | StoreUnavailable | Unprepared
-    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +88,6 @@ class Heads:
         self._recovery = Recovery(store)
         self._every = every
         self._pause = pause
-        self._prepare: dict[str, list[Prepare]] = {}
-        self._settle: Callable[[], object] = lambda: None
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
@@ -119,20 +96,9 @@ class Heads:
         self._looked_at = float("-inf")
         self._looks = 0
         self._error: AnalyticsError | None = None
-        self._kept_back: dict[str, KeptBack] = {}
         self._seen: Seen | AnalyticsError | None = None
         self._checked_at = float("-inf")
         self._intervals: Mapping[str, int] = {}
-
-    def before_showing(self, family: str, prepare: Prepare) -> None:
-        """Call `prepare` with every head of a family before readers are shown it. It may raise Superseded; what else
-        it raises keeps the head back."""
-        self._prepare.setdefault(family, []).append(prepare)
-
-    def settle_with(self, settle: Callable[[], object]) -> None:
-        """Call `settle` before heads are shown if any of them is to be shown later. Once for all of them, because
-        requests wait meanwhile, and other families are not looked at."""
-        self._settle = settle
 
     def known(self) -> Known:
         """The newest heads: the same object until one of them changes. StoreUnavailable when none are recent enough."""
@@ -140,23 +106,6 @@ class Heads:
         if self._is_outdated:
             raise StoreUnavailable("The ledger could not be read for too long.")
         return known
-
-    @property
-    def shown(self) -> Known | None:
-        """What readers are shown; None if they get errors only. Does not query the store, and does not wait."""
-        return None if self._is_outdated else self._known
-
-    @property
-    def kept_back(self) -> Mapping[str, bool]:
-        """The families whose newest data is not shown because it cannot be read, and whether that lasts.
-
-        Where a repetition will not help it counts as lasting at once, otherwise after five minutes.
-        """
-        now = self.clock()
-        return {
-            family: not isinstance(one.error, StoreUnavailable) or now - one.since > _LONGEST_OUTAGE
-            for family, one in self._kept_back.copy().items()
-        }
 
     @property
     def _is_outdated(self) -> bool:
@@ -261,76 +210,10 @@ class Heads:
 
     def _shown(self, ledger: Ledger, before: Known) -> Known:
         """What readers are shown of a look at the ledger."""
-        heads: dict[str, Head] = {}
-        later = False
-        for family, head in ledger.heads.items():
-            prepared = None if family in ledger.open else self._prepared(family, head)
-            if prepared is not None:
-                heads[family] = head
-                later = later or prepared
-            elif family in before.heads:
-                heads[family] = before.heads[family]
-        if later:
-            self._settle()
-        without = {family: self._why_without(family) for family in ledger.heads.keys() - heads.keys()}
-        known = Known(heads, without, ledger.origins)
+        kept = {family: before.heads[family] for family in ledger.open if family in before.heads}
+        heads = {family: head for family, head in ledger.heads.items() if family not in ledger.open} | kept
+        known = Known(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
         return before if known == before else known
-
-    def _why_without(self, family: str) -> type[AnalyticsError]:
-        """The error of a family that has runs but no head: it is being rewritten unless it is kept back."""
-        kept_back = self._kept_back.get(family)
-        return next(kind for kind in _WITHOUT if isinstance(kept_back.error, kind)) if kept_back else Superseded
-
-    def _prepared(self, family: str, head: Head) -> bool | None:
-        """Prepare for a head; whether it is to be shown later, or None when it is being rewritten or cannot be read."""
-        try:
-            later = self._all_prepared(family, head)
-        except Superseded:
-            return None
-        except StoreUnavailable as error:
-            # A store that is away concerns all families; one query that takes too long or too much does not.
-            self._store.require_answers()
-            self._keep_back(family, error)
-            return None
-        except StoreFailure as error:
-            self._keep_back(family, error)
-            return None
-        except AnalyticsError:
-            raise
-        except ANY_FAILURE as error:
-            # A fault of our own in one family must not keep the others from being shown.
-            self._keep_back(family, Unprepared(repr(error)), error)
-            return None
-        if self._kept_back.pop(family, None):
-            log.info("%s can be read again.", family)
-        return later
-
-    def _all_prepared(self, family: str, head: Head) -> bool:
-        """Whether any callback that prepares for the family's heads wants this one shown later.
-
-        A callback that fails is called first the next time, so that the others stay at the head that is shown.
-        """
-        callbacks = self._prepare.get(family, [])
-        later = False
-        for prepare in tuple(callbacks):
-            try:
-                later = prepare(head) or later
-            except BaseException:
-                callbacks.remove(prepare)
-                callbacks.insert(0, prepare)
-                raise
-        return later
-
-    def _keep_back(
-        self, family: str, error: StoreFailure | StoreUnavailable | Unprepared, traced: BaseException | None = None
-    ) -> None:
-        """Show nothing new of a family whose history could not be read. The store is there, so the other families are
-        not affected. The log has the traceback of `traced`."""
-        before = self._kept_back.get(family)
-        if before is None or str(before.error) != str(error):
-            level = logging.WARNING if isinstance(error, StoreUnavailable) else logging.ERROR
-            log.log(level, "No new data of %s is shown: %s", family, error, exc_info=traced)
-        self._kept_back[family] = KeptBack(error, self.clock() if before is None else before.since)
 
     def _first(self) -> Known:
         """The outcome of the first look; of a further one, if all so far have failed."""

@@ -106,23 +106,8 @@ class Monitor:
             schema_current=seen.schema_current,
             snapshots=snapshots,
             origins=_sorted(ledger.origins),
-            withheld=tuple(self._withheld(intervals, now)),
+            withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.known().without)),
         )
-
-    def _withheld(self, intervals: Mapping[str, int], now: datetime) -> list[str]:
-        """What readers are not shown. A family that is kept back only briefly counts once its older head is not
-        fresh."""
-        shown = self._heads.shown
-        if shown is None:
-            return ["nothing can be shown, because no look at the store has succeeded lately"]
-        late = [
-            family
-            for family, lasts in sorted(self._heads.kept_back.items())
-            if family in shown.heads and (lasts or not _is_fresh(shown.heads[family], intervals.get(family), now))
-        ]
-        return [f"{family} cannot be shown" for family in sorted(shown.without)] + [
-            f"new snapshots of {family} cannot be shown" for family in late
-        ]
 
 
 def _sorted(origins: Iterable[Origin]) -> tuple[Origin, ...]:

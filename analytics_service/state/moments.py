@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
-from analytics_service.history.catalogue import HISTORIES
 from analytics_service.history.rows import Rows
 from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import Known
 from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
 from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, past_head, require_unchanged, rewrites_of
 
 # Heads are small, and finding one takes two or three queries.

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.market.instants import MILLISECONDS, instant, unix_second
+from analytics_service.market.instants import NANOSECONDS, instant, unix_second
 from analytics_service.state.health import Monitor, SnapshotStatus
 from analytics_service.state.report import FamilyReport, ImportReport, LastRun, Report, TableReport
-from analytics_service.store.admission import how_to_decide, read_holdings
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
-from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import JobRun, read_runs, told_intervals
-from analytics_service.store.runs import ScheduledRun, scheduled_runs
+from analytics_service.store.scheduled_runs import ScheduledRun, scheduled_runs
 from analytics_service.store.schema import missing, what_is_missing
 
 # Imports and backfills that are reported.
@@ -36,8 +34,6 @@ def read_store(found: Report, store: Store, monitor: Monitor) -> None:
     if not checked.reachable:
         raise StoreUnavailable("The ledger could not be read.")
     found.origins = checked.origins
-    holdings = read_holdings(store)
-    found.faults += [how_to_decide(holdings)] if holdings.is_undecided else []
     found.tables = [TableReport(**row) for row in store.frame("table_sizes").iter_rows(named=True)]
     found.imports = _imports(store)
     found.families = _families(store, found, checked.snapshots, runs)
@@ -66,7 +62,7 @@ def _imports(store: Store) -> list[ImportReport]:
         ImportReport(
             family=row["family"],
             kind=row["kind"],
-            began=instant(row["version"] // MILLISECONDS),
+            began=instant(row["version"] // NANOSECONDS),
             snapshots=row["snapshots"],
             rows=row["rows"],
             first=instant(row["first_observed_at"]),
@@ -80,7 +76,7 @@ def _imports(store: Store) -> list[ImportReport]:
 def _families(
     store: Store, found: Report, snapshots: Sequence[SnapshotStatus], runs: Sequence[JobRun]
 ) -> list[FamilyReport]:
-    rows = {table.table: table.rows for table in found.tables}
+    rows = dict(store.frame("rows_by_family").iter_rows())
     alive = {scheduler.name for scheduler in found.schedulers if scheduler.alive}
     said = {one.family: [run for run in runs if run.family == one.family] for one in snapshots}
     told = told_intervals(runs, found.schedulers)
@@ -90,7 +86,7 @@ def _families(
     return [
         _family(
             one,
-            sum(rows.get(table, 0) for table in TABLES.get(one.family, ())),
+            rows.get(one.family, 0),
             intervals[one.family],
             [replace(run, next_at=run.next_at if run.scheduler in alive else None) for run in said[one.family]],
             newest.get(one.family),

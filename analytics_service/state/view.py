@@ -12,12 +12,11 @@ from typing import TypeVar
 from cachetools import LRUCache
 
 from analytics_service.errors import EntityNotFound, StoreUnavailable, Superseded
-from analytics_service.history.catalogue import LOANS, PRICES
 from analytics_service.history.rows import Rows
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.events import EventPage, PageQuery
-from analytics_service.market.instants import instant, month_start, next_month, shown
+from analytics_service.market.instants import instant, shown
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.part import Part
 from analytics_service.market.positions import Position, SwapContract
@@ -29,14 +28,13 @@ from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
+from analytics_service.store.histories import PRICES
 from analytics_service.store.interest import InterestPaid
-from analytics_service.store.kept_positions import KeptPositions
 from analytics_service.store.ledger import NONE, Head, PastHead, first_moment, require_unchanged
-from analytics_service.store.loans import Loans, loans_of, read_loans
+from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
-from analytics_service.store.positions import read_activity, read_example_address
+from analytics_service.store.positions import read_activity, read_example_address, read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
-from analytics_service.store.retention import kept_from
 from analytics_service.store.swaps import read_contract, read_example_contract
 
 State = tuple[Head, ...]
@@ -52,10 +50,9 @@ class View:
     family was rewritten since is Superseded, if it was not read before.
     """
 
-    def __init__(self, store: Store, known: Known, positions: KeptPositions, interest: InterestPaid) -> None:
+    def __init__(self, store: Store, known: Known, interest: InterestPaid) -> None:
         self.known = known
         self._interest = interest
-        self._positions = positions
         self._store = store
 
     def head(self, family: str) -> Head:
@@ -147,16 +144,7 @@ class View:
     @Part
     def loans(self) -> Loans:
         """Sums of all loans so far."""
-        return self._read("loans", self._loans)
-
-    def _loans(self, head: Head) -> Loans:
-        loans = read_loans(self._store, head.at)
-        if head.at >= kept_from(self._store, LOANS.table):
-            return loans
-        # Every series is in the month cells of those that the history has by the end of its month (rule 8.14).
-        rows = Rows(self._store, LOANS)
-        latest = rows.read_latest([*rows.read_series(next_month(month_start(head.at)) - 1)], head.at)
-        return loans_of(self._store, head.at, {asset_id: usd for asset_id, (usd, _) in latest.items()})
+        return self._read("loans", lambda head: read_loans(self._store, head.at))
 
     @Part
     def activity(self) -> Activity:
@@ -177,7 +165,7 @@ class View:
 
     def position(self, address: str) -> Position:
         """The position of a (lower-case) address."""
-        return self._positions.read(address, self.head("positions"))
+        return self._read("positions", lambda head: read_position(self._store, address, head.at))
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
         """The unlock arrangements of a (lower-case) address."""
@@ -223,20 +211,19 @@ class PastView(View):
 
     @Part
     def market_prices(self) -> dict[str, Decimal]:
-        """The prices that the markets were taken with; none if they were taken before prices were kept with them."""
+        """The prices that the markets were taken with."""
         return self._read("markets", lambda head: read_market_prices(self._store, head.at))
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
-        """None if the markets have prices of their own."""
-        return () if self.market_prices else super().sums_valued_by
+        """None: the markets have prices of their own."""
+        return ()
 
     @Part
     def supply(self) -> Supply:
-        """USD sums over all markets, at the prices that these were taken with, if they have any (rule 8.13)."""
+        """USD sums over all markets, at the prices that these were taken with (rule 8.13)."""
         markets = self.markets.values()
-        own = with_receipt_prices(self.market_prices, self.assets, markets) if self.market_prices else self.prices
-        return market_supply(markets, self.assets, own)
+        return market_supply(markets, self.assets, with_receipt_prices(self.market_prices, self.assets, markets))
 
 
 class Views:
@@ -248,15 +235,14 @@ class Views:
         self._moments = Moments(store)
         self._past: LRUCache[State, PastView] = LRUCache(_MOST_VIEWS)
         self._lock = threading.Lock()
-        self._positions = KeptPositions(store)
         self._interest = InterestPaid(store)
-        self._view = View(store, Known(), self._positions, self._interest)
+        self._view = View(store, Known(), self._interest)
 
     def newest(self) -> View:
         """The view of the newest heads."""
         known, view = self._heads.known(), self._view
         if view.known is not known:
-            view = self._view = View(self._store, known, self._positions, self._interest)
+            view = self._view = View(self._store, known, self._interest)
         return view
 
     def past(self, moment: Moment, families: Iterable[str]) -> PastView:
@@ -266,7 +252,7 @@ class Views:
         with self._lock:
             view = self._past.get(state)
             if view is None:
-                view = self._past[state] = PastView(self._store, Known(heads), self._positions, self._interest)
+                view = self._past[state] = PastView(self._store, Known(heads), self._interest)
         return view
 
     def shows(self, state: State) -> bool:

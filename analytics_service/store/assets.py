@@ -12,7 +12,6 @@ from analytics_service.store.columns import (
     Columns,
     decoded,
     encoded_records,
-    versioned,
     word,
 )
 from analytics_service.store.connection import Store
@@ -43,11 +42,12 @@ def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
 
 
-def changed_assets(store: Store, assets: Sequence[Asset], version: int) -> pl.DataFrame:
-    """The new or changed definitions as a batch for the table ASSETS. OutOfRange for one that it cannot hold."""
+def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
+    """The new or changed definitions as a batch for the table ASSETS, without `version`. OutOfRange for one that it
+    cannot hold."""
     known = read_assets(store) if assets else {}
     changed = [asset for asset in assets if known.get(asset.id) != asset]
-    return versioned(encoded_records(changed, _COLUMNS), version)
+    return encoded_records(changed, _COLUMNS)
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:

@@ -17,6 +17,7 @@ import polars as pl
 from analytics_service.errors import OutOfRange
 from analytics_service.market.assets import split_id
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.prices import quantize_price
 from analytics_service.market.rates import quantize_rate
 from analytics_service.market.values import DECIMALS, quantized_below_limit
 
@@ -117,6 +118,7 @@ BYTE = Column(pl.UInt8, _whole(2**8))
 AMOUNT = Column(pl.String, amount_text, int)
 RATIO = Column(DECIMAL, quantize_ratio)
 RATE = Column(DECIMAL, quantize_rate)
+PRICE = Column(DECIMAL, quantize_price)
 TIME = Column(pl.UInt32, stored_second, instant)
 
 Columns = Mapping[str, Column]

@@ -18,6 +18,7 @@ from clickhouse_connect.driver.exceptions import (
     DatabaseError,
     OperationalError,
 )
+from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config import Settings
 from analytics_service.errors import AccessRefused, AnalyticsError, SchemaError, StoreFailure, StoreUnavailable
@@ -48,6 +49,15 @@ _CONNECT_SECONDS = 4
 _CHUNK = 2**20
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
+
+_INSERT = {
+    # Rows come in batches already; the server need not collect them.
+    "async_insert": 0,
+    # A batch of long history touches many months.
+    "max_partitions_per_insert_block": 0,
+    # Null in a column that is not nullable is a fault. By default ClickHouse writes 0 or an empty text.
+    "input_format_null_as_default": 0,
+}
 
 # Measures the query of a name for the duration of the context.
 Measure = Callable[[str], AbstractContextManager[None]]
@@ -119,24 +129,31 @@ class Store:
         """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
         if rows.is_empty():
             return
-        body = io.BytesIO()
-        rows.write_ipc_stream(body, compression="uncompressed")
         with self._translated(f"insert into {table}"):
             self._connected().raw_insert(
                 table,
                 column_names=rows.columns,
-                insert_block=body.getvalue(),
+                insert_block=_stream(rows),
                 fmt="ArrowStream",
-                settings={
-                    # Rows come in batches already; the server need not collect them.
-                    "async_insert": 0,
-                    # A batch of long history touches many months.
-                    "max_partitions_per_insert_block": 0,
-                    # Null in a column that is not nullable is a fault. By default ClickHouse writes 0 or an empty text.
-                    "input_format_null_as_default": 0,
-                    "log_comment": f"insert {table}",
-                },
+                settings={**_INSERT, "log_comment": f"insert {table}"},
             )
+
+    def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
+        """Write all rows as one batch if an SQL condition holds as ClickHouse takes them; whether it did.
+
+        The values of the condition are bound from the parameters.
+        """
+        if rows.is_empty():
+            return True
+        columns = ", ".join(rows.columns)
+        with self._translated(f"insert into {table}"):
+            summary = self._connected().command(
+                f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream",
+                parameters=parameters,
+                data=_stream(rows),
+                settings={**_INSERT, "log_comment": f"insert {table}"},
+            )
+        return cast(QuerySummary, summary).written_rows > 0
 
     def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
         """The rows of a named query in ClickHouse's Native format, some bytes at a time.
@@ -232,6 +249,13 @@ class Store:
             yield
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
             raise _ours(error, what, address_of(self._settings)) from error
+
+
+def _stream(rows: pl.DataFrame) -> bytes:
+    """Rows as one record batch of an Arrow stream, which ClickHouse shows whole or not at all."""
+    body = io.BytesIO()
+    rows.rechunk().write_ipc_stream(body, compression="uncompressed")
+    return body.getvalue()
 
 
 def _ours(error: Exception, what: str, url: str) -> AnalyticsError:

@@ -65,11 +65,6 @@ def numbered(store: Store, rows: pl.DataFrame, known: int) -> pl.DataFrame:
     )
 
 
-def has_account_events(store: Store, until: int) -> bool:
-    """Whether a completed run wrote events up to a unix second. If one did, all events up to there are stored."""
-    return store.frame("account_events_known", until=until).height > 0
-
-
 def read_account_events(store: Store, address: str, until: int, query: PageQuery) -> EventPage:
     """A page of the events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.7).
 

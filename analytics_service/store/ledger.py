@@ -1,9 +1,7 @@
 """The snapshot ledger: which runs are complete, and so what readers may see."""
 
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -14,6 +12,8 @@ from analytics_service.market.instants import instant
 from analytics_service.store.connection import Store
 
 LEDGER = "snapshot"
+REWRITES = "rewrite"
+HEADS = "snapshot_head"
 # Stands for the instant of a missing snapshot.
 NONE = -1
 _SCHEMA = {
@@ -28,6 +28,9 @@ _SCHEMA = {
     "simulated": pl.Boolean,
     "files": pl.UInt64,
 }
+
+
+_REWRITE = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ def any_simulated(origins: Iterable[Origin]) -> bool:
 class Run:
     """A completed run of a job, a backfill or an import. Instants are unix seconds.
 
-    `source` is the spec of a source, or the names of imported files. `simulated` says whether the rows are made up.
+    `source` is the spec of a source, or the names of imported files. `version` is when it began, in unix nanoseconds by
+    the clock of ClickHouse. `simulated` says whether the rows are made up.
     `files` stands for the files of an import: one of the same files that ends at the same instant takes its place.
     """
 
@@ -79,7 +83,7 @@ class Head:
     """The newest state of a family that readers may see. Instants are unix seconds.
 
     Equal heads mean equal data (rule 8.2): `version` is the greatest of all completed runs, `runs` counts them, and
-    `rewrites` counts the rewrites that were announced.
+    `rewrites` counts the runs that changed what readers had seen.
     """
 
     family: str
@@ -154,40 +158,14 @@ def rewrites_of(head: Head | None) -> int:
 class Ledger:
     """The ledger as one query saw it.
 
-    `heads` are by family. `open` are the versions of unfinished rewrites, by family, and `appends` those of unfinished
-    runs that append; `silent` are the family and version of each unfinished run of either kind whose writer
-    sent no heartbeat for three seconds. `origins` are those of all completed runs.
+    `heads` are by family. `open` are the versions of unfinished rewrites, by family; `silent` are the family and
+    version of each of them whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs.
     """
 
     heads: Mapping[str, Head]
     open: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    appends: Mapping[str, Sequence[int]] = field(default_factory=dict)
     silent: Sequence[tuple[str, int]] = ()
     origins: frozenset[Origin] = frozenset()
-
-
-class Versions:
-    """Versions of runs: unix milliseconds, which fit the 42 bits that ranks keep for them, but each greater than the
-    one before, also for threads that begin in the same millisecond, and where a clock was ahead."""
-
-    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._last = 0
-
-    def new(self, after: int) -> int:
-        """A version that is greater than `after`, too."""
-        with self._lock:
-            self._last = max(self._clock() // 1_000_000, self._last + 1, after + 1)
-            return self._last
-
-
-_VERSIONS = Versions()
-
-
-def new_version(store: Store) -> int:
-    """Version of a run that begins to write now: greater than all that the store has, of which later ones win."""
-    return _VERSIONS.new(after=int(store.frame("newest_version")["version"][0]))
 
 
 def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
@@ -200,9 +178,15 @@ def runs_of(rows: pl.DataFrame) -> list[Run]:
     return [Run(**row) for row in rows.select([name for name in _SCHEMA if name in rows.columns]).iter_rows(named=True)]
 
 
-def completed(store: Store, family: str, start: int, end: int) -> set[int]:
-    """Instants in [start, end] whose snapshot a job or a backfill has completed."""
-    return set(store.frame("snapshots_between", family=family, start=start, end=end)["at"].to_list())
+def new_version(store: Store) -> int:
+    """A version for what is written now: greater than all that the store has, of which later ones win."""
+    return int(store.frame("new_version")["version"][0])
+
+
+def tell_of_rewrite(store: Store, families: Sequence[str], version: int, finished: int) -> None:
+    """Announce a run of families as a rewrite, send its heartbeat, or finish it (rule 8.5)."""
+    rows = [{"family": family, "version": version, "finished": finished} for family in families]
+    store.insert(REWRITES, pl.DataFrame(rows, schema=_REWRITE))
 
 
 def completed_before(store: Store, family: str, before: int) -> int | None:
@@ -255,24 +239,23 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
 
 
 def read_ledger(store: Store) -> Ledger:
-    """The newest state of each family, the runs under way, and where the data is from."""
+    """The newest state of each family, the rewrites under way, and where the data is from."""
     heads: dict[str, Head] = {}
     origins: set[Origin] = set()
     rewrites: Counter[str] = Counter()
-    unfinished: dict[str, dict[str, list[int]]] = {"rewrite": {}, "append": {}}
+    unfinished: dict[str, list[int]] = {}
     silent: list[tuple[str, int]] = []
     for how, family, version, runs, is_silent, at, last_observed_at, sources in store.frame("ledger").iter_rows():
         if how == "head":
             heads[family] = Head(family, at, last_observed_at, version, runs)
             origins.update(Origin(one["source"], one["simulated"]) for one in sources)
             continue
-        rewrites[family] += runs if how == "rewrite" else 0
+        rewrites[family] += runs
         if version:
-            unfinished[how].setdefault(family, []).append(version)
+            unfinished.setdefault(family, []).append(version)
             silent += [(family, version)] if is_silent else []
     counted = {family: replace(head, rewrites=rewrites[family]) for family, head in heads.items()}
-    appends = {family: sorted(versions) for family, versions in unfinished["append"].items()}
-    return Ledger(counted, unfinished["rewrite"], appends, silent, frozenset(origins))
+    return Ledger(counted, unfinished, silent, frozenset(origins))
 
 
 def read_heads(store: Store) -> Mapping[str, Head]:
@@ -281,8 +264,7 @@ def read_heads(store: Store) -> Mapping[str, Head]:
 
 
 def read_state(store: Store, family: str) -> Head | None:
-    """The newest completed state of a family, without its count of rewrites. A run needs no more before it is
-    announced, and this costs half as much as reading the whole ledger."""
+    """The newest completed state of a family, without its count of rewrites."""
     rows = store.frame("family_state", family=family)
     return Head(family, *rows.row(0)) if rows.height else None
 

@@ -1,4 +1,4 @@
-"""Lending events and the cumulative values of loans and liquidations, in the store."""
+"""Lending events and the cumulative values of loans, liquidations and flash loans, in the store."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,9 @@ from analytics_service.store.columns import (
     quantize_ratio,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.retention import kept_from
-from analytics_service.store.snapshot_table import TOTAL, SnapshotRows, SnapshotTable
+from analytics_service.store.histories import LIQUIDATIONS, LOANS
+from analytics_service.store.observations import TOTAL, Values, read_values
+from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _EVENT: Columns = {
     "at": TIME,
@@ -42,13 +43,10 @@ _KINDS = {
     Action.LIQUIDATE: "liquidation",
 }
 _ACTIONS = {kind: action for action, kind in _KINDS.items()}
-_BY_ASSET: Columns = {"asset_id": TEXT, "usd": RATIO}
-_LOANS = SnapshotTable("loans_originated", _BY_ASSET, ("asset_id",))
-_LIQUIDATIONS = SnapshotTable("liquidations", _BY_ASSET, ("asset_id",))
-_FLASH = SnapshotTable("flash_loan_volume", {"usd": RATIO})
-# The actions whose events are summed up by asset, and the tables of these sums. Flash loans have only a total.
-SUMMED_BY_ASSET = {Action.BORROW: _LOANS, Action.LIQUIDATE: _LIQUIDATIONS}
-SUMMED = {**SUMMED_BY_ASSET, Action.BORROW_FLASH_LOAN: _FLASH}
+_FLASH = SnapshotTable("flash_loan_volume", "loans", {"usd": RATIO})
+# The actions whose events are summed up by asset, and the histories of these sums. Flash loans have only a total.
+SUMMED_BY_ASSET = {Action.BORROW: LOANS, Action.LIQUIDATE: LIQUIDATIONS}
+SUMMED = (*SUMMED_BY_ASSET, Action.BORROW_FLASH_LOAN)
 
 # USD value of all events of each action in SUMMED since the first one, each at its time: by asset id, and of all assets
 # under TOTAL.
@@ -85,48 +83,31 @@ def lending_frame(events: Iterable[Event]) -> pl.DataFrame:
     return encoded(rows, _EVENT)
 
 
-def sum_rows(sums: Sums) -> SnapshotRows:
-    """A snapshot's cumulative rows; there is always one for the total."""
-    return {
-        table: [{"asset_id": asset_id, "usd": usd} for asset_id, usd in sums[action].items()]
-        for action, table in SUMMED.items()
-    }
+def sums_by_asset(sums: Sums) -> Values:
+    """A snapshot's cumulative values; there is always one for the total."""
+    return {history: sums[action] for action, history in SUMMED_BY_ASSET.items()}
 
 
-def read_sums(store: Store, at: int) -> Sums | None:
-    """The sums of a snapshot (unix second).
-
-    None where not all of them are stored: there is no such snapshot, its rows are not kept (rule 8.14), or an earlier
-    version took it, without liquidations.
-    """
-    sums = {
-        action: {row.get("asset_id", TOTAL): row["usd"] for row in table.read(store, at)}
-        for action, table in SUMMED.items()
-    }
-    return sums if all(sums.values()) else None
+def flash_rows(sums: Sums) -> SnapshotRows:
+    """A snapshot's row about flash loans."""
+    return {_FLASH: [{"usd": sums[Action.BORROW_FLASH_LOAN][TOTAL]}]}
 
 
-def snapshots_without_liquidations(store: Store, start: int, end: int) -> set[int]:
-    """Complete snapshots (unix seconds) in [start, end] without liquidations, which an earlier version took.
-
-    Those whose single observations are not kept are left out, since nothing can be added to them (rule 8.14).
-    """
-    found = store.frame("snapshots_without_liquidations", start=start, end=end)["at"].to_list()
-    # Read after the snapshots, so that rows that are dropped in between are not taken for missing.
-    kept = max(kept_from(store, table.name) for table in SUMMED_BY_ASSET.values())
-    return {at for at in found if at >= kept}
+def read_sums(store: Store, at: int) -> Sums:
+    """The sums of a complete snapshot (unix second)."""
+    values = read_values(store, list(SUMMED_BY_ASSET.values()), at)
+    by_asset = {action: values[history] for action, history in SUMMED_BY_ASSET.items()}
+    return {**by_asset, Action.BORROW_FLASH_LOAN: {TOTAL: _read_flash(store, at)}}
 
 
 def read_loans(store: Store, at: int) -> Loans:
     """The cumulative loans of a snapshot (unix second of a head of family loans); assets in the order of ids."""
-    return loans_of(store, at, {row["asset_id"]: row["usd"] for row in _LOANS.read(store, at)})
+    by_asset = read_values(store, [LOANS], at)[LOANS]
+    return Loans(by_asset.pop(TOTAL, ZERO), by_asset, _read_flash(store, at))
 
 
-def loans_of(store: Store, at: int, sums: Mapping[str, Decimal]) -> Loans:
-    """The loans of a snapshot whose sums by asset, in the order of ids, and in total are known already."""
-    by_asset = dict(sums)
-    flash = [row["usd"] for row in _FLASH.read(store, at)]
-    return Loans(by_asset.pop(TOTAL, ZERO), by_asset, *flash)
+def _read_flash(store: Store, at: int) -> Decimal:
+    return next((row["usd"] for row in _FLASH.read(store, at)), ZERO)
 
 
 def read_event_sums(store: Store, instants: Sequence[int], until: int) -> list[EventSum]:

@@ -19,6 +19,7 @@ from analytics_service.store.columns import (
     ASSET_ID,
     COUNT,
     FLAG,
+    PRICE,
     RATE,
     RATIO,
     TIME,
@@ -26,11 +27,10 @@ from analytics_service.store.columns import (
     fields_of,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.prices import PRICE
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _LEND_STATE: Columns = {"apr": RATE, "principal": AMOUNT, "receipt_supply": AMOUNT}
-_LEND = SnapshotTable("market_lend", {"asset_id": ASSET_ID, **_LEND_STATE}, ("asset_id",))
+_LEND = SnapshotTable("market_lend", "markets", {"asset_id": ASSET_ID, **_LEND_STATE}, ("asset_id",))
 _COLLATERAL_CONFIG: Columns = {
     "enabled": FLAG,
     "allowable_ltv": RATIO,
@@ -41,7 +41,7 @@ _COLLATERAL_CONFIG: Columns = {
 }
 _COLLATERAL_STATE: Columns = {"balance": AMOUNT, "shares": AMOUNT}
 _COLLATERAL = SnapshotTable(
-    "market_collateral", {"asset_id": ASSET_ID, **_COLLATERAL_CONFIG, **_COLLATERAL_STATE}, ("asset_id",)
+    "market_collateral", "markets", {"asset_id": ASSET_ID, **_COLLATERAL_CONFIG, **_COLLATERAL_STATE}, ("asset_id",)
 )
 _DEBT_CONFIG: Columns = {
     "enabled": FLAG,
@@ -56,9 +56,10 @@ _DEBT_STATE: Columns = {
     "time_last_distributed_interest": TIME,
     "utilization_accumulator": RATIO,
 }
-_DEBT = SnapshotTable("market_debt", {"asset_id": ASSET_ID, **_DEBT_CONFIG, **_DEBT_STATE}, ("asset_id",))
+_DEBT = SnapshotTable("market_debt", "markets", {"asset_id": ASSET_ID, **_DEBT_CONFIG, **_DEBT_STATE}, ("asset_id",))
 _CONFIG = SnapshotTable(
     "market_config",
+    "markets",
     {
         "time_window_nanos": COUNT,
         "partial_liquidation_threshold": RATIO,
@@ -74,7 +75,7 @@ _CONFIG = SnapshotTable(
         "ptoken": ASSET_ID,
     },
 )
-_PRICE = SnapshotTable("market_price", {"asset_id": ASSET_ID, "price": PRICE}, ("asset_id",))
+_PRICE = SnapshotTable("market_price", "markets", {"asset_id": ASSET_ID, "price": PRICE}, ("asset_id",))
 
 
 def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]) -> SnapshotRows:
@@ -129,16 +130,8 @@ def read_config(store: Store, at: int) -> GlobalConfig:
 
 def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
     """The oracle's price of each asset with a market, by asset id, as it was written with a snapshot (unix second of a
-    complete one of family markets). Those of receipt tokens that it does not quote follow from them (rule 4.6).
-
-    Empty for a snapshot from before prices were written with it; `jobs backfill markets` adds them.
-    """
+    complete one of family markets). Those of receipt tokens that it does not quote follow from them (rule 4.6)."""
     return {row["asset_id"]: row["price"] for row in _PRICE.read(store, at)}
-
-
-def snapshots_without_prices(store: Store, start: int, end: int) -> set[int]:
-    """Complete snapshots (unix seconds) in [start, end] that an earlier version took, without prices and values."""
-    return set(store.frame("snapshots_without_prices", start=start, end=end)["at"].to_list())
 
 
 def _part(row: Mapping[str, Any], columns: Columns) -> dict[str, Any]:

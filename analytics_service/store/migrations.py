@@ -7,19 +7,16 @@ import polars as pl
 
 from analytics_service.errors import SchemaError
 from analytics_service.store.applied import Migration, pending
-from analytics_service.store.cells import write_all_cells
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES, History
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
-from analytics_service.store.progress import NO_REPORT, Reporter
-from analytics_service.store.rewrite import recover, settle
+from analytics_service.store.rewrite import Recovery, drop_abandoned, settle
 from analytics_service.store.sql import statements
 
 log = logging.getLogger(__name__)
 
 # The oldest release that has all types and settings used in sql/.
 OLDEST_SERVER = (25, 8)
-# The script that makes cells. Those of a store that has rows already are computed before it is recorded.
-_CELLS = 16
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS schema_migration
 (
@@ -31,51 +28,63 @@ CREATE TABLE IF NOT EXISTS schema_migration
 ENGINE = ReplacingMergeTree ORDER BY number
 COMMENT 'Migrations that were applied to this database, one row each'
 """
+# A condition on asset_id and observed_at reads what it reads of the table.
+_VIEW = """
+CREATE OR REPLACE VIEW {name}
+(
+    asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
+    symbol LowCardinality(String) COMMENT 'Symbol of the asset, as it is defined now; empty for the total',
+    observed_at DateTime('UTC') COMMENT 'Instant of the observation, whole seconds',
+    {value} Decimal(38, 18) COMMENT '{meaning}'
+)
+AS SELECT o.asset_id AS asset_id, a.symbol AS symbol, o.observed_at AS observed_at, o.value AS {value}
+FROM observation AS o FINAL
+LEFT JOIN (SELECT id, argMax(symbol, version) AS symbol FROM asset GROUP BY id) AS a ON a.id = o.asset_id
+WHERE o.history = '{name}'
+COMMENT 'Every observation of history {name}, with corrections applied'
+"""
 
 
-def migrate(
-    store: Store,
-    migrations: Sequence[Migration] | None = None,
-    reporter: Reporter = NO_REPORT,
-    *,
-    is_alone: bool = False,
-) -> list[Migration]:
-    """Apply and return the missing migrations.
+def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_alone: bool = False) -> list[Migration]:
+    """Apply and return the missing migrations, and make the view of each history as it is defined now.
 
-    SchemaError if the server is too old, or an applied script has changed; and if a scheduler writes to the store,
-    unless the caller `is_alone` with it (rule 8.15).
+    SchemaError if the server is too old, an applied script has changed, or the schema is not one that this version can
+    bring up to date; and if a scheduler writes to the store, unless the caller `is_alone` with it (rule 8.15).
 
-    Interrupted rewrites are completed first, because what they staged fits the schema that they began with. A script
-    that fails half-way is not recorded. All of its statements run again next time.
+    Rewrites are completed first, because what they staged fits the schema that they began with. A script that fails
+    half-way is not recorded. All of its statements run again next time.
     """
     require_server(store.server_version())
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
     store.execute(_LEDGER)
     missing = pending(store, migrations)
-    if missing:
-        if not is_alone:
-            _require_no_scheduler(store)
-        if missing[0].number > 1:
-            # With many rows it takes its time. A new store is ready at once.
-            log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
+    if missing and not is_alone:
+        _require_no_scheduler(store)
+    if missing and missing[0].number > 1:
+        log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
         settle(store)
-    else:
-        recover(store)
     for migration in missing:
         for statement in statements(migration.script):
             store.execute(statement)
-        if migration.number == _CELLS:
-            write_all_cells(store, reporter)
         row = {"number": migration.number, "name": migration.name, "checksum": migration.checksum}
         store.insert("schema_migration", pl.DataFrame([row], schema_overrides={"number": pl.UInt16}))
+    for history in HISTORIES:
+        store.execute(view_of(history))
+    Recovery(store).look()
+    drop_abandoned(store)
     return missing
+
+
+def view_of(history: History) -> str:
+    """The statement that makes the view of a history."""
+    return _VIEW.format(name=history.name, value=history.value, meaning=history.meaning)
 
 
 def _require_no_scheduler(store: Store) -> None:
     try:
         scheduler = running_scheduler(store)
     except SchemaError:
-        # There is no table yet: the store is new, or of a version whose schedulers do not report.
+        # There is no table yet: the store is new.
         return
     if scheduler:
         raise SchemaError(f"{scheduler} Stop it before the schema changes, and try again. {FORGOTTEN}")

@@ -75,7 +75,7 @@ _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
 _BATCH = 50_000
 _Item = tuple[Any, ...]
 _COUNTS = ("addresses", "borrowers", "borrower_accounts", "lenders")
-_SUMMARY = SnapshotTable("position_summary", dict.fromkeys(_COUNTS, COUNT))
+_SUMMARY = SnapshotTable("position_summary", "positions", dict.fromkeys(_COUNTS, COUNT))
 
 
 def item_frame(positions: Iterable[Position]) -> pl.DataFrame:
@@ -137,14 +137,8 @@ def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
 
 
 def read_digests(store: Store) -> pl.DataFrame:
-    """The last digest of each address: address, digest, complete (whether its run was completed) and observed_at (unix
-    second of that run's snapshot)."""
+    """The last digest of each address: address, digest and complete (whether its run was completed)."""
     return store.frame("position_digests")
-
-
-def read_changed(store: Store, since: int) -> pl.Series:
-    """Addresses that a run, completed or not, found changed at a unix second or later, in ascending order."""
-    return store.frame("position_changes", since=since)["address"]
 
 
 def activity_rows(items: pl.DataFrame) -> SnapshotRows:

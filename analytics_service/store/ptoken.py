@@ -20,6 +20,7 @@ from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _STATE = SnapshotTable(
     "ptoken_state",
+    "ptoken",
     {
         "asset_id": ASSET_ID,
         "emission_rate": AMOUNT,
@@ -35,6 +36,7 @@ _STATE = SnapshotTable(
 # The column `pool` is the pool's index.
 _POOLS = SnapshotTable(
     "ptoken_pool",
+    "ptoken",
     {
         "pool": INDEX,
         "duration": COUNT,
@@ -49,6 +51,7 @@ _POOLS = SnapshotTable(
 # The column `arrangement` is the arrangement's index.
 _ARRANGEMENTS = SnapshotTable(
     "unlock_arrangement",
+    "ptoken",
     {
         "address": TEXT,
         "arrangement": INDEX,

@@ -1,20 +1,16 @@
-"""Lend and borrow rates in the store."""
+"""Lend and borrow rates as observations."""
 
 from collections.abc import Iterable
 
 from analytics_service.market.markets import Market
-from analytics_service.store.columns import ASSET_ID, RATE, Columns
-from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
-
-_RATE: Columns = {"asset_id": ASSET_ID, "apr": RATE}
-_LEND_RATES = SnapshotTable("lend_rate", _RATE, ("asset_id",))
-_BORROW_RATES = SnapshotTable("borrow_rate", _RATE, ("asset_id",))
+from analytics_service.store.histories import BORROW_RATES, LEND_RATES
+from analytics_service.store.observations import Values
 
 
-def rate_rows(markets: Iterable[Market]) -> SnapshotRows:
+def rates_of(markets: Iterable[Market]) -> Values:
     """The rates of all lend and debt markets. The store holds those in [0, 100]."""
     listed = list(markets)
     return {
-        _LEND_RATES: [{"asset_id": one.asset_id, "apr": one.lend.apr} for one in listed if one.lend],
-        _BORROW_RATES: [{"asset_id": one.asset_id, "apr": one.debt.apr} for one in listed if one.debt],
+        LEND_RATES: {one.asset_id: one.lend.apr for one in listed if one.lend},
+        BORROW_RATES: {one.asset_id: one.debt.apr for one in listed if one.debt},
     }

@@ -1,126 +1,208 @@
-"""How every run gets into the store: staged apart, announced, put in place, completed (rules 8.1 to 8.6).
+"""Rewrites: imports and backfills of the past, which change history that readers already see (rules 8.3 to 8.6).
 
-A run writes all of its rows into staging tables first, the rows of the ledger included. Once it is announced it will be
-completed. The writer sends a heartbeat every second. A writer that stays silent may be dead or only paused: any process
-that notices rolls the run forward from what is staged, which takes the same steps again. Tables absorb repeated rows,
-so it does no harm when the writer goes on.
+All of a rewrite is in place at once, or nothing. Its observations, definitions of assets and rows of the ledger wait
+in staging tables first. Rows of other tables are written where they belong, since nobody reads them before the ledger
+lists their run. From its announcement on, a rewrite is never given up: readers accept nothing that they read of its
+family. When its writer sends no heartbeat for three seconds, whoever notices puts it in place instead. Every step may
+be repeated, so it does no harm when a writer that was only paused goes on. What the store shows of a rewrite:
 
-A rewrite changes history that readers already see: they accept nothing that they read of the family until it has
-finished. A run that only appends is of no concern to them, since they see nothing beyond their head. But the runs of a
-family that append are put in place one after the other, so that no head passes one that is unfinished.
+| staging tables | announcement | state                                | next step                                    |
+|----------------|--------------|--------------------------------------|----------------------------------------------|
+| there          | none         | being staged, or its writer has died | writer: announce; anybody after a day: drop  |
+| there          | open         | being put in place by its writer     | writer: attach, cells, ledger, finish        |
+| there          | open, silent | its writer has died                  | anybody: attach, cells, ledger, finish       |
+| there          | finished     | in place                             | whoever put it in place: drop                |
+| gone           | finished     | done                                 | none                                         |
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from analytics_service.errors import AnalyticsError, BackupFailed, StoreUnavailable
+import polars as pl
+
+from analytics_service.errors import AnalyticsError, BackupFailed
 from analytics_service.failures import ANY_FAILURE
-from analytics_service.store.admission import claim
-from analytics_service.store.announcements import (
-    APPEND,
-    HEARTBEAT_SECONDS,
-    REWRITE,
-    announced,
-    announcements,
-)
 from analytics_service.store.applied import require_current
+from analytics_service.store.assets import ASSETS, SHOWN_WITH
+from analytics_service.store.cells import compute_touched
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import (
+    LEDGER,
     Head,
     Ledger,
     Run,
-    completed,
-    read_heads,
+    ledger_frame,
+    new_version,
     read_ledger,
     read_state,
+    runs_of,
+    tell_of_rewrite,
 )
-from analytics_service.store.retention import require_staged_kept
+from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.retries import ONCE, Retries
-from analytics_service.store.staging import Staging
 
 log = logging.getLogger(__name__)
 
+_STAGED = (LEDGER, OBSERVATIONS, ASSETS)
+_HEARTBEAT_SECONDS = 1.0
 # Looks at the ledger, a second apart, before the schema changes. A writer counts as silent after three.
 _LOOKS_BEFORE_CHANGE = 8
+# No rewrite takes this long, so what it left in staging is abandoned.
+_ABANDONED_HOURS = 24
 
 
-def appends(head: Head | None, runs: Sequence[Run]) -> bool:
-    """Whether runs only add to the end of what a head shows, so that readers need not know of them (rule 8.1)."""
-    if head is None:
-        return True
-    oldest, version = min(run.first_observed_at for run in runs), min(run.version for run in runs)
-    return oldest > head.last_observed_at and version > head.version
+class Staging:
+    """The staging tables of a rewrite."""
+
+    def __init__(self, store: Store, family: str, version: int) -> None:
+        self.family = family
+        self.version = version
+        self._store = store
+        self._suffix = f"_staging_{version}"
+
+    def create(self) -> None:
+        """Make the tables."""
+        for table in _STAGED:
+            self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self._suffix} AS {table}")
+
+    def insert(self, table: str, rows: pl.DataFrame) -> None:
+        """Write rows of a table into its staging table."""
+        self._store.insert(table + self._suffix, rows)
+
+    def put_in_place(self, head: Head | None) -> None:
+        """Attach the observations, compute the cells that they touch or close, and list the runs. `head` is the
+        family's before. Does nothing when somebody else has finished that, and dropped the tables."""
+        if not self._is_there():
+            return
+        runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self._suffix))
+        first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
+        before = head.last_observed_at if head else max(first - 1, 0)
+        staged = OBSERVATIONS + self._suffix
+        self._store.execute(f"ALTER TABLE {OBSERVATIONS} ATTACH PARTITION ALL FROM {staged}")
+        self._add_assets()
+        compute_touched(self._store, names_of(self.family), staged, before, max(newest, before), self.version)
+        self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self._suffix} FINAL")
+        if any(run.kind == "import" for run in runs):
+            self._show_assets()
+
+    def drop(self) -> None:
+        """Remove the tables, that of the ledger first: when it is gone, nothing is left to do."""
+        names = ", ".join(table + self._suffix for table in _STAGED)
+        self._store.execute(f"DROP TABLE IF EXISTS {names} SYNC")
+
+    def has_been_taken_over(self) -> bool:
+        """Whether somebody else has put everything in place."""
+        return not self._is_there() or self.version not in read_ledger(self._store).open.get(self.family, ())
+
+    def _is_there(self) -> bool:
+        return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(_STAGED)
+
+    def _add_assets(self) -> None:
+        """Add definitions. Those that other families than prices bring get a version above that of all prices that
+        readers have seen, so that answers already given do not change (rule 8.2). Definitions that were written since
+        the run began stay as they are."""
+        version = self.version if self.family == SHOWN_WITH else new_version(self._store)
+        self._store.execute(
+            f"INSERT INTO {ASSETS} SELECT * REPLACE ({version} AS version) FROM {ASSETS}{self._suffix} "
+            f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
+        )
+
+    def _show_assets(self) -> None:
+        """Make added definitions visible, even of assets without prices: the head of prices, the family that assets are
+        shown with, gets a version above theirs. Nothing else of that family changes. So are those that were added
+        before there were prices."""
+        self._store.run("show_assets", family=SHOWN_WITH, version=new_version(self._store))
+        self._store.run("announce_assets", family=SHOWN_WITH)
 
 
 @contextmanager
-def staging(store: Store, family: str, tables: Sequence[str], version: int, retry: Retries = ONCE) -> Iterator[Staging]:
-    """Staging tables for the duration of the block. They stay when the run was announced and has not finished.
+def staging(store: Store, family: str, version: int, retry: Retries = ONCE) -> Iterator[Staging]:
+    """Staging tables for the duration of the block. They stay if the rewrite was announced and has not finished.
 
-    StoreUnavailable when a run of another process has the same version; a new attempt has another one.
+    What earlier rewrites have left is put in place, or dropped.
     """
+    Recovery(store).look()
+    retry(lambda: drop_abandoned(store))
     staged = Staging(store, family, version)
-    if not retry(staged.claim):
-        raise StoreUnavailable("Another run began in the same millisecond. Run this one again.")
     try:
-        retry(lambda: staged.create(tables))
+        retry(staged.create)
         yield staged
     finally:
         try:
-            # Although this process has finished it, another one may still be completing it.
-            if not announcements(store, staged).open:
+            if version not in read_ledger(store).open.get(family, ()):
                 staged.drop()
         except AnalyticsError as error:
             log.warning("Staging tables are left for a later run to drop: %s", error)
 
 
-def publish(
-    store: Store,
-    staged: Staging,
-    runs: Sequence[Run],
-    retry: Retries = ONCE,
-    require: Callable[[], None] = lambda: None,
-) -> None:
-    """Make everything that is staged visible at once, as completed runs of one origin. `require` is called just before
-    they are announced, and may raise.
+def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries = ONCE) -> None:
+    """Make everything that is staged visible at once, as completed runs.
 
-    SourceRefused, with nothing shown, when the store holds data that theirs must not be mixed with (rule 8.7),
-    ObservationsDropped when raw rows beside theirs are not kept (rule 8.14), SchemaError when the schema is of another
-    version (rule 8.15). StoreUnavailable when ClickHouse stays away, or when an earlier run of the family cannot be
-    completed. What was announced is then rolled forward by others, or by the next run.
+    SchemaError, with nothing shown, when the schema is of another version (rule 8.15). StoreUnavailable when ClickHouse
+    stays away; what was announced is then put in place by others.
     """
     retry(lambda: require_current(store))
-    retry(lambda: claim(store, runs[0].origin))
-    retry(lambda: staged.insert_runs(runs))
-    retry(lambda: require_staged_kept(store, staged.tables, staged.suffix))
-    require()
-    if appends(retry(lambda: read_state(store, staged.family)), runs):
-        _append(store, staged, retry)
-    else:
-        retry(staged.compute_cells)
-        _rewrite(store, staged, retry)
+    retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
+    _put_in_place(store, staged, retry)
 
 
-def complete_appends(store: Store, family: str) -> None:
-    """Complete the unfinished appends of a family, for a snapshot that builds on the ones before it. Also complete, if
-    possible, runs of other families whose writers have gone silent.
+def roll_forward(store: Store, family: str, version: int) -> None:
+    """Put a rewrite in place whose writer is silent. Others may do so at the same time, its writer too."""
+    staged = Staging(store, family, version)
+    _put_in_place(store, staged, ONCE)
+    staged.drop()
 
-    StoreUnavailable when a run of the family cannot be completed.
-    """
-    for version in recover(store).appends.get(family, ()):
-        _resume(store, Staging(store, family, version))
+
+def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
+    with _announced(store, staged, retry):
+        head = retry(lambda: read_state(store, staged.family))
+        try:
+            retry(lambda: staged.put_in_place(head))
+        except AnalyticsError:
+            # Its tables are gone when somebody else has put it in place.
+            if not staged.has_been_taken_over():
+                raise
+
+
+@contextmanager
+def _announced(store: Store, staged: Staging, retry: Retries) -> Iterator[None]:
+    """Announce a rewrite, send heartbeats during the block, and finish it. After an error it stays open."""
+    stop = threading.Event()
+
+    def tell(finished: int) -> None:
+        tell_of_rewrite(store, [staged.family], staged.version, finished)
+
+    def send_heartbeats() -> None:
+        while not stop.wait(_HEARTBEAT_SECONDS):
+            try:
+                tell(finished=0)
+            except AnalyticsError as error:
+                log.debug("A heartbeat cannot be sent: %s", error)
+
+    retry(lambda: tell(finished=0))
+    heart = threading.Thread(target=send_heartbeats, name="heartbeat", daemon=True)
+    heart.start()
+    try:
+        yield
+        retry(lambda: tell(finished=1))
+    finally:
+        stop.set()
+        heart.join()
 
 
 class Recovery:
-    """Rolls silent runs forward, and never raises. Logs a failure once for each run and cause."""
+    """Rolls silent rewrites forward, and never raises. Logs a failure once for each of them and cause."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._failures: dict[tuple[str, int], str] = {}
 
     def look(self) -> Ledger:
-        """Look at the ledger, and complete the runs whose writers have gone silent."""
+        """Look at the ledger, and put silent rewrites in place."""
         try:
             ledger = read_ledger(self._store)
         except AnalyticsError:
@@ -129,45 +211,34 @@ class Recovery:
         self.roll_forward(ledger.silent)
         return ledger
 
-    def roll_forward(self, runs: Sequence[tuple[str, int]]) -> None:
-        """Complete runs, given by family and version, from what is staged.
-
-        Others may do so at the same time, their writers too.
-        """
-        for family, version in runs:
-            staged = Staging(self._store, family, version)
+    def roll_forward(self, silent: Sequence[tuple[str, int]]) -> None:
+        """Put rewrites, given by family and version, in place."""
+        for family, version in silent:
             try:
-                _resume(self._store, staged)
+                roll_forward(self._store, family, version)
                 self._failures.pop((family, version), None)
-                log.warning("A run of %s was interrupted; it is complete now.", family)
+                log.warning("A rewrite of %s was interrupted; it is complete now.", family)
             except ANY_FAILURE as error:
-                self._report(staged, error)
-
-    def _report(self, staged: Staging, error: BaseException) -> None:
-        run, cause = (staged.family, staged.version), f"{type(error).__name__}: {error}"
-        if self._failures.get(run) != cause:
-            self._failures[run] = cause
-            unexpected = None if isinstance(error, AnalyticsError) else error
-            log.error("An interrupted run of %s cannot be completed: %s", staged.family, error, exc_info=unexpected)
-
-
-def recover(store: Store) -> Ledger:
-    """Roll forward the runs whose writers have gone silent, as far as possible now; the ledger as it was before."""
-    return Recovery(store).look()
+                cause = f"{type(error).__name__}: {error}"
+                if self._failures.get((family, version)) != cause:
+                    self._failures[family, version] = cause
+                    unexpected = None if isinstance(error, AnalyticsError) else error
+                    log.error(
+                        "An interrupted rewrite of %s cannot be completed: %s", family, error, exc_info=unexpected
+                    )
 
 
 def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
-    """Wait a few seconds until no run is unfinished: staged rows can only be put in place under their own schema."""
+    """Wait some seconds at most until no rewrite is unfinished: what is staged fits the schema of now."""
     recovery = Recovery(store)
     for _ in range(_LOOKS_BEFORE_CHANGE):
-        ledger = recovery.look()
-        if not ledger.open and not ledger.appends:
+        if not recovery.look().open:
             return
-        pause(HEARTBEAT_SECONDS)
+        pause(_HEARTBEAT_SECONDS)
 
 
 def settled(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger:
-    """The ledger once no rewrite is unfinished. BackupFailed if one still is after a few seconds."""
+    """The ledger once no rewrite is unfinished. BackupFailed if one still is after some seconds."""
     settle(store, pause)
     ledger = read_ledger(store)
     if ledger.open:
@@ -178,66 +249,7 @@ def settled(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger
     return ledger
 
 
-def _resume(store: Store, staged: Staging) -> None:
-    known = announcements(store, staged)
-    if known.append:
-        _append(store, staged, ONCE)
-        known = announcements(store, staged)
-    # A process that took it for a rewrite may have died before the writer finished it as an append.
-    if known.open:
-        _rewrite(store, staged, ONCE)
-    staged.drop()
-
-
-def _append(store: Store, staged: Staging, retry: Retries) -> None:
-    """Put a run in place after all other runs that append to its family.
-
-    Of two runs that are announced at the same time, either both see the other one, or only the later one does. With
-    a third run the order is unknown, so this one becomes a rewrite, for which order does not matter.
-    """
-    with announced(store, staged, APPEND, retry):
-        ledger = retry(lambda: read_ledger(store))
-        others = [one for one in ledger.appends.get(staged.family, ()) if one != staged.version]
-        for version in others:
-            other = Staging(store, staged.family, version)
-            with announced(store, other, APPEND, retry):
-                _place(store, other, retry, ledger, alone=len(others) == 1)
-            retry(other.drop)
-            ledger = retry(lambda: read_ledger(store))
-        _place(store, staged, retry, ledger, alone=len(others) <= 1)
-
-
-def _place(store: Store, staged: Staging, retry: Retries, ledger: Ledger, *, alone: bool) -> None:
-    """Put a run in place that was announced as an append. If it no longer is one, put it in place as a rewrite."""
-    runs = retry(staged.runs)
-    if not runs:
-        # Another process has completed it, and dropped its tables.
-        return
-    head = ledger.heads.get(staged.family)
-    if alone and appends(head, runs) and staged.version not in ledger.open.get(staged.family, ()):
-        _put_in_place(store, staged, retry, head, is_rewrite=False)
-    elif retry(staged.is_there) and not retry(lambda: _is_taken(store, runs)):
-        _rewrite(store, staged, retry)
-
-
-def _is_taken(store: Store, runs: Sequence[Run]) -> bool:
-    """Whether the runs are of a job, and another scheduler has completed the same snapshots."""
-    family, instants = runs[0].family, {run.at for run in runs}
-    if any(run.kind == "import" for run in runs):
-        return False
-    return instants <= completed(store, family, min(instants), max(instants))
-
-
-def _rewrite(store: Store, staged: Staging, retry: Retries) -> None:
-    with announced(store, staged, REWRITE, retry):
-        head = retry(lambda: read_heads(store)).get(staged.family)
-        _put_in_place(store, staged, retry, head, is_rewrite=True)
-
-
-def _put_in_place(store: Store, staged: Staging, retry: Retries, head: Head | None, *, is_rewrite: bool) -> None:
-    try:
-        retry(lambda: staged.put_in_place(head, is_rewrite=is_rewrite))
-    except AnalyticsError:
-        # Tables are gone when another process has rolled the run forward.
-        if announcements(store, staged).open and staged.is_there():
-            raise
+def drop_abandoned(store: Store, hours: int = _ABANDONED_HOURS) -> None:
+    """Drop the staging tables that rewrites left behind so many hours ago."""
+    if names := store.frame("abandoned_staging", hours=hours)["name"].to_list():
+        store.execute(f"DROP TABLE IF EXISTS {', '.join(names)} SYNC")

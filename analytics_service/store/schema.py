@@ -1,59 +1,39 @@
-"""The tables and views that the migrations' scripts create, and which of them a database lacks."""
+"""The tables and views that the scripts of the schema make, and which of them a database lacks."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from analytics_service.store.applied import Migration, pending, require_current, shipped
+from analytics_service.store.applied import Migration, require_current, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from analytics_service.store.sql import statements
 
-_CREATE = re.compile(r"CREATE (?:TABLE|MATERIALIZED VIEW) IF NOT EXISTS (\w+)(?: TO (\w+))?")
-_DROP = re.compile(r"DROP (?:TABLE|VIEW) IF EXISTS (\w+)")
+_CREATE = re.compile(r"^CREATE (TABLE|MATERIALIZED VIEW) IF NOT EXISTS (\w+)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """Tables and views by name, each with the script that makes it; `feeds` is the table that each view fills."""
-
-    made_by: Mapping[str, str]
-    feeds: Mapping[str, str]
-
-    @property
-    def tables(self) -> list[str]:
-        """All tables, in the order in which they are made."""
-        return [name for name in self.made_by if name not in self.feeds]
-
-    @property
-    def sources(self) -> list[str]:
-        """The tables that no view fills."""
-        return [name for name in self.tables if name not in self.feeds.values()]
+def tables_of(migrations: Sequence[Migration]) -> list[str]:
+    """All tables that scripts make, in their order."""
+    return [name for script in migrations for kind, name in _CREATE.findall(script.script) if kind == "TABLE"]
 
 
-def schema_of(migrations: Sequence[Migration]) -> Schema:
-    """What is there once the migrations are applied."""
-    made_by: dict[str, str] = {}
-    feeds: dict[str, str] = {}
-    for migration in migrations:
-        for statement in statements(migration.script):
-            code = "\n".join(line for line in statement.splitlines() if not line.startswith("--")).strip()
-            if created := _CREATE.match(code):
-                made_by[created[1]] = migration.name
-                feeds |= {created[1]: created[2]} if created[2] else {}
-            elif dropped := _DROP.match(code):
-                made_by.pop(dropped[1], None)
-                feeds.pop(dropped[1], None)
-    return Schema(made_by, feeds)
+def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
+    """All tables and views that scripts make, each with the name of its script."""
+    return {name: script.name for script in migrations for _, name in _CREATE.findall(script.script)}
 
 
 def missing(store: Store) -> Mapping[str, str]:
-    """Tables and views that the database lacks although the migrations which make them were applied, each with the name
-    of that script. SchemaError if the database does not match this version."""
-    later = {migration.number for migration in pending(store)}
-    schema = schema_of([migration for migration in shipped() if migration.number not in later])
+    """Tables and views that the database lacks although they were made before, each with the name of its script.
+    SchemaError if the database does not match this version."""
+    require_current(store)
     present = set(store.frame("tables")["name"])
-    return {name: script for name, script in schema.made_by.items() if name not in present}
+    return {name: script for name, script in made_by(shipped()).items() if name not in present}
+
+
+def remake(store: Store) -> None:
+    """Make the tables and views that the database lacks although they were made before, empty."""
+    for migration in shipped():
+        for statement in statements(migration.script):
+            store.execute(statement)
 
 
 def create(store: Store, *, is_own: bool) -> None:
@@ -66,13 +46,6 @@ def create(store: Store, *, is_own: bool) -> None:
         migrate(store)
     else:
         require_current(store)
-
-
-def complete(store: Store, other: Store) -> None:
-    """Create the tables and views that the database lacks, empty and as in another database, which has all of them."""
-    made = {row["name"]: row["statement"] for row in other.frame("create_statements").iter_rows(named=True)}
-    for name in missing(store):
-        store.execute(made[name].replace(f"{other.database}.", f"{store.database}."))
 
 
 def what_is_missing(lacking: Mapping[str, str]) -> str:

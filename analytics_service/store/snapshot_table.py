@@ -9,19 +9,17 @@ import polars as pl
 from analytics_service.store.columns import Columns, Row, decoded, encoded, select_list
 from analytics_service.store.connection import Store
 
-# The asset id of a sum over all assets.
-TOTAL = ""
-
 
 # Compared by identity, because each is declared once and is a key of `SnapshotRows`.
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotTable:
-    """A table with the columns below, `observed_at` (instant of the snapshot) and `version`.
+    """A table of a family, with the columns below, `observed_at` (instant of the snapshot) and `version`.
 
     A snapshot has one row for each value of `key`. A table without further key columns has one row for each snapshot.
     """
 
     name: str
+    family: str
     columns: Columns
     key: tuple[str, ...] = ("observed_at",)
 
@@ -33,12 +31,12 @@ class SnapshotTable:
         return encoded(rows, self.columns)
 
     def read(self, store: Store, at: int, only: str = "true", **parameters: str) -> Iterator[dict[str, Any]]:
-        """The rows of a snapshot (unix second), as values of the domain, in the order of the key.
+        """The rows of a complete snapshot (unix second), as values of the domain, in the order of the key.
 
         `only` is an SQL condition on the rows, whose values are bound from the parameters.
         """
         places = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
-        rows = store.frame("snapshot_rows", places, table=self.name, at=at, **parameters)
+        rows = store.frame("snapshot_rows", places, table=self.name, family=self.family, at=at, **parameters)
         return (decoded(row, self.columns) for row in rows.iter_rows(named=True))
 
 

@@ -11,6 +11,7 @@ from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
 _ROUTES = SnapshotTable(
     "swap_route",
+    "routes",
     {"contract": TEXT, "source": TEXT, "targets": Column(pl.List(pl.String), list)},
     ("contract", "source"),
 )

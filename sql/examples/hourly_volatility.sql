@@ -1,7 +1,7 @@
 -- How volatile was each asset over the last week? Standard deviation of its hourly log returns.
 WITH hourly AS
 (
-    SELECT asset_id, toStartOfHour(observed_at) AS hour, argMax(p.price, (p.observed_at, p.version)) AS price
+    SELECT asset_id, toStartOfHour(observed_at) AS hour, argMax(p.price, p.observed_at) AS price
     FROM price AS p
     WHERE observed_at >= now('UTC') - INTERVAL 7 DAY
     GROUP BY asset_id, hour

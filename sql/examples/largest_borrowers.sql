@@ -6,9 +6,10 @@ owed AS
     FROM
     (
         -- An item of a position holds from observed_at until its next row; one that is closed is gone.
-        SELECT address, asset_id, argMax((amount, closed), (observed_at, version)) AS last, last.1 AS shares
+        SELECT address, asset_id, argMax((amount, closed), observed_at) AS last, last.1 AS shares
         FROM position
-        WHERE kind = 'debt' AND observed_at <= (SELECT max(at) FROM snapshot WHERE family = 'positions' AND at <= moment)
+        WHERE kind = 'debt'
+          AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions' AND at <= moment)
         GROUP BY address, account_index, asset_id, item
         HAVING NOT last.2
     )

@@ -8,7 +8,8 @@ SELECT
     max(c.high) AS high,
     min(c.low) AS low,
     argMax(c.close, c.cell) AS close
-FROM price_cell AS c FINAL
-WHERE c.width = 'quarter' AND c.cell >= now('UTC') - INTERVAL 5 DAY AND day >= today - 3 AND day < today
+FROM cell AS c FINAL
+WHERE c.history = 'price' AND c.width = 'quarter'
+  AND c.cell >= now('UTC') - INTERVAL 5 DAY AND day >= today - 3 AND day < today
 GROUP BY c.asset_id, day
 ORDER BY c.asset_id, day;

@@ -6,8 +6,9 @@ SELECT
     toDate(c.cell) AS month,
     ifNull(c.area / nullIf(dateDiff('second', c.first_at, c.last_at), 0), c.close) AS mean,
     c.count AS observations
-FROM price_cell AS c FINAL
+FROM cell AS c FINAL
 INNER JOIN (SELECT id, argMax(symbol, version) AS symbol FROM asset GROUP BY id) AS a ON a.id = c.asset_id
-WHERE c.width = 'month'
+WHERE c.history = 'price'
+  AND c.width = 'month'
   AND c.cell < (SELECT toStartOfMonth(max(observed_at)) FROM price)
 ORDER BY symbol, month;

@@ -1,34 +1,91 @@
--- The snapshot ledger: data of a run becomes visible through its row here, written last.
+-- The ledger: which runs are complete, and what is going on in the store.
 
 CREATE TABLE IF NOT EXISTS snapshot
 (
-    family LowCardinality(String) COMMENT 'Family of data the run wrote, such as prices',
-    at DateTime('UTC') COMMENT 'Instant of the snapshot; of an import, the newest observation it brought',
-    kind LowCardinality(String) COMMENT 'How it came: job (scheduled), backfill, or import',
+    family LowCardinality(String) COMMENT 'Family of data that the run wrote, such as prices',
+    at DateTime('UTC') COMMENT 'Instant of the snapshot; for an import, its newest observation',
+    kind LowCardinality(String) COMMENT 'How it came: job (scheduled), backfill, or import; assets where an import of another family has brought descriptions of assets, and no more',
     first_observed_at DateTime('UTC') COMMENT 'Oldest observation that the run wrote',
     last_observed_at DateTime('UTC') COMMENT 'Newest observation that the run wrote',
-    rows UInt64 COMMENT 'Observations written',
-    source String COMMENT 'Where they came from: the source spec, or the names of the imported files',
-    version UInt64 COMMENT 'Unix milliseconds at which the run began to write (below 2^42); a later run has a greater one'
+    rows UInt64 COMMENT 'Number of rows written',
+    source String COMMENT 'Where the rows came from: the source of the jobs, or the names of the imported files',
+    simulated Bool COMMENT 'Whether the source made the rows up',
+    files UInt64 COMMENT 'Of an import, a number that stands for the paths of its files; else 0',
+    version UInt64 COMMENT 'Unix nanoseconds, by the clock of ClickHouse, at which the run began; later runs have greater ones',
+    INDEX version_range version TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYear(at)
-ORDER BY (family, at, kind)
-COMMENT 'Ledger of completed runs: rows of other tables count once their run stands here';
+ORDER BY (family, at, kind, files)
+COMMENT 'Ledger of completed runs. A row of a table with observed_at and version counts once a run with both is listed here';
 
 CREATE TABLE IF NOT EXISTS snapshot_head
 (
     family LowCardinality(String) COMMENT 'Family of data',
-    at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Newest snapshot instant of the family',
+    at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Instant of the newest snapshot of the family',
     last_observed_at SimpleAggregateFunction(max, DateTime('UTC')) COMMENT 'Newest observation of the family',
-    version SimpleAggregateFunction(max, UInt64) COMMENT 'Version of the last run that wrote to the family'
+    version SimpleAggregateFunction(max, UInt64) COMMENT 'Greatest version of the runs that wrote to the family',
+    runs SimpleAggregateFunction(sum, UInt64) COMMENT 'Number of completed runs. A repeated insert counts twice, so use it only to see that something has changed',
+    sources SimpleAggregateFunction(groupUniqArrayArray, Array(Tuple(source String, simulated Bool))) COMMENT 'Sources of all runs of the family, and whether each is simulated. The empty text stands for imported files'
 )
 ENGINE = AggregatingMergeTree
 ORDER BY family
-COMMENT 'Newest snapshot of each family; read with max() and GROUP BY family';
+COMMENT 'What the ledger comes to for each family; query with FINAL';
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view TO snapshot_head
-AS SELECT family, max(s.at) AS at, max(s.last_observed_at) AS last_observed_at, max(s.version) AS version
+(
+    family LowCardinality(String) COMMENT 'Family of data',
+    at DateTime('UTC') COMMENT 'Newest instant of the runs that are inserted together',
+    last_observed_at DateTime('UTC') COMMENT 'Newest observation of these runs',
+    version UInt64 COMMENT 'Greatest version of these runs',
+    runs UInt64 COMMENT 'Number of these runs',
+    sources Array(Tuple(source String, simulated Bool)) COMMENT 'Sources of these runs, and whether each is simulated'
+)
+AS SELECT
+    family,
+    max(s.at) AS at,
+    max(s.last_observed_at) AS last_observed_at,
+    max(s.version) AS version,
+    toUInt64(count()) AS runs,
+    groupUniqArray((if(s.kind = 'import', '', s.source), s.simulated)) AS sources
 FROM snapshot AS s
 GROUP BY family
-COMMENT 'Feeds snapshot_head from each insert into snapshot; max() absorbs repeated inserts';
+COMMENT 'Feeds snapshot_head from each insert into snapshot';
+
+CREATE TABLE IF NOT EXISTS claim
+(
+    side String COMMENT 'Whose data the store takes: the spec of a simulated source, or "not simulated" for all others',
+    claimed_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'Instant of the claim; the oldest one holds'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (claimed_at, side)
+COMMENT 'Which data may be added to this store; written by the first run';
+
+CREATE TABLE IF NOT EXISTS rewrite
+(
+    family LowCardinality(String) COMMENT 'Family whose history is rewritten',
+    version UInt64 COMMENT 'Version of the run that rewrites it',
+    announced_at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now() COMMENT 'Time of the last heartbeat of the writer; after three seconds of silence other processes complete the rewrite',
+    finished SimpleAggregateFunction(max, UInt8) COMMENT '1 once the run is listed in snapshot'
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (family, version)
+COMMENT 'Rewrites of history that readers already see. Until a rewrite has finished, readers answer from memory, or wait';
+
+CREATE TABLE IF NOT EXISTS job_run
+(
+    family LowCardinality(String) COMMENT 'Family of data',
+    scheduler String COMMENT 'Host and process id of the scheduler',
+    heard_at DateTime('UTC') DEFAULT now() COMMENT 'Instant at which the scheduler wrote the row; of several rows for one family and scheduler the newest holds',
+    every UInt32 COMMENT 'Seconds between snapshots',
+    next_at Nullable(DateTime('UTC')) COMMENT 'Instant of the next run; null once the scheduler has stopped',
+    failed_at Nullable(DateTime('UTC')) COMMENT 'Instant of the last snapshot that could not be taken, if there is one',
+    error String COMMENT 'Why it could not be taken; else empty',
+    ran_at Nullable(DateTime('UTC')) COMMENT 'Instant of the snapshot that the last run was for; null before the first one',
+    outcome LowCardinality(String) COMMENT 'What came of that run: done, already_done, superseded or failed; empty before the first one',
+    took_ms Nullable(UInt32) COMMENT 'Milliseconds that it took, retries included; null before the first one'
+)
+ENGINE = ReplacingMergeTree(heard_at)
+ORDER BY (family, scheduler)
+TTL heard_at + INTERVAL 7 DAY
+COMMENT 'Schedulers of the last week: what each runs next, and its last failure; query with FINAL';

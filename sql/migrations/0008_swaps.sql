@@ -2,14 +2,14 @@
 
 CREATE TABLE IF NOT EXISTS swap_route
 (
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     contract String COMMENT 'Address of the swap contract',
-    source String COMMENT 'Denom that is swapped; empty in the one row of a contract without routes',
-    observed_at DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)) COMMENT 'Instant of the snapshot',
+    source String COMMENT 'Denom to swap from; empty in the only row of a contract without routes',
     targets Array(String) CODEC(ZSTD(1)) COMMENT 'Denoms that it can be swapped to',
-    version UInt64 CODEC(DoubleDelta, ZSTD(1)) COMMENT 'Unix milliseconds of the run that wrote it; of several rows for one contract, denom and snapshot the greatest version holds'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
 )
-ENGINE = ReplacingMergeTree(version)
+ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(observed_at)
-ORDER BY (contract, source, observed_at)
+ORDER BY (observed_at, contract, source, version)
 SETTINGS index_granularity = 1024
 COMMENT 'Routes of swap contracts at each snapshot';

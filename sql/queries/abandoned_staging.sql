@@ -1,5 +1,4 @@
--- Which staging tables are some hours old and belong to no unfinished run? Each is named after a table of ours. Views
--- come first, because the tables that they read cannot be dropped before them.
+-- Which staging tables are some hours old and belong to no unfinished rewrite? Each is named after a table of ours.
 SELECT name
 FROM system.tables
 WHERE database = currentDatabase()
@@ -7,7 +6,4 @@ WHERE database = currentDatabase()
   AND splitByString('_staging_', name)[1] IN (SELECT name FROM system.tables WHERE database = currentDatabase())
   AND metadata_modification_time <= now() - toIntervalHour({hours:UInt32})
   AND toUInt64OrZero(splitByString('_staging_', name)[2]) NOT IN
-    (SELECT version FROM publication GROUP BY version HAVING max(finished) = 0
-     UNION ALL
-     SELECT version FROM append_run GROUP BY version HAVING max(finished) = 0)
-ORDER BY engine != 'MaterializedView'
+    (SELECT version FROM rewrite GROUP BY version HAVING max(finished) = 0)

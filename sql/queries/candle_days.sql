@@ -1,8 +1,9 @@
 -- Which cells cover a range of days and quarter hours? Days within which a bucket begins or ends are read in quarter
 -- hours, without those within which one begins.
 SELECT asset_id, first_at, last_at, count, open, high, low, close, area
-FROM {cells:Identifier} FINAL
-WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})
+FROM cell FINAL
+WHERE history = {history:String}
+  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND (
     (width = 'day' AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({days_to:UInt32}, 'UTC')
         AND toUnixTimestamp(cell) NOT IN {edge_days:Array(UInt32)})

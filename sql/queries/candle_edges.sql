@@ -12,10 +12,11 @@ SELECT
     toDecimal256(0, 18) AS area
 FROM
 (
-    SELECT asset_id, observed_at, argMax({value:Identifier}, version) AS newest
-    FROM {table:Identifier}
-    WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})
-      AND observed_at >= toDateTime({edges_from:UInt32}, 'UTC')
+    SELECT asset_id, observed_at, argMax(value, version) AS newest
+    FROM observation
+    WHERE history = {history:String}
+      AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+      AND observed_at >= toDateTime({since:UInt32}, 'UTC')
       AND observed_at < toDateTime({until:UInt32}, 'UTC')
       AND toUnixTimestamp(toStartOfFifteenMinutes(observed_at)) IN {edge_quarters:Array(UInt32)}
     GROUP BY asset_id, observed_at

@@ -1,7 +1,8 @@
 -- Which cells of quarter hours cover a range, but for those within which a bucket begins?
 SELECT asset_id, first_at, last_at, count, open, high, low, close, area
-FROM {cells:Identifier} FINAL
-WHERE width = 'quarter'
+FROM cell FINAL
+WHERE history = {history:String}
+  AND width = 'quarter'
   AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND cell >= toDateTime({since:UInt32}, 'UTC')
   AND cell < toDateTime({raw_from:UInt32}, 'UTC')

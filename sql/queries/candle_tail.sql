@@ -4,12 +4,13 @@ SELECT
     observed_at AS first_at,
     observed_at AS last_at,
     toUInt32(1) AS count,
-    {value:Identifier} AS open,
-    {value:Identifier} AS high,
-    {value:Identifier} AS low,
-    {value:Identifier} AS close,
+    value AS open,
+    value AS high,
+    value AS low,
+    value AS close,
     toDecimal256(0, 18) AS area
-FROM {table:Identifier} FINAL
-WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})
-  AND observed_at >= toDateTime({tail_from:UInt32}, 'UTC')
+FROM observation FINAL
+WHERE history = {history:String}
+  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+  AND observed_at >= toDateTime({raw_from:UInt32}, 'UTC')
   AND observed_at < toDateTime({until:UInt32}, 'UTC')

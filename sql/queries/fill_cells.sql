@@ -1,10 +1,12 @@
--- Computes cells from raw rows. Writing a cell again does no harm: the same rows give the same rank, and additional or
--- newer rows give a greater one.
+-- Computes cells of a history from raw rows: those that end after an instant and are closed, and those with an observation
+-- of a version. The version of a cell is the present time, or a number after the greatest version that there is: whoever
+-- computes a cell last has seen all rows that others had before.
 -- Of several rows for one instant the last one holds: that without another one right after it. Rows come sorted, so this
 -- takes a third of the time of grouping them by instant. After the last one of a series there is none, and `next_at` is
 -- later than any: by default it would be the first second of 1970, at which there may be an observation.
-INSERT INTO {cells:Identifier} (width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, rank)
+INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, version)
 SELECT
+    {history:String},
     cell_width,
     asset_id,
     begins_at,
@@ -16,7 +18,7 @@ SELECT
     min(value),
     argMax(value, observed_at),
     sum(if(next_at < ends_at, next_at - observed_at, 0) * toDecimal256(value, 18)),
-    sum(version)
+    greatest(toUInt64(toUnixTimestamp64Nano(now64(9))), (SELECT max(version) FROM snapshot_head) + 1)
 FROM
 (
     SELECT
@@ -45,13 +47,16 @@ FROM
                 PARTITION BY asset_id
                 ORDER BY observed_at, version
                 ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
-        FROM ({rows})
+        FROM observation FINAL
+        WHERE history = {history:String}
+          AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+          AND asset_id >= {first:String} AND ({before:String} = '' OR asset_id < {before:String})
     )
     ARRAY JOIN ['quarter', 'day', 'month'] AS cell_width
     WHERE next_at != observed_at
 )
-WHERE {where}
 GROUP BY cell_width, asset_id, begins_at
-HAVING {having}
+HAVING max(version = {version:UInt64})
+    OR any(ends_at > toDateTime({after:UInt32}, 'UTC') AND ends_at <= toDateTime({closed_until:UInt32}, 'UTC'))
 -- No cell comes twice, so there is nothing to replace among them.
 SETTINGS optimize_on_insert = 0

@@ -1,8 +1,9 @@
 -- What was the last value of each series on each UTC day of a range, and in each quarter hour up to the time of day at
 -- which buckets end?
-SELECT asset_id, last_at AS observed_at, close AS value, rank
-FROM {cells:Identifier}
-WHERE ({all:UInt8} OR asset_id IN {ids:Array(String)})
+SELECT asset_id, last_at AS observed_at, close AS value, version AS rank
+FROM cell
+WHERE history = {history:String}
+  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
   AND (
     (width = 'day' AND cell >= toDateTime({since:UInt32}, 'UTC') AND cell < toDateTime({days_to:UInt32}, 'UTC'))
     OR (width = 'quarter' AND cell >= toDateTime({quarters_from:UInt32}, 'UTC')

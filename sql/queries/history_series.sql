@@ -8,18 +8,20 @@ SELECT
     toString(argMax(p.value, bitShiftLeft(toUInt128(toUnixTimestamp(p.observed_at)), 64) + p.rank)) AS value
 FROM
 (
-    SELECT asset_id, first_at, last_at AS observed_at, close AS value, rank
-    FROM {cells:Identifier}
-    WHERE (width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
-       OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC') AND cell < toDateTime({day:UInt32}, 'UTC'))
-       OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
-           AND cell < toDateTime({quarter:UInt32}, 'UTC'))
+    SELECT asset_id, first_at, last_at AS observed_at, close AS value, version AS rank
+    FROM cell
+    WHERE history = {history:String}
+      AND ((width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
+        OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC') AND cell < toDateTime({day:UInt32}, 'UTC'))
+        OR (width = 'quarter' AND cell >= toDateTime({day:UInt32}, 'UTC')
+            AND cell < toDateTime({quarter:UInt32}, 'UTC')))
 
     UNION ALL
 
-    SELECT asset_id, observed_at AS first_at, observed_at, {value:Identifier} AS value, version AS rank
-    FROM {table:Identifier}
-    WHERE observed_at >= toDateTime({quarter:UInt32}, 'UTC') AND observed_at < toDateTime({before:UInt32}, 'UTC')
+    SELECT asset_id, observed_at AS first_at, observed_at, value, version AS rank
+    FROM observation
+    WHERE history = {history:String}
+      AND observed_at >= toDateTime({quarter:UInt32}, 'UTC') AND observed_at < toDateTime({before:UInt32}, 'UTC')
 ) AS p
 GROUP BY asset_id
 ORDER BY asset_id

@@ -25,10 +25,10 @@ FROM
     FROM market_lend FINAL
     WHERE observed_at > toDateTime({after:UInt32}, 'UTC')
       AND observed_at <= toDateTime({until:UInt32}, 'UTC')
-      AND observed_at IN
+      AND (observed_at, version) IN
       (
-          SELECT at
-          FROM snapshot
+          SELECT at, version
+          FROM snapshot FINAL
           WHERE family = 'markets'
             AND kind IN ('job', 'backfill')
             AND at > toDateTime({after:UInt32}, 'UTC')

@@ -1,7 +1,7 @@
--- What is the newest snapshot of each family, which runs of it are unfinished, how many rewrites of it have finished, and
--- what are the sources of its runs? Finished rewrites are one row, with version 0. The writer of a silent run sent no
--- heartbeat for three seconds, or the last one while the clock was ahead. Rewrites are read first: a head that has the runs
--- of a finished rewrite may come with too low a count of rewrites, and is then refused, but never the other way round.
+-- What is the newest snapshot of each family, which rewrites of it are unfinished, how many have finished, and what are the
+-- sources of its runs? Finished rewrites are one row, with version 0. The writer of a silent rewrite sent no heartbeat for
+-- three seconds, or the last one while the clock was ahead. Rewrites are read first: a head that has the runs of a finished
+-- rewrite may come with too low a count of rewrites, and is then refused, but never the other way round.
 SELECT
     'rewrite' AS how,
     family,
@@ -11,22 +11,8 @@ SELECT
     toDateTime(0, 'UTC') AS at,
     toDateTime(0, 'UTC') AS last_observed_at,
     [] AS sources
-FROM publication AS r FINAL
+FROM rewrite AS r FINAL
 GROUP BY family, version
-
-UNION ALL
-
-SELECT
-    'append',
-    family,
-    version,
-    1,
-    announced_at NOT BETWEEN now() - 2 AND now() + 2,
-    toDateTime(0, 'UTC'),
-    toDateTime(0, 'UTC'),
-    []
-FROM append_run FINAL
-WHERE finished = 0
 
 UNION ALL
 

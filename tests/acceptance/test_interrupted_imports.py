@@ -61,7 +61,7 @@ class Corrections:
             with clickhouse.client(self._settings) as client:
 
                 def announced() -> int:
-                    return int(client.query("SELECT uniqExact(version) FROM publication").first_row[0])
+                    return int(client.query("SELECT uniqExact(version) FROM rewrite").first_row[0])
 
                 before = announced()
                 process = self.service.command("import", "prices", str(path))
@@ -83,7 +83,7 @@ class Corrections:
 
     def open(self) -> int:
         """How many rewrites are under way."""
-        sql = "SELECT count() FROM (SELECT version FROM publication GROUP BY version HAVING max(finished) = 0)"
+        sql = "SELECT count() FROM (SELECT version FROM rewrite GROUP BY version HAVING max(finished) = 0)"
         with clickhouse.client(self._settings) as client:
             return int(client.query(sql).first_row[0])
 

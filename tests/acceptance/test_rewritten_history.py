@@ -27,9 +27,8 @@ READERS = 6
 BREATH = 0.1
 # Added to corrected prices, which makes them greater than all others.
 CORRECTION = 1000
-# Every worker shows what was written at least that many seconds ago. Workers look at the ledger every 0.75 s, and then
-# load what pages need of a rewritten history for a second at most before they show it.
-VISIBLE_SECONDS = 2.0
+# Every worker shows what was written at least that many seconds ago: workers look at the ledger every 1.75 s.
+VISIBLE_SECONDS = 2.25
 # Weeks that have one price of a source of each asset only, until they are backfilled.
 GAP, GAP_END = (int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (5, 25))
 # A path, and a function of its JSON that says whether its values are from after the rewrite.

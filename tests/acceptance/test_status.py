@@ -23,7 +23,7 @@ def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
     assert families["prices"]["interval_seconds"] == 60
     assert families["prices"]["next_run"] is not None
     assert families["prices"]["last_error"] is None
-    assert {"price", "snapshot"} <= {table["table"] for table in document["tables"]}
+    assert {"observation", "snapshot"} <= {table["table"] for table in document["tables"]}
 
 
 def test_a_service_that_does_not_answer_is_a_problem(service: Service) -> None:

@@ -9,11 +9,11 @@ from statistics import median, median_low
 from urllib.parse import urlencode
 
 from analytics_service.config import Settings
-from analytics_service.history.catalogue import HISTORIES
 from analytics_service.market.instants import multiples
 from analytics_service.market.positions import Position
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.benchmarks.bench import Bench

@@ -68,21 +68,22 @@ def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:
 
 
 def observations(settings: Settings) -> Observations:
-    rows = query(settings, "SELECT asset_id, toUnixTimestamp(observed_at), price FROM price FINAL")
+    rows = query(settings, "SELECT asset_id, toUnixTimestamp(observed_at), price FROM price")
     return {(str(asset), int(str(second))): Decimal(str(price)) for asset, second, price in rows}
 
 
 # Cells that have ended; only these are read.
 CELLS = """
 SELECT width, asset_id, cell, first_at, last_at, count, open, high, low, close, toString(area)
-FROM {table}_cell FINAL
-WHERE toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, addMonths(cell, 1)))
-    <= (SELECT toUnixTimestamp(max(observed_at)) + 1 FROM {table})
+FROM cell FINAL
+WHERE history = '{history}'
+  AND toUnixTimestamp(multiIf(width = 'quarter', cell + 900, width = 'day', cell + 86400, addMonths(cell, 1)))
+    <= (SELECT toUnixTimestamp(max(observed_at)) + 1 FROM observation WHERE history = '{history}')
 ORDER BY ALL
 """
 CONTENTS = {
-    "prices": "SELECT asset_id, observed_at, price FROM price FINAL ORDER BY ALL",
-    "cells": CELLS.format(table="price"),
+    "prices": "SELECT asset_id, observed_at, price FROM price ORDER BY ALL",
+    "cells": CELLS.format(history="price"),
     "assets": "SELECT * EXCEPT version FROM asset FINAL ORDER BY ALL",
     "ledger": "SELECT * EXCEPT version FROM snapshot FINAL ORDER BY ALL",
 }

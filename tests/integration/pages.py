@@ -12,11 +12,10 @@ import falcon.testing
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
-from analytics_service.store.cells import write_all_cells
+from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.prices import price_frame
-from analytics_service.store.progress import NO_REPORT
+from analytics_service.store.observations import OBSERVATIONS, price_frame
 from tests import oracle
 from tests.stored import write_assets
 
@@ -53,8 +52,11 @@ def write(store: Store, observations: Observations, version: int) -> None:
     rows = [
         Price(asset_id, oracle.instant(second), usd) for asset_id, seen in observations.items() for second, usd in seen
     ]
-    store.insert("price", versioned(price_frame(rows), version))
-    write_all_cells(store, NO_REPORT)
+    store.insert(OBSERVATIONS, versioned(price_frame(rows), version))
+    seconds = [second for seen in observations.values() for second, _ in seen]
+    head = ledger.read_state(store, "prices")
+    known = [head.last_observed_at] if head else []
+    close_cells(store, ["price"], min([*known, min(seconds) - 1]), max([*known, *seconds]))
 
 
 @dataclass

@@ -495,18 +495,12 @@ def test_sums_of_a_moment_are_at_the_prices_that_the_markets_were_taken_with(len
         assert {part.split("=")[0] for part in answer.headers["as-of"].split(", ")} == {"markets", "prices"}
 
 
-def test_sums_of_markets_without_prices_of_their_own_are_at_the_prices_of_the_moment(
-    lending: Prices, store: Store
-) -> None:
-    store.execute("TRUNCATE TABLE market_price")
-    assert sums(lending, NOON + 90) == ("15", f"markets=@{NOON}, prices=@{NOON + MINUTE}")
-    assert sums(lending, NOON + 30) == ("5", f"markets=@{NOON}, prices=@{NOON - MINUTE}")
-    # Before the first prices there are no values; amounts are there, of assets as they are described now.
+def test_before_the_first_prices_there_are_amounts_and_no_values(lending: Prices) -> None:
+    """Amounts are of assets as they are described now."""
     path, early = "/api/v1/markets/lend", NOON - 3000
     assert lending.get(early, path).json["data"][0]["state"]["principal_sum"] == "5000000"
-    for question in (f"{path}?with_value=true", f"{path}?shape=newer", "/api/v1/markets/supply?"):
-        message = expect_error(ask(lending.client, question, early), 404, "entity_not_found", "user")
-        assert "prices" in message
+    message = expect_error(ask(lending.client, f"{path}?with_value=true", early), 404, "entity_not_found", "user")
+    assert "prices" in message
 
 
 def test_what_shows_no_values_needs_no_prices_at_a_moment_whether_there_are_debts_or_not(

@@ -26,7 +26,8 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store import ledger
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
-from analytics_service.store.prices import price_frame
+from analytics_service.store.observations import price_frame
+from analytics_service.store.runs import begin
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, run_once
 from jobs.snapshot import Snapshot, Taking, commit
@@ -59,7 +60,8 @@ SOURCE = Lively("1")
 
 
 class Writer(Store):
-    """A store that calls a hook before its writes, so that tests can read in the middle of a run."""
+    """A store that calls a hook before its writes, so that tests can read in the middle of a run. The hook is told
+    whether the run is one that stages its rows, and has not announced them."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -68,14 +70,17 @@ class Writer(Store):
         self.before_write: Callable[[bool], None] = lambda staged: None
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Write rows. The hook is not called for staged rows and heartbeats, which come from other threads."""
-        if "staging" not in table and table != "publication":
-            self.before_write(False)
-            if self.crashes and table == "snapshot":
-                raise StoreUnavailable("The writer has crashed.")
+        """Write rows: announcements and heartbeats, which come from other threads, and staged ones."""
         super().insert(table, rows)
-        if table == "publication" and threading.current_thread() is threading.main_thread():
+        if table == "rewrite" and threading.current_thread() is threading.main_thread():
             self.announced = not rows["finished"][0]
+
+    def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
+        """Write rows of a run that nobody has overtaken."""
+        self.before_write(False)
+        if self.crashes and table == "snapshot":
+            raise StoreUnavailable("The writer has crashed.")
+        return super().insert_if(table, rows, condition, **parameters)
 
     def execute(self, statement: str) -> None:
         """Run a statement, which stages rows before the announcement, or puts them in place after it."""
@@ -116,10 +121,8 @@ class Scenario:
         self.caching = self._started()
 
     def _started(self) -> Service:
-        """A service with histories and positions in memory."""
+        """A service with histories in memory."""
         service = Service(self.settings, self.store, self.clock, BEGIN)
-        for n in range(50):
-            service.get(Question(f"/api/v1/users/0x{n:040x}/user", ""))
         service.get(Question("/api/v1/assets/price-history", f"start={BEGIN}&end={BEGIN}&period=h"))
         service.wait_for_loaders()
         return service
@@ -224,7 +227,7 @@ class Scenario:
 
     def _backfill(self, job: Job, start: int, end: int, every: int) -> None:
         instants = multiples(instant(start), instant(end), timedelta(seconds=every))
-        there = ledger.completed(self.writer, job.family, start, end)
+        there = begin(self.writer, job.family, start, end).completed
         version = self._version()
         backfill(job, SOURCE, self.writer, instants)
         if job.name == "prices":
@@ -233,15 +236,17 @@ class Scenario:
                     self._remember(simulated(second), version)
 
     def _observe(self, rows: Observations, version: int | None = None) -> None:
-        version = version or self._version()
         prices = [Price(name, instant(at), price) for name, seen in rows.items() for at, price in seen]
         assets: list[Asset] = [asset(name.partition(";")[2]) for name in rows if name not in simulated(0)]
-        last = max(price.observed_at for price in prices)
-        snapshot = Snapshot(last, dated={"price": price_frame(prices)}, assets=assets)
-        self._remember(rows, version, unseen=True)
-        kind = "job" if version == self.last_version else "backfill"
-        commit(self.writer, [snapshot], Taking("prices", kind, Origin("x")), version)
-        self._reveal(int(last.timestamp()))
+        last = max(at for seen in rows.values() for at, _ in seen)
+        beginning = begin(self.writer, "prices", last - DAY, last)
+        beginning = replace(beginning, version=version or beginning.version)
+        # Other runs may be complete for the same second.
+        at = next(at for at in range(last, 0, -1) if at not in beginning.completed)
+        snapshot = Snapshot(instant(at), price_frame(prices), assets=assets)
+        self._remember(rows, beginning.version, unseen=True)
+        commit(self.writer, [snapshot], Taking("backfill" if version else "job", Origin("x")), beginning)
+        self._reveal(last)
 
     # Rows to write.
 
@@ -387,12 +392,9 @@ class Scenario:
         """Count where the first answer to a question since the last write came from."""
         self.seen[str(answer.status)] += 1
         again, _ = question in self.fresh, self.fresh.add(question)
-        if answer.status == 200 and not again:
-            if question.is_history and b'"v":"' in answer.body:
-                from_store = any(name.startswith("page_rows") for name in queries)
-                self.seen["page from store" if from_store else "page from memory"] += 1
-            elif "/users/" in question.path:
-                self.seen["position from store" if queries["position_items"] else "position from memory"] += 1
+        if answer.status == 200 and not again and question.is_history and b'"v":"' in answer.body:
+            from_store = any(name.startswith("page_rows") for name in queries)
+            self.seen["page from store" if from_store else "page from memory"] += 1
 
 
 def instant(second: int) -> datetime:
@@ -430,7 +432,7 @@ def test_caches_change_no_answer(scenario: Scenario, caplog: pytest.LogCaptureFi
     for step in scenario.random.sample(steps, len(steps)):
         scenario.check_after(step)
     # Every case must occur; where chance left one out, it is given a few more steps.
-    sources = ("page from memory", "page from store", "position from memory", "304", "200")
+    sources = ("page from memory", "page from store", "304", "200")
     sought = {*sources, ("during a rewrite", 200), ("during a rewrite", 503)}
     for _ in range(60):
         if sought <= {*scenario.seen}:

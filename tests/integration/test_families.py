@@ -3,10 +3,11 @@
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 
 import polars as pl
@@ -27,19 +28,20 @@ from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.view import Views
-from analytics_service.store.cells import ENDS_AT
 from analytics_service.store.connection import Store
+from analytics_service.store.families import TABLES as FAMILY_TABLES
 from analytics_service.store.interest import InterestPaid
-from analytics_service.store.ledger import Origin, new_version, past_head, read_heads
+from analytics_service.store.ledger import Origin, past_head, read_heads
 from analytics_service.store.markets import read_config, read_markets
 from analytics_service.store.positions import read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
+from analytics_service.store.runs import Overtaken, begin
 from analytics_service.store.swaps import read_contract
 from jobs.registry import JOBS, Job
 from jobs.runner import Outcome, backfill, run_once
 from jobs.snapshot import Batch, Taking, commit
 from tests import clickhouse
-from tests.doubles import FreshHeads, Statement, WatchedStore, dying, dying_in_place
+from tests.doubles import FreshHeads, Statement, WatchedStore, dying
 from tests.integration.databases import database
 from tests.integration.handmade import (
     ARRANGEMENTS,
@@ -59,15 +61,22 @@ MINUTE = timedelta(minutes=1)
 PATIENCE = 10
 SECOND = int(NOON.timestamp())
 POSITION = Position("0x" + "1" * 40, unclaimed=3)
-# By job, a table that its snapshot of the hand-made protocol fills.
+# By job, the table that its snapshot of the hand-made protocol fills first.
 TABLES = {
-    "prices": "price",
-    "rates": "borrow_rate",
+    "prices": "observation",
+    "rates": "observation",
     "markets": "market_config",
     "loans": "flash_loan_volume",
     "ptoken": "unlock_arrangement",
     "positions": "position_digest",
     "routes": "swap_route",
+}
+
+# Tables whose rows count once the ledger lists their run.
+STATES = frozenset(table for tables in FAMILY_TABLES.values() for table in tables) - {
+    "event",
+    "account_event",
+    "position_digest",
 }
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -80,32 +89,42 @@ def client(settings: Settings) -> Iterator[Client]:
         yield own
 
 
-def contents(client: Client, without: Sequence[str] = ()) -> dict[str, list[list[object]]]:
-    """Every row of every table, without some columns."""
+def contents(client: Client) -> dict[str, list[list[object]]]:
+    """Every row of every table."""
     tables = client.query("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%Tree'")
+    return {
+        name: [list(row) for row in client.query(f"SELECT * FROM {name} FINAL ORDER BY ALL").result_rows]
+        for (name,) in tables.result_rows
+    }
+
+
+def shown(client: Client, job: Job) -> dict[str, list[list[object]]]:
+    """Every row that counts of the tables that a job fills, but for its version: those of completed runs; observations
+    of completed instants, and events up to the newest one."""
+    listed = f"FROM snapshot WHERE family = '{job.family}'"
+    counts = dict.fromkeys(STATES, f"(observed_at, version) IN (SELECT at, version {listed})")
+    counts |= dict.fromkeys(("event", "account_event"), f"at <= (SELECT max(at) {listed})")
+    counts["observation"] = f"observed_at IN (SELECT at {listed})"
     rows: dict[str, list[list[object]]] = {}
-    for (name,) in tables.result_rows:
-        # Cells that have not ended are there or not; nobody reads them.
-        ended = f"WHERE {ENDS_AT} <= {SECOND}" if name.endswith("_cell") else ""
-        found = client.query(f"SELECT * FROM {name} FINAL {ended} ORDER BY ALL")
-        kept = [place for place, column in enumerate(found.column_names) if column not in without]
-        rows[name] = [[row[place] for place in kept] for row in found.result_rows]
+    for name in {"observation", *FAMILY_TABLES[job.family]} & counts.keys():
+        found = client.query(f"SELECT * EXCEPT version FROM {name} FINAL WHERE {counts[name]} ORDER BY ALL")
+        rows[name] = [list(row) for row in found.result_rows]
     return rows
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
-def test_a_snapshot_that_is_written_twice_is_stored_once(job: Job, store: Store, client: Client) -> None:
-    """As when two schedulers find the same instant missing. Only versions and announcements may differ."""
+def test_of_two_runs_for_an_instant_the_second_one_writes_nothing(job: Job, store: Store, client: Client) -> None:
+    """As when two schedulers find the same instant missing."""
     source = HandMade(positions_=[POSITION])
-    found = [job.collect(Batch(job.family, source, store, [NOON])) for _ in range(2)]
-    tables = []
-    for number, snapshots in enumerate(found):
-        version = new_version(store) + number
-        commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), version)
-        tables.append(contents(client, without=["version", "rank", "runs"]))
-        del tables[-1]["publication"], tables[-1]["append_run"]
-    assert tables[0][TABLES[job.name]]
-    assert tables[0] == tables[1]
+    beginnings = [begin(store, job.family, SECOND, SECOND) for _ in range(2)]
+    taking = Taking("job", Origin(source.spec, source.simulated), changes=not job.history)
+    snapshots = job.collect(Batch(job.family, source, store, [NOON], None))
+    commit(store, snapshots, taking, beginnings[0])
+    once = contents(client)
+    assert once[TABLES[job.name]]
+    with pytest.raises(Overtaken):
+        commit(store, snapshots, taking, beginnings[1])
+    assert contents(client) == once
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=list(JOBS))
@@ -116,29 +135,29 @@ def test_a_snapshot_without_its_ledger_row_is_not_shown(job: Job, store: Store, 
         FreshHeads(store).known().head(job.family)
 
 
-@pytest.mark.parametrize("name", ["prices", "markets", "positions"])
-@pytest.mark.parametrize("last", [True, False], ids=["before its ledger row", "at its first table"])
-def test_a_snapshot_that_was_partly_in_place_is_complete_before_the_next_one_is_shown(
-    name: str, last: bool, store: Store, settings: Settings, client: Client
+@pytest.mark.parametrize("name", ["prices", "markets", "loans", "positions"])
+def test_what_is_shown_at_completed_instants_is_that_of_a_store_where_no_run_died(
+    name: str, store: Store, settings: Settings, client: Client
 ) -> None:
-    """All tables are as if nothing had happened, cells included. Its rows are not seen before."""
+    """Runs die at every insert of theirs, twice for each, once with and once without another run in between."""
     job, source = JOBS[name], SimulatedSource("1")
-    table = "snapshot" if last else TABLES[name]
     run_once(job, source, store, NOON)
-    with closing(dying_in_place(settings, table)) as broken, pytest.raises(StoreUnavailable):
-        run_once(job, source, broken, NOON + MINUTE)
-    assert read_heads(store)[job.family].at == SECOND
-    run_once(job, source, store, NOON + 2 * MINUTE)
-    changing = ["version", "rank", "announced_at", "runs"]
-    disturbed = contents(client, changing)
+    tables = [TABLES[name], *FAMILY_TABLES[name], "observation", "snapshot"]
+    completed = [NOON]
+    for minute, table in enumerate([*tables, *tables], start=1):
+        with closing(dying(settings, table)) as broken, suppress(StoreUnavailable):
+            run_once(job, source, broken, NOON + minute * MINUTE)
+            completed.append(NOON + minute * MINUTE)
+        if minute % 2:
+            run_once(job, source, store, NOON + minute * MINUTE + MINUTE / 2)
+            completed.append(NOON + minute * MINUTE + MINUTE / 2)
+    assert read_heads(store)[job.family].at == unix_second(completed[-1])
     with database(replace(settings, clickhouse_database="calm")) as calm:
-        for minute in range(3):
-            run_once(job, source, calm, NOON + minute * MINUTE)
+        for at in completed:
+            run_once(job, source, calm, at)
         with clickhouse.client(replace(settings, clickhouse_database="calm")) as own:
-            expected = contents(own, changing)
-    # Both were migrated, at different moments.
-    assert disturbed.pop("schema_migration") and expected.pop("schema_migration")
-    assert disturbed == expected
+            expected = shown(own, job)
+    assert shown(client, job) == expected
 
 
 def test_a_head_moves_only_when_its_snapshot_is_complete(store: Store, settings: Settings) -> None:
@@ -233,8 +252,28 @@ def test_the_store_refuses_null_where_a_column_has_none(store: Store) -> None:
     """ClickHouse alone would store the column's default, here 0."""
     schema = {"asset_id": pl.String, "observed_at": pl.UInt32, "price": pl.Decimal(38, 18), "version": pl.UInt64}
     rows = pl.DataFrame({"asset_id": ["token;a"], "observed_at": [1], "price": [None], "version": [1]}, schema=schema)
-    with pytest.raises(StoreFailure, match=r"Cannot convert NULL value.*`price`"):
-        store.insert("price", rows)
+    for write in (store.insert, partial(store.insert_if, condition="true")):
+        with pytest.raises(StoreFailure, match=r"Cannot convert NULL value.*`price`"):
+            write("market_price", rows)
+
+
+def test_rows_are_written_as_a_whole_if_a_condition_holds_and_not_at_all_if_not(store: Store, client: Client) -> None:
+    rows = pl.DataFrame({"side": ["a", "b"]})
+    holds = "(SELECT count() FROM claim) = {count:UInt8}"
+    assert store.insert_if("claim", rows, holds, count=0)
+    assert not store.insert_if("claim", rows, holds, count=0)
+    assert client.query("SELECT side FROM claim ORDER BY side").result_rows == [("a",), ("b",)]
+
+
+def test_rows_of_a_run_that_the_ledger_does_not_list_are_not_read(store: Store, client: Client) -> None:
+    """Another run has left a market of the same snapshot, with a greater version."""
+    run_once(JOBS["markets"], HandMade(), store, NOON)
+    columns = "observed_at, asset_id, apr, principal, receipt_supply"
+    client.command(f"INSERT INTO market_lend SELECT {columns}, version + 1 FROM market_lend")
+    client.command(
+        "INSERT INTO market_lend SELECT observed_at, 'token;other', apr, 7, 7, version + 1 FROM market_lend LIMIT 1"
+    )
+    assert list(read_markets(store, SECOND).values()) == sorted(MARKETS, key=lambda each: each.asset_id)
 
 
 def lent(principal: int, receipts: int) -> list[Market]:
@@ -419,27 +458,16 @@ def test_amounts_beyond_128_bits_can_be_summed_in_sql(store: Store, client: Clie
     assert client.query("SELECT toString(sum(balance)) FROM market_debt").result_rows == [(str(HUGE + 10**36),)]
 
 
-def test_a_simulated_snapshot_that_is_written_twice_leaves_all_tables_equal(store: Store, client: Client) -> None:
-    """Every job twice, then once more as if its ledger row did not exist, at a second that closes cells.
-
-    Besides announcements only versions may differ, and with them the counts of runs, and of rows that were written, and
-    the oldest of these rows.
-    """
+def test_a_completed_snapshot_is_left_alone(store: Store, client: Client) -> None:
+    """Every job, at a second that closes cells."""
     source, at = SimulatedSource("1"), NOON - timedelta(seconds=1)
     for job in JOBS.values():
         assert run_once(job, source, store, at) is Outcome.DONE
-    versions = ["version", "rank", "rows", "first_observed_at", "runs"]
-    announcements: dict[str, list[list[object]]] = {"publication": [], "append_run": []}
-    once, but_versions = contents(client), contents(client, versions)
-    assert [name for name, rows in once.items() if not rows] == ["job_run", "publication", "raw_dropped"]
+    once = contents(client)
+    assert [name for name, rows in once.items() if not rows] == ["job_run", "rewrite"]
     for job in JOBS.values():
         assert run_once(job, source, store, at) is Outcome.ALREADY_DONE
     assert contents(client) == once
-    assert all(finished for *_, finished in once["append_run"])
-    for job in JOBS.values():
-        snapshots = job.collect(Batch(job.family, source, store, [at]))
-        commit(store, snapshots, Taking(job.family, "job", Origin(source.spec, source.simulated)), new_version(store))
-    assert contents(client, versions) | announcements == but_versions | announcements
 
 
 def test_the_simulated_protocol_comes_back_exactly(store: Store) -> None:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import falcon.testing
-import polars as pl
 import pytest
 
 from analytics_service.app import create_app
@@ -163,21 +162,3 @@ def test_a_history_that_cannot_be_filled_costs_no_snapshot_of_now(
     assert set(read_heads(store)) == ALL
     told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert told == [f"{name}: its history could not be filled. The node is pruned." for name in ("rates", "markets")]
-
-
-def test_history_is_filled_as_far_back_as_single_observations_are_kept(settings: Settings, store: Store) -> None:
-    """Those of prices are kept from the last full hour on, those of all other families for ever."""
-
-    class Remembering(HandMade):
-        history = timedelta(hours=3)
-
-    kept = int(datetime.now(UTC).replace(minute=0, second=0, microsecond=0).timestamp())
-    note = {"name": ["price"], "until": [kept], "noted_at": [1]}
-    store.insert("raw_dropped", pl.DataFrame(note, schema=dict.fromkeys(note, pl.UInt32) | {"name": pl.String}))
-    take_first_snapshots(settings, Remembering(), store)
-    first = {
-        family: store.frame("snapshots_between", family=family, start=0, end=2**32 - 1)["at"].min()
-        for family in ("prices", "rates")
-    }
-    assert first["prices"] == kept
-    assert first["rates"] < kept

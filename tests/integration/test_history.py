@@ -18,7 +18,7 @@ from analytics_service.market.prices import Price
 from analytics_service.store import ledger
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
-from analytics_service.store.prices import price_frame
+from analytics_service.store.observations import price_frame
 from tests import oracle
 from tests.doubles import FirstHeads
 from tests.integration.pages import Observations, Pages, commit
@@ -150,7 +150,7 @@ def test_an_asset_of_an_uncommitted_run_is_not_listed(client: falcon.testing.Tes
     commit(store, {"token;a": [(noon, Decimal(1))]})
     for asset_id, at in (("token;b", noon + 60), ("token;c", second(2026, 2, 1))):
         rows = price_frame([Price(asset_id, oracle.instant(at), Decimal(2))])
-        store.insert("price", versioned(rows, ledger.new_version(store)))
+        store.insert("observation", versioned(rows, ledger.new_version(store)))
     query = f"start={noon}&end={noon + 3600}&period=h"
     answer = client.simulate_get("/api/v1/assets/price-history", query_string=query).json
     assert [series["asset"]["id"] for series in answer["data"]["series"]] == ["token;a"]
@@ -162,7 +162,7 @@ def test_an_asset_with_an_earlier_price_is_listed_whatever_an_uncommitted_run_ad
     noon = second(2026, 1, 1, 12)
     commit(store, {"token;a": [(noon, Decimal(1))], "token;b": [(noon - 60, Decimal(2))]})
     rows = price_frame([Price("token;b", oracle.instant(noon + 60), Decimal(3))])
-    store.insert("price", versioned(rows, ledger.new_version(store)))
+    store.insert("observation", versioned(rows, ledger.new_version(store)))
     query = f"start={noon}&end={noon + 3600}&period=h"
     answer = client.simulate_get("/api/v1/assets/price-history", query_string=query).json
     values = {series["asset"]["id"]: series["points"][0]["v"] for series in answer["data"]["series"]}

@@ -21,7 +21,7 @@ from analytics_service.sources.simulated.universe import LISTINGS
 from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame
-from analytics_service.store.runs import ScheduledRun, scheduled_runs
+from analytics_service.store.scheduled_runs import ScheduledRun, scheduled_runs
 from jobs.registry import JOBS
 from tests.doubles import FirstHeads, FreshHeads, Statement, WatchedStore
 from tests.integration.conftest import Simulated
@@ -918,7 +918,8 @@ def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
 ) -> None:
     """After the first scrape the ledger cannot be read, other queries hang, and the clock goes on for a minute."""
     monkeypatch.setattr(metrics, "_PATIENCE", 0.2)
-    store.insert(LEDGER, ledger_frame([Run("prices", NOON + 10, "job", NOON, NOON, 7, "test", 1000 * NOON + 11_500)]))
+    version = 10**9 * NOON + 11_500_000_000
+    store.insert(LEDGER, ledger_frame([Run("prices", NOON + 10, "job", NOON, NOON, 7, "test", version)]))
     ends, now, hangs = threading.Event(), NOON + 30, False
 
     def wait(statement: Statement) -> None:
@@ -954,7 +955,9 @@ def test_gaps_are_instants_between_scheduled_snapshots_that_have_none(store: Sto
         return Run(family, NOON + second, kind, NOON, NOON, rows, "test", version)
 
     minutes = {0: "backfill", 120: "job", 180: "job", 190: "job", 300: "backfill", 360: "job", 495: "job"}
-    prices = [run("prices", second, kind, version=1000 * (NOON + second) + 250) for second, kind in minutes.items()]
+    prices = [
+        run("prices", second, kind, version=10**9 * (NOON + second) + 250_000_000) for second, kind in minutes.items()
+    ]
     others = [run("prices", -3600, "job"), run("prices", 1000, "import"), run("rates", 0, "backfill")]
     store.insert(LEDGER, ledger_frame([*prices, *others]))
     (found,) = scheduled_runs(store, {"prices": 60, "rates": 60, "loans": 300}, NOON - 60 + 86_400)

@@ -18,9 +18,8 @@ from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
 from analytics_service.imports.run import Summary
-from analytics_service.store.announcements import forget_finished
 from analytics_service.store.connection import Store
-from analytics_service.store.staging import drop_abandoned
+from analytics_service.store.rewrite import drop_abandoned
 from tests.doubles import Statement, WatchedStore
 from tests.integration.databases import database, keep_migrated
 from tests.integration.imports import (
@@ -43,7 +42,7 @@ def flaky(settings: Settings, failures: int) -> Store:
     left = [failures]
 
     def fail(statement: Statement) -> None:
-        if statement.kind == "insert" and statement.name.startswith("price_staging") and left[0]:
+        if statement.kind == "insert" and statement.name.startswith("observation_staging") and left[0]:
             left[0] -= 1
             raise StoreUnavailable("ClickHouse cannot be reached.")
 
@@ -130,6 +129,7 @@ from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store
+from analytics_service.store.rewrite import drop_abandoned
 
 class Killer:
     def stage(self, label, total):
@@ -155,7 +155,7 @@ def test_an_import_killed_half_way_and_run_again_ends_in_the_same_state(
     assert ended.returncode == -signal.SIGKILL
     assert not any(contents(settings).values()), "nothing of it may be seen"
     left = staged(settings)
-    tables = {"asset", "price", "snapshot"}
+    tables = {"asset", "observation", "snapshot"}
     assert {name.rpartition("_staging_")[0] for name in left} == tables
     assert run(store, path).written == len(outcome(rows))
     assert contents(settings) == clean_import(settings, path)
@@ -164,31 +164,14 @@ def test_an_import_killed_half_way_and_run_again_ends_in_the_same_state(
 
 
 def test_only_staging_tables_of_imports_are_dropped(store: Store, settings: Settings) -> None:
-    others = {"dbt_staging_1", "price_staging_x", "`my_staging_x-1`"}
-    ours = {"asset_staging_17", "price_staging_17", "snapshot_staging_17"}
+    others = {"dbt_staging_1", "observation_staging_x", "`my_staging_x-1`"}
+    ours = {"asset_staging_17", "observation_staging_17", "snapshot_staging_17"}
     for name in others | ours:
         store.execute(f"CREATE TABLE {name} (n UInt8) ENGINE = MergeTree ORDER BY n COMMENT 'x'")
     drop_abandoned(store)
     assert len(staged(settings)) == len(others | ours)
     drop_abandoned(store, hours=0)
     assert staged(settings) == {name.strip("`") for name in others}
-
-
-def test_what_is_known_of_runs_that_append_is_kept_for_a_day_or_until_they_have_finished(
-    store: Store, settings: Settings
-) -> None:
-    """A machine may be off for longer than a day, with a run that was put in place by half."""
-    hours = {1: (0, 30), 2: (1, 30), 3: (0, 2), 4: (1, 2)}
-    values = ", ".join(f"('prices', {n}, now() - INTERVAL {ago} HOUR, {done})" for n, (done, ago) in hours.items())
-    store.execute(f"INSERT INTO append_run (family, version, announced_at, finished) VALUES {values}")
-    store.execute(
-        "INSERT INTO append_run (family, version, announced_at) VALUES ('loans', 2, now() - INTERVAL 30 HOUR)"
-    )
-    known = "SELECT family, version FROM append_run FINAL ORDER BY family, version"
-    store.execute("OPTIMIZE TABLE append_run FINAL")
-    assert query(settings, known) == [("loans", 2), *(("prices", n) for n in hours)]
-    forget_finished(store)
-    assert query(settings, known) == [("loans", 2), ("prices", 1), ("prices", 3), ("prices", 4)]
 
 
 def staged(settings: Settings) -> set[str]:

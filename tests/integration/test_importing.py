@@ -84,7 +84,7 @@ def test_history_may_begin_with_the_first_second_of_1970(store: Store, settings:
     """And end there: the second series has no other observation."""
     rows = [(IDS[0], 0, "5"), (IDS[1], 0, "7"), (IDS[0], 1_600_000_100, "6")]
     assert run(store, prices_file(tmp_path, rows)).written == 3
-    cells = query(settings, "SELECT asset_id, width, toString(close) FROM price_cell FINAL WHERE cell = 0 ORDER BY ALL")
+    cells = query(settings, "SELECT asset_id, width, toString(close) FROM cell FINAL WHERE cell = 0 ORDER BY ALL")
     assert cells == [(one, width, close) for one, _, close in rows[:2] for width in ("quarter", "day", "month")]
 
 
@@ -134,7 +134,7 @@ def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, t
         "toUnixTimestamp(last_observed_at), rows, source FROM snapshot",
     )
     assert rows == [("prices", 10**9, "import", 100, 10**9, 3, "200.csv, 100.csv, 1000000000.csv")]
-    newest = query(settings, "SELECT max(version) FROM price")[0][0]
+    newest = query(settings, "SELECT max(version) FROM observation")[0][0]
     assert read_heads(store)["prices"].version >= int(str(newest))
 
 

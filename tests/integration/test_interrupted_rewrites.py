@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import count
@@ -20,16 +20,12 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.imports.run import Summary
 from analytics_service.market.instants import instant, unix_second
-from analytics_service.store.announcements import APPEND, REWRITE
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
-from analytics_service.store.rewrite import recover
-from analytics_service.store.sql import statements
 from jobs.registry import JOBS
 from jobs.runner import run_once
-from tests.clickhouse import client
 from tests.integration.databases import database
 from tests.integration.imports import IDS, NOW, Row, assets_file, observations, outcome, query, run
 from tests.integration.interrupted import BREATH, SOURCE, Backfill, Read, Reader, Write, Writer, import_of, reader
@@ -81,7 +77,7 @@ class Lane:
         return len(self.versions("max(finished) = 0"))
 
     def versions(self, condition: str) -> list[tuple[object, ...]]:
-        return query(self.settings, f"SELECT version FROM publication GROUP BY version HAVING {condition}")
+        return query(self.settings, f"SELECT version FROM rewrite GROUP BY version HAVING {condition}")
 
     def wait_until_whole(self, pages: Sequence[str], level: int) -> None:
         self._until_shown(pages, level, WHOLE_SECONDS * slack())
@@ -260,63 +256,29 @@ def test_a_rewrite_that_is_stopped_and_goes_on_later_ends_well(
 def test_migrating_completes_rewrites_that_were_interrupted(store: Store, settings: Settings) -> None:
     announce(store, seconds_ago=4)
     migrate(store)
-    assert query(settings, "SELECT max(finished) FROM publication") == [(1,)]
+    assert query(settings, "SELECT max(finished) FROM rewrite") == [(1,)]
 
 
 def test_the_schema_changes_only_when_a_writer_that_was_killed_just_now_is_known_to_be_dead(
     store: Store, settings: Settings
 ) -> None:
     announce(store, seconds_ago=0)
-    ((announced_at,),) = query(settings, "SELECT max(announced_at) FROM publication")
-    migrate(store, [*shipped(), Migration(9999, "9999_more.sql", "CREATE VIEW more AS SELECT * FROM publication")])
-    assert query(settings, "SELECT max(finished) FROM publication") == [(1,)]
+    ((announced_at,),) = query(settings, "SELECT max(announced_at) FROM rewrite")
+    migrate(store, [*shipped(), Migration(9999, "9999_more.sql", "CREATE VIEW more AS SELECT * FROM rewrite")])
+    assert query(settings, "SELECT max(finished) FROM rewrite") == [(1,)]
     ((applied_at,),) = query(settings, "SELECT max(applied_at) FROM schema_migration")
     assert applied_at - announced_at >= timedelta(seconds=3)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["before the schema changes", "after it has changed"])
-def test_a_run_that_was_interrupted_under_an_older_schema_is_completed(settings: Settings, whole: bool) -> None:
-    """That of when rows of the ledger had no column `files`. Where the writer paused for long, the schema has changed
-    before its run is completed."""
-    *older, newest = shipped()[:23]
-    assert newest.name == "0023_imports.sql"
-    with closing(Store(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_older"))) as store:
-        try:
-            migrate(store, older)
-            for table in ("snapshot", "price"):
-                store.execute(f"CREATE TABLE {table}_staging_7 AS {table}")
-            store.execute(
-                "INSERT INTO snapshot_staging_7 (family, at, kind, first_observed_at, last_observed_at, version) "
-                "VALUES ('prices', 100, 'import', 100, 100, 7)"
-            )
-            store.execute(
-                "INSERT INTO price_staging_7 (asset_id, observed_at, price, version) VALUES ('token;a', 100, 1, 7)"
-            )
-            announce(store, seconds_ago=4)
-            if not whole:
-                for statement in statements(newest.script):
-                    store.execute(statement)
-                assert list(recover(store).open) == ["prices"]
-            migrate(store)
-            with client(replace(settings, clickhouse_database=store.database)) as own:
-                rows = "SELECT toUnixTimestamp(at), kind, version, files FROM snapshot"
-                assert own.query(rows).result_rows == [(100, "import", 7, 0)]
-                assert own.query("SELECT asset_id, version FROM price").result_rows == [("token;a", 7)]
-            assert not read_ledger(store).open
-        finally:
-            store.execute_outside_database(f"DROP DATABASE IF EXISTS {store.database} SYNC")
-
-
 def announce(store: Store, seconds_ago: int) -> None:
     """Announce a rewrite of prices whose writer does nothing more."""
-    store.execute(f"INSERT INTO publication SELECT 'prices', 7, now() - {seconds_ago}, 0")
+    store.execute(f"INSERT INTO rewrite SELECT 'prices', 7, now() - {seconds_ago}, 0")
 
 
-@pytest.mark.parametrize("kind", [REWRITE, APPEND])
-def test_a_writer_whose_last_heartbeat_came_while_the_clock_was_ahead_is_silent(store: Store, kind: str) -> None:
+def test_a_writer_whose_last_heartbeat_came_while_the_clock_was_ahead_is_silent(store: Store) -> None:
     """Else nobody would complete its run before that time has come."""
     store.execute(
-        f"INSERT INTO {kind} (family, version, announced_at, finished) "
+        "INSERT INTO rewrite (family, version, announced_at, finished) "
         "VALUES ('prices', 7, now() + 3600, 0), ('rates', 8, now() + 1, 0), ('loans', 9, now() - 1, 0)"
     )
     assert read_ledger(store).silent == [("prices", 7)]

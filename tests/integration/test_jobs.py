@@ -19,7 +19,8 @@ from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed, read_heads
+from analytics_service.store.ledger import read_heads
+from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse
@@ -51,7 +52,7 @@ def contents(client: Client) -> dict[str, Sequence[Sequence[object]]]:
 
 def stored_prices(client: Client, at: datetime) -> dict[str, Decimal]:
     """The prices stored for an instant, by asset."""
-    query = "SELECT asset_id, price FROM price FINAL WHERE observed_at = {at:DateTime('UTC')}"
+    query = "SELECT asset_id, price FROM price WHERE observed_at = {at:DateTime('UTC')}"
     rows = client.query(query, parameters={"at": at}).result_rows
     return {row[0]: row[1] for row in rows}
 
@@ -76,7 +77,7 @@ def test_backfilling_twice_changes_nothing(store: Store, client: Client) -> None
     """From 12:00 to 12:00 the next day there are 25 whole hours, with 13 prices each."""
     assert filled(store, NOON, NOON + 24 * HOUR) == 25
     before = contents(client)
-    assert len(before["price"]) == 25 * 13
+    assert len(before["observation"]) == 25 * 13
     assert filled(store, NOON, NOON + 24 * HOUR) == 0
     assert contents(client) == before
 
@@ -85,7 +86,7 @@ def test_a_wider_backfill_adds_only_what_is_missing(store: Store) -> None:
     filled(store, NOON, NOON + 3 * HOUR)
     assert filled(store, NOON - HOUR, NOON + 5 * HOUR) == 3
     every_hour = {NOON_SECOND + 3600 * hour for hour in range(-1, 6)}
-    assert completed(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_400) == every_hour
+    assert begin(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_400).completed == every_hour
 
 
 def test_backfilled_history_continues_in_live_history_without_a_jump(store: Store, client: Client) -> None:
@@ -104,18 +105,18 @@ def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client
         assert stored_prices(client, NOON + hour * HOUR) == quoted_prices(NOON + hour * HOUR)
 
 
-@pytest.mark.parametrize("table", ["asset", "price", "snapshot"])
+@pytest.mark.parametrize("table", ["asset", "observation", "snapshot"])
 def test_a_run_that_dies_half_way_shows_nothing_and_can_be_run_again(
     table: str, store: Store, settings: Settings, client: Client
 ) -> None:
     with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
         run_once(PRICES, SOURCE, broken, NOON)
     assert read_heads(store) == {}
-    assert completed(store, "prices", NOON_SECOND, NOON_SECOND) == set()
+    assert begin(store, "prices", NOON_SECOND, NOON_SECOND).completed == set()
     assert run_once(PRICES, SOURCE, store, NOON) is Outcome.DONE
-    assert completed(store, "prices", NOON_SECOND, NOON_SECOND) == {NOON_SECOND}
+    assert begin(store, "prices", NOON_SECOND, NOON_SECOND).completed == {NOON_SECOND}
     assert stored_prices(client, NOON) == quoted_prices(NOON)
-    assert len(contents(client)["price"]) == 13
+    assert len(contents(client)["observation"]) == 13
     assert len(contents(client)["asset"]) == len(SOURCE.assets(NOON))
 
 
@@ -128,7 +129,7 @@ def test_a_backfill_that_dies_half_way_continues_where_it_was(store: Store, clie
     with pytest.raises(StoreUnavailable):
         backfill(PRICES, SOURCE, store, multiples(NOON, NOON + 699 * HOUR, HOUR), die)
     assert filled(store, NOON, NOON + 699 * HOUR) == 200
-    assert len(contents(client)["price"]) == 700 * 13
+    assert len(contents(client)["observation"]) == 700 * 13
 
 
 class MeetingSource(SimulatedSource):
@@ -156,7 +157,7 @@ def test_two_schedulers_that_race_for_an_instant_leave_one_snapshot(
     other.close()
     after = contents(client)
     assert [row[:2] for row in after["snapshot"]] == [("prices", NOON)]
-    assert len(after["price"]) == 13
+    assert len(after["observation"]) == 13
     assert stored_prices(client, NOON) == quoted_prices(NOON)
     assert len(read_assets(store)) == len(SOURCE.assets(NOON))
 
@@ -185,7 +186,7 @@ def test_a_scheduler_that_another_one_overtakes_rewrites_nothing(store: Store) -
 def test_a_backfill_that_another_one_overtakes_takes_the_rest(store: Store, client: Client) -> None:
     slow = SlowSource(lambda: filled(store, NOON + HOUR, NOON + 2 * HOUR))
     assert backfill(PRICES, slow, store, multiples(NOON, NOON + 4 * HOUR, HOUR)) == 3
-    assert len(contents(client)["price"]) == 5 * 13
+    assert len(contents(client)["observation"]) == 5 * 13
 
 
 class RenamingSource(SimulatedSource):
@@ -266,7 +267,7 @@ def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(sto
     oracle.feeds = {"busy": (59, "1.1"), "still": (-86_400, "8"), "late": (-100, "5")}
     run_once(PRICES, oracle, store, NOON + timedelta(minutes=1))
     assert read_heads(store)["prices"].rewrites == 1
-    query = "SELECT asset_id, price FROM price FINAL ORDER BY asset_id, observed_at"
+    query = "SELECT asset_id, price FROM price ORDER BY asset_id, observed_at"
     assert client.query(query).result_rows == [
         ("token;busy", Decimal(1)),
         ("token;busy", Decimal("1.1")),
@@ -281,20 +282,20 @@ def test_a_price_of_the_far_future_is_left_out_and_holds_up_nothing(
     """The last second of 32 bits is what some sources have for an unknown time; a day ahead is a clock."""
     oracle = Oracle(busy=(-1, "1"), ahead=(86_400, "2"), never=(2**32 - 1 - NOON_SECOND, "3"))
     run_once(PRICES, oracle, store, NOON)
-    query = "SELECT asset_id, price FROM price FINAL ORDER BY asset_id"
+    query = "SELECT asset_id, price FROM price ORDER BY asset_id"
     assert client.query(query).result_rows == [("token;ahead", Decimal(2)), ("token;busy", Decimal(1))]
     assert caplog.messages == ["The price of token;never is left out: it claims to be of 2106-02-07T06:28:15Z."]
     with pytest.raises(SourceError, match="quotes no prices"):
         run_once(PRICES, Oracle(never=(2 * 86_400, "3")), store, NOON + HOUR)
 
 
-def test_many_repeated_prices_are_looked_for_in_parts(store: Store) -> None:
+def test_many_repeated_prices_are_looked_for_in_parts(store: Store, client: Client) -> None:
     """More than one query's worth, with ids as long as denoms get."""
     feeds = {f"{'x' * 100}{number}": (-number - 1, "1") for number in range(1_100)}
     oracle = Oracle(**feeds)
     for minute in (0, 1):
         run_once(PRICES, oracle, store, NOON + timedelta(minutes=minute))
-    assert store.frame("history_density", table="price")["rows"].sum() == 1_100
+    assert len(contents(client)["observation"]) == 1_100
     assert read_heads(store)["prices"].rewrites == 0
 
 

@@ -18,15 +18,12 @@ from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import multiples
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.cells import ENDS_AT
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import completed
-from analytics_service.store.retention import prune
+from analytics_service.store.runs import begin
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, instants_to_fill, run_once
+from jobs.runner import backfill, instants_to_fill, run_once
 from tests import clickhouse
-from tests.doubles import FreshHeads, dying, dying_in_place
-from tests.integration.databases import database
+from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import FINEST, NOON, HandMade, market
 from tests.stored import write_assets
 
@@ -36,8 +33,6 @@ SECOND = int(NOON.timestamp())
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 A, B, C = "token;a", "token;b", "token;c"
 MARKETS = [market(A, apr="0.1"), market(B, apr="0.1"), market("token;lend")]
-# What earlier versions did not write.
-TABLES = ("liquidations", "liquidations_cell")
 
 Sums = dict[str, Decimal]
 
@@ -74,7 +69,7 @@ def stored(settings: Settings) -> dict[int, Sums]:
     """The liquidations of each snapshot by asset id, read as a researcher would."""
     found: dict[int, Sums] = {}
     with clickhouse.client(settings) as own:
-        query = "SELECT toUnixTimestamp(observed_at), asset_id, usd FROM liquidations FINAL"
+        query = "SELECT toUnixTimestamp(observed_at), asset_id, usd FROM liquidations"
         for at, asset_id, usd in own.query(query).result_rows:
             found.setdefault(at, {})[asset_id] = usd
     return found
@@ -98,12 +93,6 @@ def repaid(events: Sequence[Event], until: float) -> Sums:
 
 def without_zeros(sums: Sums) -> Sums:
     return {asset_id: usd for asset_id, usd in sums.items() if usd or not asset_id}
-
-
-def as_of_an_earlier_version(store: Store) -> None:
-    """Take away what earlier versions did not write."""
-    for table in TABLES:
-        store.execute(f"TRUNCATE TABLE {table}")
 
 
 def test_the_debt_that_was_repaid_adds_up_by_asset_and_in_all(settings: Settings, store: Store) -> None:
@@ -143,8 +132,7 @@ def test_paths_show_the_total_and_each_asset(settings: Settings, store: Store) -
 def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
     settings: Settings, store: Store, draw: random.Random
 ) -> None:
-    """Random liquidations and snapshots, some after runs that died before or after their announcement, and some of an
-    earlier version, compared with plain sums."""
+    """Random liquidations and snapshots, some after runs that died, compared with plain sums."""
     events = [
         event(f"e{n}", draw.randrange(0, 600) / 10, f"{draw.randrange(10**6)}.{draw.randrange(10**9)}", asset, leg)
         for n, (asset, leg) in enumerate(
@@ -154,23 +142,20 @@ def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
     source = HandMade(markets_=MARKETS, events_=sorted(events, key=lambda each: each.at) + events[:50])
     minutes = draw.sample(range(61), 16)
     for place, minute in enumerate(minutes):
-        if place in (5, 11):
-            as_of_an_earlier_version(store)
         if place % 4 == 0:
             first = NOON + minute * MINUTE
             backfill(JOB, source, store, multiples(first, first + 5 * MINUTE, MINUTE))
         elif place % 4 == 1:
-            die = draw.choice([dying, dying_in_place])
-            with closing(die(settings, draw.choice(["event", "liquidations"]))) as broken:
+            with closing(dying(settings, draw.choice(["event", "account_event", "observation", "snapshot"]))) as broken:
                 try:
                     run(source, broken, minute)
                 except StoreUnavailable:
                     run(source, store, minute)
         else:
             run(source, store, minute)
-    backfill(JOB, source, store, instants_to_fill(JOB, store, NOON, NOON + 2 * HOUR, HOUR))
+    backfill(JOB, source, store, instants_to_fill(NOON, NOON + 2 * HOUR, HOUR))
     found = stored(settings)
-    assert set(found) == completed(store, "loans", SECOND, SECOND + 7200)
+    assert set(found) == begin(store, "loans", SECOND, SECOND + 7200).completed
     assert len(found) >= 16
     for second, sums in found.items():
         assert without_zeros(sums) == repaid(events, second)
@@ -189,90 +174,3 @@ def test_sums_of_the_simulated_protocol_are_those_of_its_events(
     for second, sums in found.items():
         assert without_zeros(sums) == repaid(events, second)
     assert found[max(found)][""] > 0
-
-
-def test_the_next_snapshot_of_a_store_of_an_earlier_version_counts_earlier_liquidations(
-    settings: Settings, store: Store
-) -> None:
-    """They are stored. So are its earlier sums of loans, and the source is asked for new events only."""
-    source = HandMade(markets_=MARKETS, events_=EVENTS)
-    run(source, store, 0)
-    run(source, store, 1)
-    as_of_an_earlier_version(store)
-    before = [len(source.asked), loans_rows(settings)]
-    run(source, store, 2)
-    assert totals(settings) == {2: TOTALS[2]}
-    assert source.asked[before[0] :] == [(NOON + MINUTE, NOON + 2 * MINUTE)]
-    assert loans_rows(settings)[: len(before[1])] == before[1]
-    run(source, store, 3)
-    assert totals(settings) == {2: TOTALS[2], 3: TOTALS[2]}
-
-
-def loans_rows(settings: Settings) -> list[Any]:
-    """All that is stored of loans originated, oldest first."""
-    with clickhouse.client(settings) as own:
-        query = "SELECT observed_at, asset_id, usd, version FROM loans_originated FINAL ORDER BY observed_at, asset_id"
-        return list(own.query(query).result_rows)
-
-
-def test_a_store_from_before_the_histories_of_addresses_counts_earlier_liquidations(
-    settings: Settings, store: Store
-) -> None:
-    source = HandMade(markets_=MARKETS, events_=EVENTS)
-    run(source, store, 1)
-    as_of_an_earlier_version(store)
-    store.execute("TRUNCATE TABLE account_event")
-    run(source, store, 2)
-    run(source, store, 0)
-    assert totals(settings) == {0: TOTALS[0], 2: TOTALS[2]}
-
-
-def contents(settings: Settings) -> dict[str, list[Any]]:
-    """All rows of every table of the family, without versions."""
-    rows = {}
-    cells = ("loans_originated_cell", "liquidations_cell")
-    with clickhouse.client(settings) as own:
-        for name in ("event", "account_event", "loans_originated", "liquidations", "flash_loan_volume", *cells):
-            # Cells that have not ended are there or not; nobody reads them.
-            ended = f"WHERE {ENDS_AT} <= (SELECT max(toUnixTimestamp(observed_at)) FROM loans_originated)"
-            kept = f"rank) FROM {name} FINAL {ended}" if name in cells else f"version) FROM {name} FINAL"
-            rows[name] = sorted(own.query(f"SELECT * EXCEPT ({kept}").result_rows, key=str)
-    return rows
-
-
-def test_a_backfill_adds_liquidations_to_the_snapshots_of_an_earlier_version(settings: Settings, store: Store) -> None:
-    """Whatever the distance between them. The store is then as one that had them from the beginning."""
-    source, instants = SimulatedSource("1"), [NOON, NOON + 7 * MINUTE, NOON + HOUR]
-    for at in instants:
-        run_once(JOB, source, store, at)
-    as_of_an_earlier_version(store)
-    asked = instants_to_fill(JOB, store, NOON, NOON + HOUR, HOUR)
-    assert asked == instants
-    assert backfill(JOB, source, store, asked) == 3
-    assert instants_to_fill(JOB, store, NOON, NOON + HOUR, HOUR) == [NOON, NOON + HOUR]
-    assert backfill(JOB, source, store, asked) == 0
-    assert run_once(JOB, source, store, NOON) is Outcome.ALREADY_DONE
-    with database(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_fresh")) as fresh:
-        backfill(JOB, source, fresh, instants)
-        expected = contents(replace(settings, clickhouse_database=fresh.database))
-    assert contents(settings) == expected
-    assert all(expected.values())
-
-
-def test_snapshots_whose_single_observations_are_not_kept_are_not_taken_again(settings: Settings, store: Store) -> None:
-    """Neither one of an earlier version, nor one whose liquidations were dropped. Later sums count them too."""
-    next_month, later = NOON + timedelta(days=31), NOON + timedelta(days=80)
-    source = HandMade(markets_=MARKETS, events_=EVENTS)
-    run(source, store, 2)
-    as_of_an_earlier_version(store)
-    run_once(JOB, source, store, next_month)
-    run_once(JOB, source, store, later)
-    assert set(stored(settings)) == {int(at.timestamp()) for at in (next_month, later)}
-    for at in (later, later + HOUR):
-        prune(store, 7, at)
-    assert set(stored(settings)) == {int(later.timestamp())}
-    assert JOB.outdated(store, SECOND, int(later.timestamp())) == set()
-    as_of_an_earlier_version(store)
-    assert JOB.outdated(store, SECOND, int(later.timestamp())) == {int(later.timestamp())}
-    run_once(JOB, source, store, later + MINUTE)
-    assert list(totals(settings).values()) == [TOTALS[2]]

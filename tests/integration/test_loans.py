@@ -10,14 +10,15 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.history.catalogue import LOANS
 from analytics_service.history.rows import Rows
 from analytics_service.market.events import Action, Event, PageQuery
 from analytics_service.market.instants import multiples
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
-from analytics_service.store.ledger import completed, read_heads
+from analytics_service.store.histories import LOANS
+from analytics_service.store.ledger import read_heads
 from analytics_service.store.loans import TOTAL, Loans, read_loans
+from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import dying
@@ -98,7 +99,7 @@ def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw:
         else:
             first = NOON + minute * MINUTE
             backfill(JOB, source, store, multiples(first, first + 5 * MINUTE, MINUTE))
-    taken = sorted(completed(store, "loans", SECOND, SECOND + 4000))
+    taken = sorted(begin(store, "loans", SECOND, SECOND + 4000).completed)
     assert len(taken) >= 25
     for second in taken:
         until = [each for each in events if each.at.timestamp() <= second]
@@ -109,9 +110,7 @@ def test_sums_are_the_same_in_any_order_and_with_any_repeats(store: Store, draw:
             assert found.by_asset.get(asset, Decimal(0)) == mine
 
 
-@pytest.mark.parametrize(
-    "table", ["event", "account_event", "loans_originated", "liquidations", "flash_loan_volume", "snapshot"]
-)
+@pytest.mark.parametrize("table", ["event", "account_event", "flash_loan_volume", "observation", "snapshot"])
 def test_nothing_counts_twice_after_a_run_that_died(table: str, store: Store, settings: Settings) -> None:
     source = HandMade(events_=EVENTS)
     run(source, store, 0)

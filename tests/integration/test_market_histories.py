@@ -16,25 +16,18 @@ from analytics_service.history.candles import Aggregate
 from analytics_service.history.formats.registry import FORMATS
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.markets import CollateralMarket, LendMarket, Market
-from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.cells import ENDS_AT
 from analytics_service.store.connection import Store
-from analytics_service.store.ledger import Origin, new_version, read_heads
+from analytics_service.store.ledger import read_heads
 from analytics_service.store.markets import read_market_prices
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, instants_to_fill, run_once
-from jobs.snapshot import Batch, Taking, commit
-from tests import clickhouse
+from jobs.runner import Outcome, run_once
 from tests.doubles import FreshHeads
-from tests.integration.databases import database
 from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
 
 JOB = JOBS["markets"]
 SECOND = int(NOON.timestamp())
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 SINGLE = ("tvl", "net-tvl")
-# What earlier versions did not write.
-TABLES = ("tvl", "net_tvl", "deposit_value", "collateral_value", "debt_value", "utilization")
 A, RECEIPT, B, UNPRICED = "native;a", "native;ra", "native;b", "native;c"
 
 
@@ -177,17 +170,6 @@ def test_prices_that_come_later_change_no_point(client: falcon.testing.TestClien
     assert read_market_prices(store, SECOND) == {A: Decimal(2), B: Decimal("3.5")}
 
 
-def test_a_snapshot_that_is_corrected_corrects_every_history(client: falcon.testing.TestClient, store: Store) -> None:
-    dearer = replace(FIRST, prices_={A: Decimal(20), B: Decimal(35)})
-    for at in (NOON, NOON + HOUR):
-        run_once(JOB, FIRST, store, at)
-    assert page(client, "tvl", SECOND, SECOND + 3600) == ["16.2", "16.2"]
-    found = JOB.collect(Batch(JOB.family, dearer, store, [NOON]))
-    commit(store, found, Taking(JOB.family, "backfill", Origin(FIRST.spec)), new_version(store))
-    assert page(client, "tvl", SECOND, SECOND + 3600) == ["162", "16.2"]
-    assert page(client, "debt", SECOND, SECOND + 3600) == {A: ["6.6", "0.66"]}
-
-
 def test_a_value_that_cannot_be_stored_has_no_observation(client: falcon.testing.TestClient, store: Store) -> None:
     """10^20 USD are posted in b. Its utilization is known all the same; the total is not."""
     huge = [Market(A, lent(100, 100), None, None), Market(B, lent(2, 2), posted(10**20), owed(1))]
@@ -202,63 +184,6 @@ def test_a_source_without_prices_is_an_error(store: Store) -> None:
     with pytest.raises(SourceError, match="quotes no prices"):
         run_once(JOB, HandMade(prices_={}), store, NOON)
     assert read_heads(store) == {}
-
-
-def as_of_an_earlier_version(store: Store) -> None:
-    """Take away what earlier versions did not write."""
-    for table in ("market_price", *TABLES, *(f"{table}_cell" for table in TABLES)):
-        store.execute(f"TRUNCATE TABLE {table}")
-
-
-def contents(settings: Settings) -> dict[str, list[Any]]:
-    """All rows of every table of the family, without versions."""
-    names = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price")
-    rows = {}
-    with clickhouse.client(settings) as own:
-        for name in (*names, *TABLES, *(f"{table}_cell" for table in TABLES)):
-            # Cells that have not ended are there or not; nobody reads them.
-            ended = f"WHERE {ENDS_AT} <= (SELECT max(toUnixTimestamp(observed_at)) FROM tvl)"
-            kept = f"rank) FROM {name} FINAL {ended}" if name.endswith("_cell") else f"version) FROM {name} FINAL"
-            found = own.query(f"SELECT * EXCEPT ({kept}")
-            rows[name] = sorted(found.result_rows, key=str)
-    return rows
-
-
-def test_a_backfill_adds_values_to_the_snapshots_of_an_earlier_version(settings: Settings, store: Store) -> None:
-    """Whatever the distance between them. The store is then as one that had them from the beginning."""
-    source, instants = SimulatedSource("1"), [NOON, NOON + 7 * MINUTE, NOON + HOUR]
-    for at in instants:
-        run_once(JOB, source, store, at)
-    as_of_an_earlier_version(store)
-    asked = instants_to_fill(JOB, store, NOON, NOON + HOUR, HOUR)
-    assert asked == instants
-    assert backfill(JOB, source, store, asked) == 3
-    assert instants_to_fill(JOB, store, NOON, NOON + HOUR, HOUR) == [NOON, NOON + HOUR]
-    assert backfill(JOB, source, store, asked) == 0
-    with database(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_fresh")) as fresh:
-        backfill(JOB, source, fresh, instants)
-        expected = contents(replace(settings, clickhouse_database=fresh.database))
-    assert contents(settings) == expected
-    assert all(expected.values())
-
-
-def test_a_store_of_an_earlier_version_has_no_values_until_then(
-    client: falcon.testing.TestClient, store: Store
-) -> None:
-    run_once(JOB, FIRST, store, NOON)
-    as_of_an_earlier_version(store)
-    assert page(client, "tvl", SECOND, SECOND) == [None]
-    assert page(client, "deposits", SECOND, SECOND) == {}
-    assert read_market_prices(store, SECOND) == {}
-    assert backfill(JOB, FIRST, store, [NOON]) == 1
-    assert page(client, "tvl", SECOND, SECOND) == ["16.2"]
-
-
-def test_a_snapshot_at_prices_of_other_assets_is_not_taken_again(store: Store) -> None:
-    """It has no prices, but a total, which is 0."""
-    others = replace(FIRST, prices_={"native;other": Decimal(1)})
-    run_once(JOB, others, store, NOON)
-    assert run_once(JOB, others, store, NOON) is Outcome.ALREADY_DONE
 
 
 @pytest.mark.parametrize("memory", [0, 96])

@@ -86,8 +86,8 @@ def test_backfills_and_imports_are_listed_with_what_they_brought(told_of: dict[s
 
 def test_of_the_imports_the_newest_come_first_and_old_ones_are_left_out(settings: Settings, store: Store) -> None:
     """An import that is repeated takes the place of the one before."""
-    runs = [Run("prices", NOON + n, "import", NOON, NOON + n, n, f"{n}.csv", 1000 * (NOON + n)) for n in range(1, 26)]
-    again = replace(runs[0], version=1000 * (NOON + 99))
+    runs = [Run("prices", NOON + n, "import", NOON, NOON + n, n, f"{n}.csv", 10**9 * (NOON + n)) for n in range(1, 26)]
+    again = replace(runs[0], version=10**9 * (NOON + 99))
     store.insert(LEDGER, ledger_frame([*runs, again]))
     listed = [(run["source"], run["began"]) for run in document(operators_of(settings, store))["imports"]]
     assert listed[:2] == [("1.csv", "2025-03-01T12:01:39Z"), ("25.csv", "2025-03-01T12:00:25Z")]

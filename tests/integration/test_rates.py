@@ -15,7 +15,6 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
-from analytics_service.history.catalogue import BORROW_RATES, LEND_RATES, History
 from analytics_service.history.rows import Rows
 from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.run import Request, Summary, import_files
@@ -24,6 +23,7 @@ from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import BORROW_RATES, LEND_RATES, History
 from analytics_service.store.ledger import IMPORTED, new_version, oldest_change, read_heads, read_ledger
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once

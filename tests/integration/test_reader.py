@@ -14,14 +14,13 @@ from analytics_service.config import Settings
 from analytics_service.errors import Superseded
 from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
-from analytics_service.history.catalogue import PRICES
 from analytics_service.history.memory import Loader, Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.states import State
 from analytics_service.history.text_file import TextFile
 from analytics_service.store import ledger
-from analytics_service.store.announcements import REWRITE, tell
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import Head, read_heads
 from tests.doubles import WatchedStore
 from tests.integration.pages import Observations, commit, write
@@ -52,7 +51,7 @@ class Reading:
         """Complete a run of observations, and show the reader the new head."""
         commit(self._store, observations)
         head = read_heads(self._store)["prices"]
-        self.reader.prepare(head)
+        self.reader.at(head)
         self.loader.wait()
         return head
 
@@ -105,7 +104,6 @@ class Ticking:
 
     def tick(self, head: Head) -> State:
         """The state of the next head."""
-        self.reader.prepare(head)
         return self.reader.at(head)
 
     def pages(self, state: State) -> list[pl.DataFrame]:
@@ -168,9 +166,9 @@ def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading)
     assert reading.hours(before, NOON + 10) == ["1", "2", "3"]
     assert reading.hours(after, NOON + 10) == ["1", "7", "3"]
     assert reading.rewrites_in_memory() == {0, 1}
-    reading.reader.prepare(after)
+    newest = reading.write(history((20, 4)))
     assert reading.rewrites_in_memory() == {1}
-    assert reading.hours(after, NOON + 10) == ["1", "7", "3"]
+    assert reading.hours(newest, NOON + 20) == ["1", "7", "4"]
 
 
 def test_an_hour_that_was_read_while_it_was_rewritten_is_not_kept(reading: Reading, store: Store) -> None:
@@ -178,10 +176,10 @@ def test_an_hour_that_was_read_while_it_was_rewritten_is_not_kept(reading: Readi
     reading.write(history((-2 * HOUR, 1), (-10, 2)))
     commit(store, history((-5, 9), (10, 3)))
     rewrite = ledger.new_version(store)
-    tell(store, REWRITE, ["prices"], rewrite, finished=0)
+    ledger.tell_of_rewrite(store, ["prices"], rewrite, finished=0)
     with pytest.raises(Superseded):
-        reading.reader.prepare(replace(read_heads(store)["prices"], rewrites=0))
-    tell(store, REWRITE, ["prices"], rewrite, finished=1)
+        reading.reader.at(replace(read_heads(store)["prices"], rewrites=0))
+    ledger.tell_of_rewrite(store, ["prices"], rewrite, finished=1)
     head = reading.write(history((-5, 4)))
     assert reading.hours(head, NOON + 10) == ["1", "4", "3"]
 
@@ -191,7 +189,6 @@ def test_without_memory_nothing_is_read_before_a_page_asks(store: Store, setting
     head = read_heads(store)["prices"]
     with closing(WatchedStore(settings)) as watched:
         reader = HistoryReader(watched, PRICES, *[Loader(Memory(0))] * 2, TextFile())
-        reader.prepare(head)
         assert not watched.queries
         buckets = Buckets([NOON - HOUR, NOON, NOON + HOUR], head.last_observed_at + 1)
         assert reader.points(reader.at(head), [ID], buckets, Aggregate.LAST)["v"].to_list() == ["1", "3"]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -18,9 +19,10 @@ from analytics_service.errors import SchemaError
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
 from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.migrations import migrate, require_server
-from analytics_service.store.schema import schema_of
+from analytics_service.store.schema import made_by
 from analytics_service.store.sql import scripts, statements
 from jobs.registry import JOBS
 from jobs.runner import run_once
@@ -55,6 +57,42 @@ def test_a_changed_script_is_refused_by_name(store: Store) -> None:
 def test_a_database_of_a_newer_version_is_refused(store: Store) -> None:
     with pytest.raises(SchemaError, match="newer"):
         pending(store, shipped()[:-1])
+
+
+def test_a_database_of_an_earlier_unreleased_schema_is_refused_in_one_line(settings: Settings) -> None:
+    """Its first script had the name of ours, and its second one another."""
+    with closing(Store(replace(settings, clickhouse_database=f"{settings.clickhouse_database}_old"))) as old:
+        migrate(old, shipped()[:1])
+        old.execute(
+            "INSERT INTO schema_migration (number, name, checksum) "
+            "VALUES (1, '0001_ledger.sql', repeat('0', 64)), (2, '0002_prices.sql', repeat('0', 64))"
+        )
+        for act in (migrate, pending):
+            with pytest.raises(SchemaError, match=r"^This database .* empty folder .* import or backfill again\.$"):
+                act(old)
+        old.execute_outside_database(f"DROP DATABASE {old.database} SYNC")
+
+
+def test_a_condition_on_asset_and_time_reads_of_a_view_what_it_reads_of_the_table(
+    settings: Settings, store: Store
+) -> None:
+    """A week of one asset, of a year of hours of ten."""
+    hours = [int(datetime(2025, 1, 1, tzinfo=UTC).timestamp()) + 3600 * hour for hour in range(8_760)]
+    commit(store, {f"token;{name}": [(at, Decimal(at % 97)) for at in hours] for name in "abcdefghij"})
+    where = "asset_id = 'token;d' AND observed_at >= '2025-03-03' AND observed_at < '2025-03-10'"
+    with clickhouse.client(settings) as own:
+        table = own.query(f"SELECT count(), sum(value) FROM observation FINAL WHERE history = 'price' AND {where}")
+        view = own.query(f"SELECT count(), sum(price) FROM price WHERE {where}")
+    assert table.result_rows == view.result_rows == [(168, sum(Decimal(at % 97) for at in hours[1464:1632]))]
+    # The view also reads the definitions of ten assets.
+    assert int(view.summary["read_rows"]) <= int(table.summary["read_rows"]) + 10
+
+
+def test_a_view_names_symbols_and_shows_corrections(store: Store, run: Run) -> None:
+    commit(store, {"token;a": [(100, Decimal(1)), (200, Decimal(2))]})
+    commit(store, {"token;a": [(100, Decimal(3))]})
+    rows = run("SELECT asset_id, symbol, toUnixTimestamp(observed_at), price FROM price ORDER BY observed_at")
+    assert rows == [("token;a", "a", 100, Decimal(3)), ("token;a", "a", 200, Decimal(2))]
 
 
 def test_a_script_that_failed_half_way_runs_again_as_a_whole(settings: Settings, store: Store, run: Run) -> None:
@@ -102,7 +140,7 @@ def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings
         "ANALYTICS_CLICKHOUSE_DATABASE": settings.clickhouse_database,
     }
     assert CliRunner().invoke(cli, ["migrate"], env=environ).output == "The schema is up to date.\n"
-    store.execute("INSERT INTO lend_rate (asset_id, observed_at, apr, version) VALUES ('token;0xaB', 100, 0, 1)")
+    store.execute("INSERT INTO market_price (asset_id, observed_at, price, version) VALUES ('token;0xaB', 100, 0, 1)")
     result = CliRunner().invoke(cli, ["migrate"], env=environ)
     assert (result.exit_code, "several cases: token;0xAb, token;0xaB." in result.output) == (0, True)
 
@@ -127,7 +165,7 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
 def test_the_scripts_make_what_a_new_database_has(store: Store, run: Run) -> None:
     """Nothing else is in it, apart from the list of migrations itself."""
     present = run("SELECT name FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migration'")
-    assert {name for (name,) in present} == schema_of(shipped()).made_by.keys()
+    assert {name for (name,) in present} == {*made_by(shipped()), *(history.name for history in HISTORIES)}
 
 
 @pytest.mark.parametrize("version", ["25.7.9.1", "24.12.1.1", "9.1"])

@@ -20,13 +20,10 @@ from analytics_service.errors import SettingError, SourceRefused
 from analytics_service.imports.families import PRICES as PRICE_FILES
 from analytics_service.imports.run import Request, try_import
 from analytics_service.sources.base import Source
-from analytics_service.sources.choice import choose_source, require_import_admitted
+from analytics_service.sources.choice import choose_source
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.admission import CLAIM
-from analytics_service.store.applied import shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source, read_ledger
-from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests import clickhouse
@@ -128,7 +125,7 @@ def test_of_two_that_write_first_at_the_same_time_one_is_refused(
     meeting = threading.Barrier(2, timeout=20)
 
     def meet(statement: Statement) -> None:
-        if f"EXISTS {CLAIM}" in statement.name:
+        if statement == Statement("run", "make_claim"):
             meeting.wait()
 
     def outcome(write: Write) -> str:
@@ -148,62 +145,21 @@ def test_of_two_that_write_first_at_the_same_time_one_is_refused(
     assert prices == [(1,)]
 
 
-def test_an_import_that_was_overtaken_while_it_staged_its_rows_shows_none_of_them(
+def test_nothing_is_added_beside_an_import_that_has_begun(
     store: Store, settings: Settings, client: Client, tmp_path: Path
 ) -> None:
-    overtaken = Progress(at_first_batch=lambda: run_once(PRICES, FIRST, store, NOON))
-    with closing(Store(settings)) as own, pytest.raises(SourceRefused, match="This store holds simulated:1"):
-        run(own, prices_file(tmp_path, ROWS), reporter=overtaken)
-    assert client.query("SELECT count() FROM price WHERE asset_id = 'token;0xa'").result_rows == [(0,)]
+    refused: list[str] = []
+
+    def take() -> None:
+        with pytest.raises(SourceRefused) as caught:
+            run_once(PRICES, FIRST, store, NOON)
+        refused.append(str(caught.value))
+
+    with closing(Store(settings)) as own:
+        run(own, prices_file(tmp_path, ROWS), reporter=Progress(at_first_batch=take))
+    assert [message.partition(",")[0] for message in refused] == ["This store holds imported history"]
+    assert read_ledger(store).origins == {IMPORTED}
     assert not [name for name in tables(client) if "staging" in name]
-
-
-def old_mixture(client: Client) -> None:
-    """What an earlier version allowed: an import and simulated snapshots side by side."""
-    client.command(
-        "INSERT INTO snapshot (family, at, kind, source, version) VALUES "
-        "('prices', 1740528000, 'import', 'prices.csv', 1), ('prices', 1740830400, 'job', 'simulated:1', 2)"
-    )
-
-
-@pytest.mark.parametrize("write", [takes(FIRST, NOON + HOUR), fills(FIRST), imports])
-def test_a_mixed_store_refuses_all_data_until_its_operator_says_what_holds(
-    write: Write, store: Store, client: Client, tmp_path: Path
-) -> None:
-    old_mixture(client)
-    before = tables(client)
-    with pytest.raises(SourceRefused, match="say which of them holds: --source none or simulated:1 "):
-        write(store, tmp_path)
-    assert tables(client) == before
-    choice = choose_source(store, None, 60, empty="simulated")
-    assert (choice.source, choice.spec) == (None, "none")
-    assert "until you say which of them holds" in choice.reason
-
-
-def test_what_is_named_holds_a_mixed_store_from_then_on(store: Store, client: Client, tmp_path: Path) -> None:
-    old_mixture(client)
-    with pytest.raises(SourceRefused):
-        choose_source(store, "simulated:7", 60)
-    assert choose_source(store, "simulated:1", 60).spec == "simulated:1"
-    takes(FIRST, NOON + HOUR)(store, tmp_path)
-    assert choose_source(store, None, 60).spec == "simulated:1"
-    with pytest.raises(SourceRefused, match="This store holds simulated:1"):
-        imports(store, tmp_path)
-
-
-def test_none_lets_imported_history_hold_a_mixed_store(store: Store, client: Client, tmp_path: Path) -> None:
-    old_mixture(client)
-    require_import_admitted(store, "none")
-    imports(store, tmp_path)
-    with pytest.raises(SourceRefused, match="This store holds imported history"):
-        takes(FIRST, NOON + HOUR)(store, tmp_path)
-    assert choose_source(store, None, 60).spec == "none"
-
-
-def test_none_does_not_open_a_simulated_store_to_imports(store: Store, tmp_path: Path) -> None:
-    takes(FIRST)(store, tmp_path)
-    with pytest.raises(SourceRefused):
-        require_import_admitted(store, "none")
 
 
 def test_without_a_named_source_a_store_goes_on_with_its_own(store: Store, tmp_path: Path) -> None:
@@ -226,25 +182,6 @@ def test_a_store_of_imports_only_has_no_source(store: Store, settings: Settings,
     assert "imported history only" in choice.reason
     with pytest.raises(SettingError, match="imported history only"):
         require_source(settings, store)
-
-
-def test_data_from_before_the_claim_is_told_by_the_ledger(settings: Settings) -> None:
-    """The schema of an earlier version, with runs of the only simulated source that it knew."""
-    with closing(Store(settings)) as store:
-        migrate(store, [one for one in shipped() if one.number < 13])
-        store.execute(
-            "INSERT INTO snapshot (family, at, kind, source, version) VALUES "
-            "('prices', 10, 'job', 'simulated:winter', 1), ('rates', 10, 'backfill', 'simulated:winter', 1), "
-            "('prices', 11, 'job', 'simulated-not:1', 1), ('prices', 12, 'import', 'simulated:1', 1)"
-        )
-        migrate(store)
-        assert read_ledger(store).origins == {
-            Origin("simulated:winter", simulated=True),
-            Origin("simulated-not:1"),
-            IMPORTED,
-        }
-        assert read_ledger(store).heads["prices"].runs == 3
-        store.execute_outside_database(f"DROP DATABASE `{store.database}` SYNC")
 
 
 def get(settings: Settings, store: Store, path: str) -> falcon.testing.Result:

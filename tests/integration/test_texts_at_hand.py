@@ -17,7 +17,6 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.history.buckets import Buckets
 from analytics_service.history.candles import Aggregate
-from analytics_service.history.catalogue import PRICES
 from analytics_service.history.formats.registry import FORMATS
 from analytics_service.history.grid import Period
 from analytics_service.history.memory import Loader, Memory
@@ -26,6 +25,7 @@ from analytics_service.history.reader import HistoryReader
 from analytics_service.history.states import State
 from analytics_service.history.text_file import TextFile
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import PRICES
 from analytics_service.store.ledger import read_heads
 from tests import oracle
 from tests.doubles import WatchedStore
@@ -79,7 +79,7 @@ class Service:
         commit(self.store, observations)
         for asset_id, seen in observations.items():
             self.seen[asset_id] = [*self.seen.get(asset_id, []), *seen]
-        self.reader.prepare(read_heads(self.store)["prices"])
+        self.reader.at(read_heads(self.store)["prices"])
         self.wait()
 
     def wait(self) -> None:

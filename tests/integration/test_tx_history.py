@@ -194,7 +194,7 @@ def test_a_malformed_parameter_is_named(query: str, client: Client) -> None:
     assert query.partition("=")[0] in answer.json["error"]["message"]
 
 
-@pytest.mark.parametrize("table", ["account_event", "loans_originated", "snapshot"])
+@pytest.mark.parametrize("table", ["account_event", "observation", "snapshot"])
 def test_events_of_a_run_that_died_are_not_shown(table: str, settings: Settings, store: Store, client: Client) -> None:
     source = HandMade(events_=[event("1", 0), event("2", 1)])
     run(source, store, 0)
@@ -230,35 +230,11 @@ def test_pages_neither_skip_nor_repeat_while_events_arrive(
     assert seen == (newest_first(mine)[::-1] if order == "asc" else newest_first(there))
 
 
-def test_a_store_from_before_histories_gets_all_events_with_its_next_snapshot(
-    settings: Settings, store: Store, client: Client
-) -> None:
-    """As after the migration: loans are stored up to minute 1, but no event of an address."""
-    events = [event(f"{n}", n - 3, Action.BORROW) for n in range(6)]
-    source = HandMade(events_=events)
-    run(source, store, 0)
-    run(source, store, 1)
-    with clickhouse_client(settings) as own:
-        own.command("TRUNCATE TABLE account_event")
-    before = read_loans(store, SECOND + 60)
-    run(source, store, 2)
-    assert (ask(client)["count"], uuids(ask(client))) == (6, newest_first(events))
-    run(source, store, 3)
-    assert source.asked[-2:] == [(epoch(), NOON + 2 * MINUTE), (NOON + 2 * MINUTE, NOON + 3 * MINUTE)]
-    assert read_loans(store, SECOND + 60) == before
-    assert read_loans(store, SECOND + 120).total == before.total + 2 == Decimal(12)
-
-
-def epoch() -> datetime:
-    return datetime.fromtimestamp(0, NOON.tzinfo)
-
-
-def test_a_backfill_of_the_past_also_completes_histories(settings: Settings, store: Store, client: Client) -> None:
+def test_a_backfill_of_the_past_adds_the_sums_of_events_that_are_stored(store: Store, client: Client) -> None:
+    """Loans of 2 USD each, one a minute from 11:57 on."""
     events = [event(f"{n}", n - 3, Action.BORROW) for n in range(6)]
     source = HandMade(events_=events)
     run(source, store, 2)
-    with clickhouse_client(settings) as own:
-        own.command("TRUNCATE TABLE account_event")
     assert backfill(JOBS["loans"], source, store, [NOON - MINUTE, NOON]) == 2
     assert (ask(client)["count"], uuids(ask(client))) == (6, newest_first(events))
     assert read_loans(store, SECOND).total == Decimal(8)

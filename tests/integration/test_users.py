@@ -17,7 +17,6 @@ from analytics_service.sources.simulated.terms import ID_OF
 from analytics_service.state.heads import Known
 from analytics_service.state.view import View
 from analytics_service.store.interest import InterestPaid
-from analytics_service.store.kept_positions import KeptPositions
 from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
 
@@ -252,7 +251,7 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(
 
     def body(families: set[str]) -> bytes:
         known = Known({family: head for family, head in heads.items() if family in families})
-        view = View(simulated.store, known, KeptPositions(simulated.store), InterestPaid(simulated.store))
+        view = View(simulated.store, known, InterestPaid(simulated.store))
         return resource.body(view, given | dict.fromkeys(FLAGS, True) | {"with_value": valued})
 
     # Assets are described with the prices.

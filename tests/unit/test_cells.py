@@ -1,9 +1,9 @@
 """Which raw rows a run computes cells from: those of the cells that it closes or touches (rule 8.11).
 
-Months of many rows are computed and checked in parts.
+Months of many rows are computed in parts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,22 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.store.cells import (
-    Change,
-    Span,
-    cells_agree,
-    closing_span,
-    fill_month,
-    write_all_cells,
-    write_cells,
-)
-from analytics_service.store.connection import Store
-from analytics_service.store.progress import NO_REPORT
+from analytics_service.store.cells import Span, close_cells, closing_span, compute_touched
 from analytics_service.store.sql import Parts
 from tests.doubles import LedgerStore
 
 LATEST = 4_000_000_000
-STAGED = "_staging_prices_7"
+STAGED = "observation_staging_7"
 MANY = 3_000_000
 """Rows of a month, two of which are too many for one statement."""
 
@@ -56,7 +46,7 @@ def test_a_run_reads_from_the_beginning_of_the_widest_cell_that_it_closes(before
     after the former newest observation are those that close first."""
     newest = before + length
     closed = [begin for begin, end in cells_of(before + 1) if end - 1 <= newest]
-    assert closing_span(Change(before, newest)) == (Span(min(closed), newest + 1) if closed else None)
+    assert closing_span(before, newest) == (Span(min(closed), newest + 1) if closed else None)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +69,7 @@ def test_a_run_reads_from_the_beginning_of_the_widest_cell_that_it_closes(before
     ],
 )
 def test_cells_close_at_their_last_second(before: int, newest: int, since: int | None) -> None:
-    assert closing_span(Change(before, newest)) == (None if since is None else Span(since, newest + 1))
+    assert closing_span(before, newest) == (None if since is None else Span(since, newest + 1))
 
 
 @dataclass(frozen=True)
@@ -98,15 +88,16 @@ class Month:
 
 
 class FilledStore(LedgerStore):
-    """A store of prices with so many rows in each month, which remembers the spans of cells that are computed or
-    checked.
+    """A store of prices with so many rows in each month, which remembers the spans of cells that are computed.
 
-    Its rows are of the series a to e, alike; `parts` are the spans of some series, one for each statement.
+    Its rows are of the series a to e, alike; `parts` are the spans of some series, one for each statement. `staged` are
+    the months of which a rewrite has brought rows.
     """
 
-    def __init__(self, stored: Mapping[Month, int], staged: Mapping[Month, int]) -> None:
+    def __init__(self, stored: Mapping[Month, int], staged: Iterable[Month] = ()) -> None:
         super().__init__()
-        self._rows = {"price": stored, f"price{STAGED}": staged}
+        self._stored = stored
+        self._staged = staged
         self.parts: list[Span] = []
 
     @property
@@ -115,30 +106,27 @@ class FilledStore(LedgerStore):
         return list(dict.fromkeys(Span(one.since, one.until) for one in self.parts))
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        rows = self._rows.get(str(parameters.get("table")), {})
-        if query == "rows_by_series":
-            since, until = int(str(parameters["since"])), int(str(parameters["until"]))
-            # A month counts in part where the span has a part of it.
-            share = sum(
-                count * (min(until, Month(month.number + 1).begin) - max(since, month.begin)) // (31 * 86_400)
-                for month, count in rows.items()
-                if since < Month(month.number + 1).begin and until > month.begin
-            )
-            series = [(name, share // 5) for name in "ebcda"]
-            return pl.DataFrame(series, schema={"asset_id": pl.String, "rows": pl.UInt64}, orient="row")
-        if query == "cells_amiss":
-            self._remember(parameters)
-            return pl.DataFrame()
-        if query != "history_density":
-            return super().frame(query, parts, **parameters)
-        by_month = [(month.name, count) for month, count in rows.items()]
-        return pl.DataFrame(by_month, schema={"month": pl.String, "rows": pl.UInt64}, orient="row")
+        if query == "staged_months":
+            staged = [("price", month.begin) for month in self._staged]
+            return pl.DataFrame(staged, schema={"history": pl.String, "month": pl.UInt32}, orient="row")
+        assert parameters["history"] == "price"
+        since, until = int(str(parameters["since"])), int(str(parameters["until"]))
+        rows = {month.begin: (Month(month.number + 1).begin, count) for month, count in self._stored.items()}
+        if query == "rows_by_month":
+            counts = [(begin, count) for begin, (_, count) in rows.items() if since <= begin < until]
+            return pl.DataFrame(counts, schema={"month": pl.UInt32, "rows": pl.UInt64}, orient="row")
+        assert query == "rows_by_series"
+        # A month counts in part where the span has a part of it.
+        share = sum(
+            count * (min(until, end) - max(since, begin)) // (31 * 86_400)
+            for begin, (end, count) in rows.items()
+            if since < end and until > begin
+        )
+        series = [(name, share // 5) for name in "ebcda"]
+        return pl.DataFrame(series, schema={"asset_id": pl.String, "rows": pl.UInt64}, orient="row")
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        super().run(query, parts, **parameters)
-        self._remember(parameters)
-
-    def _remember(self, parameters: Mapping[str, object]) -> None:
+        assert query == "fill_cells"
         self.parts.append(Span(**{name: parameters[name] for name in ("since", "until", "first", "before")}))  # type: ignore[arg-type]
 
 
@@ -147,9 +135,12 @@ def months(*numbers: int, rows: int = 1) -> dict[Month, int]:
     return {Month(2025 * 12 + number): rows for number in numbers}
 
 
-def spans(store: FilledStore, before: int, newest: int, staged: str = "") -> list[tuple[str, str]]:
+def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = False) -> list[tuple[str, str]]:
     """From when to when the cells of a run are computed, as dates and times."""
-    write_cells(store, ["price"], Change(before, newest, staged))
+    if rewrites:
+        compute_touched(store, ["price"], STAGED, before, newest, version=7)
+    else:
+        close_cells(store, ["price"], before, newest)
     return [(_shown(span.since), _shown(span.until)) for span in store.spans]
 
 
@@ -162,23 +153,23 @@ QUIET = second(2026, 1, 1, 12, 1), second(2026, 1, 1, 12, 2)
 
 
 def test_a_tick_that_closes_nothing_computes_nothing() -> None:
-    assert spans(FilledStore({}, {}), *QUIET) == []
+    assert spans(FilledStore({}), *QUIET) == []
 
 
 def test_what_closes_within_a_month_is_one_statement_that_begins_there() -> None:
-    rows = FilledStore(months(*range(14), rows=MANY), {})
+    rows = FilledStore(months(*range(14), rows=MANY))
     found = spans(rows, second(2026, 1, 5, 12, 1), second(2026, 1, 5, 12, 15))
-    assert found == [("2026-01-05 12:00", "2026-02-01 00:00")]
+    assert found == [("2026-01-05 12:00", "2026-01-05 12:15")]
 
 
 def test_a_run_that_closes_a_month_reads_it_from_its_first_second() -> None:
-    assert spans(FilledStore(months(*range(13)), {}), *NEW_YEAR) == [("2025-12-01 00:00", "2026-02-01 00:00")]
+    assert spans(FilledStore(months(*range(13))), *NEW_YEAR) == [("2025-12-01 00:00", "2026-02-01 00:00")]
 
 
 def test_months_apart_are_statements_of_their_own_and_months_in_a_row_are_one() -> None:
     """March, and July to August; nothing closes."""
     store = FilledStore(months(*range(13)), months(2, 6, 7))
-    assert spans(store, *QUIET, STAGED) == [
+    assert spans(store, *QUIET, rewrites=True) == [
         ("2025-03-01 00:00", "2025-04-01 00:00"),
         ("2025-07-01 00:00", "2025-09-01 00:00"),
     ]
@@ -186,7 +177,7 @@ def test_months_apart_are_statements_of_their_own_and_months_in_a_row_are_one() 
 
 def test_months_with_many_rows_are_statements_of_their_own() -> None:
     store = FilledStore(months(0, 1, 2, rows=MANY) | months(3, 4), months(0, 1, 2, 3, 4))
-    assert spans(store, *QUIET, STAGED) == [
+    assert spans(store, *QUIET, rewrites=True) == [
         ("2025-01-01 00:00", "2025-02-01 00:00"),
         ("2025-02-01 00:00", "2025-03-01 00:00"),
         ("2025-03-01 00:00", "2025-06-01 00:00"),
@@ -196,7 +187,7 @@ def test_months_with_many_rows_are_statements_of_their_own() -> None:
 def test_many_months_are_several_statements() -> None:
     """Twelve years, of which each has a partition for each month. An insert may write to a hundred."""
     store = FilledStore(months(*range(144)), months(*range(144)))
-    found = spans(store, *QUIET, STAGED)
+    found = spans(store, *QUIET, rewrites=True)
     assert [found[0][0], found[-1][1]] == ["2025-01-01 00:00", "2037-01-01 00:00"]
     assert [end for _, end in found[:-1]] == [begin for begin, _ in found[1:]]
     assert all(span.until - span.since < 98 * 28 * 86_400 for span in store.spans)
@@ -205,7 +196,7 @@ def test_many_months_are_several_statements() -> None:
 def test_what_a_rewrite_touches_and_what_it_closes_are_both_computed() -> None:
     """It corrects a day of March, and closes the last quarters of an hour on 5 December."""
     store = FilledStore(months(*range(12)), months(2, 11))
-    assert spans(store, second(2025, 12, 5, 12, 1), second(2025, 12, 5, 12, 15), STAGED) == [
+    assert spans(store, second(2025, 12, 5, 12, 1), second(2025, 12, 5, 12, 15), rewrites=True) == [
         ("2025-03-01 00:00", "2025-04-01 00:00"),
         ("2025-12-01 00:00", "2026-01-01 00:00"),
     ]
@@ -221,10 +212,13 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
     stored: dict[int, int], touched: set[int], before: int, length: int
 ) -> None:
     rows = {Month(2025 * 12 + number): count for number, count in stored.items()}
-    store, change = FilledStore(rows, months(*touched)), Change(before, before + length, STAGED)
-    write_cells(store, ["price"], change)
+    store = FilledStore(rows, sorted(months(*touched), key=lambda month: month.number))
+    if touched:
+        compute_touched(store, ["price"], STAGED, before, before + length, version=7)
+    else:
+        close_cells(store, ["price"], before, before + length)
     own = [(month.begin, Month(month.number + 1).begin) for month in months(*touched)]
-    closing = closing_span(change)
+    closing = closing_span(before, before + length)
     own += [(closing.since, closing.until)] if closing else []
     assert store.spans == sorted(store.spans, key=lambda span: span.since)
     assert all(one.until <= other.since for one, other in zip(store.spans, store.spans[1:], strict=False))
@@ -240,28 +234,3 @@ def assert_all_series_once(parts: Sequence[Span]) -> None:
     """Each series from a to e is in one of the parts, and so is any other: single series have an empty id."""
     for name in ("", "0", "a", "aa", "b", "bb", "c", "cc", "d", "dd", "e", "f"):
         assert sum(one.first <= name and (not one.before or name < one.before) for one in parts) == 1
-
-
-@pytest.mark.parametrize("do", [fill_month, cells_agree])
-def test_a_month_with_more_rows_than_a_statement_takes_is_computed_and_checked_by_some_series_at_a_time(
-    do: Callable[[Store, str, int], object],
-) -> None:
-    """Of nine million rows each series has 1.8, so two of them have less than four and three have more."""
-    store = FilledStore({Month(2025 * 12): 9_000_000}, {})
-    do(store, "price", Month(2025 * 12).begin)
-    since, until = second(2025, 1, 1), second(2025, 2, 1)
-    assert store.parts == [
-        Span(since, until, "", "c"),
-        Span(since, until, "c", "e"),
-        Span(since, until, "e", ""),
-    ]
-
-
-def test_all_months_of_a_store_are_computed() -> None:
-    store = FilledStore(months(0, 1, rows=MANY) | months(5), {})
-    write_all_cells(store, NO_REPORT)
-    assert [(_shown(span.since)[:7], _shown(span.until)[:7]) for span in store.spans] == [
-        ("2025-01", "2025-02"),
-        ("2025-02", "2025-03"),
-        ("2025-06", "2025-07"),
-    ]

@@ -2,13 +2,12 @@
 
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from polars.exceptions import PanicException
 
-from analytics_service.errors import NoSnapshot, SchemaError, StoreFailure, StoreUnavailable, Superseded, Unprepared
+from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, Superseded
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
@@ -141,7 +140,7 @@ def test_an_outdated_schema_keeps_requests_from_being_answered(heads: Heads, sto
     assert "analytics-service migrate" in heads.what_lacks()
 
 
-def test_what_schedulers_tell_is_read_every_fifteen_seconds_and_holds_while_it_cannot_be_read(time: Time) -> None:
+def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be_read(time: Time) -> None:
     class Broken(LedgerStore):
         is_broken = False
 
@@ -161,9 +160,9 @@ def test_what_schedulers_tell_is_read_every_fifteen_seconds_and_holds_while_it_c
         heads.look()
         assert heads.known().head("prices").version == every
         seen.append(heads.intervals({"prices": 1}))
-        time.now += 7.5
+        time.now += 30
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
-    time.now += 15
+    time.now += 60
     heads.look()
     assert (heads.intervals({"prices": 1}), heads.what_lacks()) == ({"prices": 240}, "")
 
@@ -252,324 +251,16 @@ def test_a_process_that_starts_during_a_rewrite_waits_for_its_end(heads: Heads, 
     assert heads.known().head("rates").version == 1
 
 
-def test_heads_are_shown_once_they_are_prepared(heads: Heads, store: LedgerStore) -> None:
-    prepared: list[int] = []
-
-    def prepare(head: Head) -> bool:
-        prepared.append(head.version)
-        if head.version == 2:
-            raise Superseded("it is being rewritten")
-        return False
-
-    heads.before_showing("prices", prepare)
-    assert heads.known().head("prices").version == 1
-    store.change("prices", version=2)
+def test_a_family_of_which_nothing_can_be_shown_is_a_fault(heads: Heads, store: LedgerStore) -> None:
+    """Rule 1.3: one that is being rewritten as this process starts."""
+    store.rewrite("prices")
     heads.look()
-    assert heads.known().head("prices").version == 1
-    store.change("prices", version=3)
+    noon = datetime.fromtimestamp(NOON, UTC)
+    monitor = Monitor(heads, lambda: {"prices": 60, "rates": 60}, lambda: noon, is_told=True)
+    assert monitor.check().faults == ["prices cannot be shown"]
+    store.open.clear()
     heads.look()
-    assert heads.known().head("prices").version == 3
-    assert prepared == [1, 2, 3]
-
-
-def test_a_history_that_cannot_be_read_keeps_what_was_shown_and_affects_no_other(
-    heads: Heads, store: LedgerStore, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(head: Head) -> bool:
-        if head.version in (2, 3):
-            raise StoreFailure("its cells are broken")
-        return False
-
-    heads.before_showing("prices", refuse)
-    heads.known()
-    for version in (2, 3):
-        store.change("prices", version=version).change("rates", version=version)
-        heads.look()
-        assert heads.known().head("prices").version == 1
-        assert heads.known().head("rates").version == version
-    told = [record.getMessage() for record in caplog.records]
-    assert told == ["No new data of prices is shown: its cells are broken"]
-    store.change("prices", version=4)
-    heads.look()
-    assert heads.known().head("prices").version == 4
-
-
-def test_a_history_that_could_never_be_read_is_an_error_of_its_own(heads: Heads, store: LedgerStore) -> None:
-    def refuse(head: Head) -> bool:
-        raise StoreFailure("its cells are broken")
-
-    heads.before_showing("prices", refuse)
-    first = heads.known()
-    assert first.head("rates").version == 1
-    with pytest.raises(StoreFailure, match="prices"):
-        first.head("prices")
-    heads.look()
-    assert heads.known() is first
-    # Not one that is being rewritten, for which requests would wait.
-    assert first.without == {"prices": StoreFailure}
-
-
-def test_a_fault_of_our_own_in_one_family_affects_no_other_and_is_logged_once(
-    heads: Heads, store: LedgerStore, time: Time, caplog: pytest.LogCaptureFixture
-) -> None:
-    """However long it lasts: the ledger is read all the time."""
-
-    def fail(head: Head) -> bool:
-        if head.version in (2, 3):
-            raise KeyError("a fault")
-        return False
-
-    heads.before_showing("prices", fail)
-    heads.known()
-    for version in (2, 3):
-        time.now += 200
-        store.change("prices", version=version).change("rates", version=version)
-        heads.look()
-        assert heads.known().head("prices").version == 1
-        assert heads.known().head("rates").version == version
-    (told,) = caplog.records
-    assert told.getMessage() == "No new data of prices is shown: KeyError('a fault')"
-    assert told.exc_info is not None
-    assert told.exc_info[0] is KeyError
-    store.change("prices", version=4)
-    heads.look()
-    assert heads.known().head("prices").version == 4
-
-
-@pytest.mark.parametrize("error", [KeyError("a fault"), PanicException("a fault of Polars, which is no Exception")])
-def test_a_family_that_our_own_code_never_could_prepare_is_an_error_of_its_own(
-    heads: Heads, store: LedgerStore, error: BaseException
-) -> None:
-    def fail(head: Head) -> bool:
-        raise error
-
-    heads.before_showing("prices", fail)
-    assert heads.known().head("rates").version == 1
-    with pytest.raises(Unprepared, match="prices"):
-        heads.known().head("prices")
-
-
-class SlowHistory:
-    """A history whose newest state cannot be read in time from the version on that is set."""
-
-    def __init__(self) -> None:
-        self.too_slow_from = 2
-
-    def __call__(self, head: Head) -> bool:
-        if head.version >= self.too_slow_from:
-            raise StoreUnavailable("ClickHouse at http://db cannot answer now (query history_rows).")
-        return False
-
-
-def test_a_history_that_takes_too_long_keeps_its_head_while_the_others_go_on(
-    heads: Heads, store: LedgerStore, time: Time, caplog: pytest.LogCaptureFixture
-) -> None:
-    """However long it lasts: the ledger is read all the time."""
-    slow = SlowHistory()
-    heads.before_showing("prices", slow)
-    heads.known()
-    for version in (2, 3, 4):
-        time.now += 200
-        store.change("prices", version=version).change("rates", version=version)
-        heads.look()
-        assert heads.known().head("prices").version == 1
-        assert heads.known().head("rates").version == version
-    assert heads.what_lacks() == ""
-    slow.too_slow_from = 9
-    heads.look()
-    assert heads.known().head("prices").version == 4
-    assert [(record.levelname, record.getMessage()) for record in caplog.records if record.levelname != "INFO"] == [
-        ("WARNING", "No new data of prices is shown: ClickHouse at http://db cannot answer now (query history_rows).")
-    ]
-
-
-def test_a_history_that_took_too_long_from_the_start_may_be_asked_for_later(heads: Heads, store: LedgerStore) -> None:
-    slow = SlowHistory()
-    slow.too_slow_from = 1
-    heads.before_showing("prices", slow)
-    first = heads.known()
-    assert first.head("rates").version == 1
-    assert first.has("prices")
-    with pytest.raises(StoreUnavailable, match="prices"):
-        first.head("prices")
-    heads.look()
-    assert heads.known() is first
-    slow.too_slow_from = 2
-    heads.look()
-    assert heads.known().head("prices").version == 1
-
-
-# Health: what keeps readers from what the store has is a fault (rule 1.3).
-
-
-def faults(heads: Heads, time: Time, *, scheduled: bool = True) -> list[str]:
-    """The faults of a service that began at noon, when Time was 100; its families are due each minute."""
-    intervals = {"prices": 60, "rates": 60} if scheduled else {}
-
-    def clock() -> datetime:
-        return datetime.fromtimestamp(NOON, UTC) + timedelta(seconds=time.now - 100)
-
-    return Monitor(heads, lambda: intervals, clock, is_told=True).check().faults
-
-
-def pass_minutes(heads: Heads, store: LedgerStore, time: Time, minutes: int) -> None:
-    """Let time pass, with new snapshots of both families at its end, and look."""
-    time.now += 60 * minutes
-    for family, head in store.heads.items():
-        store.change(family, at=head.at + 60 * minutes, version=head.version + 1)
-    heads.look()
-
-
-@pytest.mark.parametrize("error", [StoreFailure("refused"), KeyError("a fault")])
-def test_new_snapshots_that_cannot_be_shown_are_a_fault_at_once_where_no_repetition_helps(
-    heads: Heads, store: LedgerStore, time: Time, error: Exception
-) -> None:
-    def fail(head: Head) -> bool:
-        if head.version == 2:
-            raise error
-        return False
-
-    heads.before_showing("prices", fail)
-    heads.known()
-    assert faults(heads, time) == []
-    pass_minutes(heads, store, time, 1)
-    assert faults(heads, time) == ["new snapshots of prices cannot be shown"]
-    pass_minutes(heads, store, time, 1)
-    assert faults(heads, time) == []
-
-
-def test_a_history_that_takes_too_long_is_a_fault_when_what_is_shown_of_it_is_not_fresh(
-    heads: Heads, store: LedgerStore, time: Time
-) -> None:
-    heads.before_showing("prices", SlowHistory())
-    heads.known()
-    pass_minutes(heads, store, time, 5)
-    assert faults(heads, time) == []
-    pass_minutes(heads, store, time, 1)
-    assert faults(heads, time) == ["new snapshots of prices cannot be shown"]
-
-
-def test_a_history_that_takes_too_long_is_a_fault_after_five_minutes_where_nothing_is_scheduled(
-    heads: Heads, store: LedgerStore, time: Time
-) -> None:
-    heads.before_showing("prices", SlowHistory())
-    heads.known()
-    pass_minutes(heads, store, time, 60)
-    pass_minutes(heads, store, time, 5)
-    assert faults(heads, time, scheduled=False) == []
-    pass_minutes(heads, store, time, 1)
-    assert faults(heads, time, scheduled=False) == ["new snapshots of prices cannot be shown"]
-
-
-@pytest.mark.parametrize(
-    "error", [StoreUnavailable("slow"), StoreFailure("refused"), KeyError("a fault"), Superseded("rewritten")]
-)
-def test_a_family_of_which_nothing_can_be_shown_is_a_fault_at_once(heads: Heads, time: Time, error: Exception) -> None:
-    def fail(head: Head) -> bool:
-        raise error
-
-    heads.before_showing("prices", fail)
-    heads.known()
-    assert faults(heads, time) == ["prices cannot be shown"]
-
-
-def test_heads_that_no_longer_hold_are_a_fault_though_the_ledger_can_be_read(
-    heads: Heads, store: LedgerStore, time: Time
-) -> None:
-    """Looks may fail after the ledger was read."""
-
-    def fail() -> None:
-        raise KeyError("a fault")
-
-    heads.before_showing("prices", lambda head: head.version > 1)
-    heads.settle_with(fail)
-    heads.known()
-    for minutes in (3, 2, 1):
-        assert faults(heads, time) == []
-        with pytest.raises(KeyError):
-            pass_minutes(heads, store, time, minutes)
-    assert faults(heads, time) == ["nothing can be shown, because no look at the store has succeeded lately"]
-
-
-def test_histories_beside_one_that_takes_too_long_do_not_move_on_from_the_head_that_is_shown(
-    heads: Heads, store: LedgerStore
-) -> None:
-    """A history knows only its newest state and the one before it."""
-    prepared: list[int] = []
-    slow = SlowHistory()
-    heads.before_showing("prices", lambda head: bool(prepared.append(head.version)))  # type: ignore[func-returns-value]
-    heads.before_showing("prices", slow)
-    heads.known()
-    for version in (2, 3, 4):
-        store.change("prices", version=version)
-        heads.look()
-    assert prepared == [1, 2]
-    slow.too_slow_from = 9
-    heads.look()
-    assert prepared == [1, 2, 4]
-    assert heads.known().head("prices").version == 4
-
-
-def test_a_store_that_goes_away_while_a_history_is_read_is_away_for_all_families(time: Time) -> None:
-    class Silent(LedgerStore):
-        def require_answers(self) -> None:
-            if self.away:
-                raise StoreUnavailable("it does not answer")
-
-    store = Silent("prices", "rates")
-    heads = Heads(store, every=None, clock=time, pause=time.pause)
-
-    def go_away(head: Head) -> bool:
-        store.away = head.version == 2
-        if store.away:
-            raise StoreUnavailable("it broke off its answer")
-        return False
-
-    heads.before_showing("prices", go_away)
-    heads.known()
-    time.now += 200
-    store.change("prices", version=2).change("rates", version=2)
-    heads.look()
-    assert {head.version for head in heads.known().heads.values()} == {1}
-    assert heads.what_lacks() == "it does not answer"
-    time.now += 100.1
-    with pytest.raises(StoreUnavailable, match="too long"):
-        heads.known()
-
-
-def test_all_histories_settle_together_and_only_when_one_has_to(heads: Heads, store: LedgerStore) -> None:
-    """However many histories a family has, and however many families were rewritten."""
-    settled: list[set[int]] = []
-    for family in ("prices", "rates"):
-        for odd in (False, True, True):
-            heads.before_showing(family, lambda head, odd=odd: odd and head.version % 2 == 1)  # type: ignore[misc]
-    heads.settle_with(lambda: settled.append(shown()))
-
-    def shown() -> set[int]:
-        return {head.version for head in heads.known().heads.values()}
-
-    for version in (10, 11, 12, 13):
-        for family in ("prices", "rates"):
-            store.change(family, version=version)
-        heads.look()
-        assert shown() == {version}
-    # Meanwhile readers are shown the heads before.
-    assert settled == [{10}, {12}]
-
-
-def test_a_silent_rewrite_is_rolled_forward(heads: Heads, store: LedgerStore) -> None:
-    for family in ("prices", "rates"):
-        announce(store, family)
-    heads.look()
-    assert store.open == {"prices", "rates"}
-    store.fall_silent()
-    heads.look()
-    assert store.open == set()
-
-
-def announce(store: LedgerStore, family: str) -> None:
-    """Announce a rewrite whose writer does nothing more."""
-    store.insert("publication", pl.DataFrame({"family": [family], "version": [9], "finished": [0]}))
+    assert monitor.check().faults == []
 
 
 # What was read as of a head is accepted unless a rewrite of the family was announced since.

@@ -31,7 +31,7 @@ from analytics_service.market.values import (
     with_receipt_prices,
 )
 from analytics_service.store.columns import quantize_ratio
-from analytics_service.store.prices import price_frame
+from analytics_service.store.observations import price_frame
 
 D = Decimal
 RATIO = D("0.5")
@@ -301,7 +301,7 @@ def test_a_price_that_the_store_cannot_hold_is_refused_as_such(usd: str) -> None
 
 def test_the_greatest_price_fits_into_a_batch() -> None:
     (row,) = price_frame([Price("native;a", datetime(2025, 1, 1, tzinfo=UTC), D(BELOW_LIMIT))]).rows()
-    assert row == ("native;a", 1735689600, D(BELOW_LIMIT))
+    assert row == ("price", "native;a", 1735689600, D(BELOW_LIMIT))
 
 
 @pytest.mark.parametrize("ratio", [BELOW_LIMIT, f"-{BELOW_LIMIT}"])

@@ -49,5 +49,4 @@ def test_only_quarter_hours_that_a_bucket_begins_within_are_read_in_single_obser
     plan = plan_candles(begins, 199 * DAY + 1_000)
     assert plan.edge_quarters == [number * DAY for number in range(200)]
     assert (plan.raw_from, plan.by_days) == (199 * DAY + 900, True)
-    assert plan.parts(kept_from=0) == ["candle_days", "candle_edges", "candle_tail"]
-    assert plan.parts(kept_from=200 * DAY) == ["candle_days", "candle_ends"]
+    assert plan.parts == ["candle_days", "candle_edges", "candle_tail"]

@@ -51,13 +51,13 @@ class Timekeeper:
 def test_a_backfill_of_too_many_instants_is_refused_before_they_are_listed() -> None:
     start = datetime(1970, 1, 1, tzinfo=UTC)
     with pytest.raises(SnapshotRefused, match=r"1,740,830,400 snapshots 0:00:01 apart.* at most 2,000,000\..*--every"):
-        instants_to_fill(PRICES, FakeStore(), start, NOON, timedelta(seconds=1))
+        instants_to_fill(start, NOON, timedelta(seconds=1))
 
 
 def test_a_run_writes_assets_and_prices_before_the_ledger() -> None:
     store = FakeStore()
     assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.DONE
-    assert [table for table, _ in store.inserts] == ["asset", "price", "snapshot"]
+    assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"]
 
 
 def test_the_ledger_describes_what_the_run_wrote() -> None:
@@ -72,7 +72,7 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
             ]
 
     store = FakeStore()
-    run_once(PRICES, Late("9"), store, NOON)
+    run_once(PRICES, Late("1"), store, NOON)
     noon = 1_740_830_400
     row = store.inserts[-1][1].row(0, named=True)
     version = row.pop("version")
@@ -83,7 +83,7 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         "first_observed_at": noon - 60,
         "last_observed_at": noon - 30,
         "rows": 2,
-        "source": "simulated:9",
+        "source": "simulated:1",
         "simulated": True,
         "files": 0,
     }
@@ -178,9 +178,9 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     heard: list[int] = []
     assert backfilled(store, NOON, NOON + 1000 * HOUR, heard.append) == 1001
     assert heard == [500, 500, 1]
-    assert [table for table, _ in store.inserts] == ["asset", "price", "snapshot"] * 3
+    assert [table for table, _ in store.inserts] == ["asset", "observation", "snapshot"] * 3
     assert [rows.height for table, rows in store.inserts if table == "snapshot"] == [500, 500, 1]
-    assert [rows.height for table, rows in store.inserts if table == "price"] == [6500, 6500, 13]
+    assert [rows.height for table, rows in store.inserts if table == "observation"] == [6500, 6500, 13]
     assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
 
 
@@ -192,11 +192,11 @@ def test_a_backfill_defines_an_asset_of_many_snapshots_once() -> None:
 
 def test_a_backfill_writes_only_what_is_missing() -> None:
     store = FakeStore()
-    run_once(PRICES, SimulatedSource("1"), store, NOON + HOUR)
+    run_once(PRICES, SimulatedSource("1"), store, NOON)
     heard: list[int] = []
     assert backfilled(store, NOON, NOON + 2 * HOUR, heard.append) == 2
     assert heard == [3]
-    assert store.inserts[-1][1]["at"].to_list() == [1_740_830_400, 1_740_837_600]
+    assert store.inserts[-1][1]["at"].to_list() == [1_740_834_000, 1_740_837_600]
 
 
 def test_a_backfill_of_nothing_writes_nothing() -> None:

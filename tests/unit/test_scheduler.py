@@ -23,9 +23,8 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.retries import Retries
-from analytics_service.store.sql import Parts
 from jobs.registry import JOBS
-from jobs.scheduler import InstantExecutor, Tick, build, follow_clock, report, run, tidy_until
+from jobs.scheduler import InstantExecutor, Tick, build, follow_clock, report, run
 from tests.doubles import FakeStore
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -371,51 +370,6 @@ def test_a_run_during_which_the_clock_is_set_back_tells_of_the_earlier_next_one(
     tick(NOON - 6 * MINUTE)
     assert counted[2:] == ["missed", "missed", "done"]
     scheduler.shutdown()
-
-
-class Littered(FakeStore):
-    """A database with staging tables that a run left behind. The first look fails."""
-
-    def __init__(self, stop: threading.Event, error: BaseException) -> None:
-        super().__init__()
-        self._error = error
-        self.tables = {"snapshot_staging_1": "", "price_staging_1": ""}
-        self._looks = iter([True, False])
-        self.forgets = 0
-        self._stop = stop
-
-    def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        assert query == "abandoned_staging"
-        if next(self._looks):
-            raise self._error
-        self._stop.set()
-        return pl.DataFrame({"name": [*self.tables]})
-
-    def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        super().run(query, parts, **parameters)
-        self.forgets += query == "forget_finished"
-
-
-@pytest.mark.parametrize(
-    ("error", "cause"),
-    [
-        (StoreUnavailable("away"), ": away"),
-        (pl.exceptions.ComputeError("unexpected"), ""),
-        (pl.exceptions.PanicException("no Exception"), ""),
-    ],
-)
-def test_what_runs_left_in_staging_is_dropped_also_where_all_rows_are_kept(
-    caplog: pytest.LogCaptureFixture, error: BaseException, cause: str
-) -> None:
-    stop = threading.Event()
-    store = Littered(stop, error)
-    tidy_until(None, store, stop, every=0)
-    assert not store.tables
-    # Also when the look before it failed.
-    assert store.forgets == 2
-    (record,) = caplog.records
-    assert record.getMessage() == f"Old staging tables could not be dropped{cause}"
-    assert (record.exc_info is None) == isinstance(error, StoreUnavailable)
 
 
 def said(store: FakeStore) -> list[dict[str, object]]:

@@ -12,7 +12,7 @@ from analytics_service.sources.choice import choose_source
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
-from tests.doubles import LedgerStore
+from tests.doubles import FakeStore
 
 MODULE = """
 from analytics_service.sources.base import Source
@@ -91,7 +91,7 @@ def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPat
     closed: list[str] = []
     monkeypatch.setattr(SimulatedSource, "close", lambda source: closed.append(source.spec))
     with pytest.raises(SourceRefused):
-        choose_source(LedgerStore(), "simulated:7", 60)
+        choose_source(FakeStore(), "simulated:7", 60)
     assert closed == ["simulated:7"]
 
 

@@ -1,0 +1,156 @@
+"""Every history there is. Views, routes, memory, warming, imports and the OpenAPI document follow from this table."""
+
+from dataclasses import dataclass
+
+from analytics_service.store.columns import PRICE, RATE, RATIO, Column
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The path of a history below /api/v1, and a one-line description."""
+
+    path: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A kind of history: rows of table `observation` and `cell` that have its name, and a view of that name for people.
+
+    `value` is the view's column of values, `kind` says what the store holds as one, and `meaning` what it is, with its
+    unit. A history has a path or two: `by_asset` serves one series for each asset, `total` the single series over all
+    assets, which has an empty asset id.
+    """
+
+    name: str
+    family: str
+    value: str
+    kind: Column
+    meaning: str
+    by_asset: Path | None = None
+    total: Path | None = None
+
+    @property
+    def paths(self) -> list[Path]:
+        """Where it is served."""
+        return [path for path in (self.by_asset, self.total) if path]
+
+
+PRICES = History(
+    "price",
+    "prices",
+    "price",
+    PRICE,
+    "USD per standard unit of the asset",
+    by_asset=Path("/assets/price-history", "History of prices."),
+)
+LEND_RATES = History(
+    "lend_rate",
+    "rates",
+    "apr",
+    RATE,
+    "Yearly rate that lenders of the asset earn, without compounding, as a fraction: 0.05 means 5 %",
+    by_asset=Path("/markets/lend/rate-history", "History of lend APRs."),
+)
+BORROW_RATES = History(
+    "borrow_rate",
+    "rates",
+    "apr",
+    RATE,
+    "Yearly rate that borrowers of the asset owe, without compounding, as a fraction: 0.05 means 5 %",
+    by_asset=Path("/markets/borrow/rate-history", "History of borrow APRs."),
+)
+LOANS = History(
+    "loans_originated",
+    "loans",
+    "usd",
+    RATIO,
+    "USD value of all loans so far, each at the time of the loan",
+    by_asset=Path(
+        "/analytics/market/history/loans-originated/by-asset", "Value of all loans of each asset since its first."
+    ),
+    total=Path(
+        "/analytics/market/history/loans-originated", "Value of all loans since the first, in USD of their time."
+    ),
+)
+LIQUIDATIONS = History(
+    "liquidations",
+    "loans",
+    "usd",
+    RATIO,
+    "USD value of all debt that liquidations have repaid so far, each at the time of the liquidation",
+    by_asset=Path(
+        "/analytics/market/history/liquidations/by-asset",
+        "Value of all debt of each asset that liquidations have repaid since its first.",
+    ),
+    total=Path(
+        "/analytics/market/history/liquidations",
+        "Value of all debt that liquidations have repaid since the first, in USD of their time.",
+    ),
+)
+TVL = History(
+    "tvl",
+    "markets",
+    "usd",
+    RATIO,
+    "USD value of all deposits, and of all collateral that is no receipt token",
+    total=Path("/markets/history/tvl", "History of the total value locked, in USD."),
+)
+NET_TVL = History(
+    "net_tvl",
+    "markets",
+    "usd",
+    RATIO,
+    "The total value locked less the USD value of all debt",
+    total=Path("/markets/history/net-tvl", "History of the total value locked less debt, in USD."),
+)
+DEPOSITS = History(
+    "deposits_usd",
+    "markets",
+    "usd",
+    RATIO,
+    "USD value of what is deposited for lending",
+    by_asset=Path("/markets/history/deposits", "History of deposits for lending, in USD."),
+)
+COLLATERAL = History(
+    "collateral_usd",
+    "markets",
+    "usd",
+    RATIO,
+    "USD value of the collateral posted",
+    by_asset=Path("/markets/history/collateral", "History of collateral posted, in USD."),
+)
+DEBT = History(
+    "debt_usd",
+    "markets",
+    "usd",
+    RATIO,
+    "USD value of the debt, with interest",
+    by_asset=Path("/markets/history/debt", "History of debt with interest, in USD."),
+)
+UTILIZATION = History(
+    "utilization",
+    "markets",
+    "ratio",
+    RATIO,
+    "Debt divided by the principal owed to lenders, as a fraction: 0.5 means 50 %",
+    by_asset=Path("/markets/history/utilization", "History of debt divided by deposits."),
+)
+HISTORIES = (
+    PRICES,
+    LEND_RATES,
+    BORROW_RATES,
+    LOANS,
+    LIQUIDATIONS,
+    TVL,
+    NET_TVL,
+    DEPOSITS,
+    COLLATERAL,
+    DEBT,
+    UTILIZATION,
+)
+
+
+def names_of(family: str) -> list[str]:
+    """The names of a family's histories."""
+    return [history.name for history in HISTORIES if history.family == family]

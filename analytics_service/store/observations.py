@@ -1,0 +1,74 @@
+"""Observations of histories in the store: what is written, and the values of a snapshot."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+import polars as pl
+
+from analytics_service.market.prices import Price
+from analytics_service.store.columns import DECIMAL, TIME, Column, Row, checked_id, encoded
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import PRICES, History
+
+OBSERVATIONS = "observation"
+# The asset id of a sum over all assets.
+TOTAL = ""
+_ASSET_ID = Column(pl.String, lambda asset_id: asset_id and checked_id(asset_id))
+_SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
+    "history": pl.String,
+    "asset_id": pl.String,
+    "observed_at": pl.UInt32,
+    "value": DECIMAL,
+}
+NO_OBSERVATIONS = pl.DataFrame(schema=_SCHEMA)
+# Observations that are looked for at once: their ids are a parameter of the query, which may be 128 KiB long.
+_AT_ONCE = 500
+
+# The values of a snapshot by history and asset id.
+Values = Mapping[History, Mapping[str, Decimal]]
+
+
+def observations_of(values: Values, at: datetime) -> pl.DataFrame:
+    """Values at an instant as a batch to insert, without `version`. OutOfRange for one that the store cannot hold."""
+    frames = [NO_OBSERVATIONS]
+    for history, own in values.items():
+        rows = ({"asset_id": asset_id, "observed_at": at, history.value: one} for asset_id, one in own.items())
+        frames.append(_frame(history, rows))
+    return pl.concat(frames)
+
+
+def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
+    """Prices, each at its own instant, as a batch to insert, without `version`. OutOfRange for a price that the store
+    cannot hold."""
+    rows = ({"asset_id": one.asset_id, "observed_at": one.observed_at, PRICES.value: one.usd} for one in prices)
+    return _frame(PRICES, rows)
+
+
+def _frame(history: History, rows: Iterable[Row]) -> pl.DataFrame:
+    found = encoded(rows, {"asset_id": _ASSET_ID, "observed_at": TIME, history.value: history.kind})
+    return found.rename({history.value: "value"}).with_columns(history=pl.lit(history.name)).select(*_SCHEMA)
+
+
+def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
+    """The observations of a `price_frame` that no completed run has written, in the same order.
+
+    Cost: a query for every 500 of them, which reads the granules that they are in.
+    """
+    stored = [
+        store.frame("observed_prices", ids=some["asset_id"].unique().to_list(), seconds=some["observed_at"].to_list())
+        for some in prices.iter_slices(_AT_ONCE)
+    ]
+    if not stored:
+        return prices
+    known = pl.concat(stored).cast({"observed_at": pl.UInt32, "value": DECIMAL})
+    return prices.join(known, on=["asset_id", "observed_at", "value"], how="anti", maintain_order="left")
+
+
+def read_values(store: Store, histories: Sequence[History], at: int) -> dict[History, dict[str, Decimal]]:
+    """The values observed at a unix second, by history and asset id, in the order of ids."""
+    named = {history.name: history for history in histories}
+    found: dict[History, dict[str, Decimal]] = {history: {} for history in histories}
+    for name, asset_id, value in store.frame("observed_values", histories=list(named), at=at).iter_rows():
+        found[named[name]][asset_id] = value
+    return found

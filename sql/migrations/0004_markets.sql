@@ -1,0 +1,93 @@
+-- Markets as of each snapshot (ledger family markets). The rows of a snapshot have its instant and the version of its run.
+
+CREATE TABLE IF NOT EXISTS market_lend
+(
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
+    asset_id LowCardinality(String) COMMENT 'Asset id',
+    apr Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Yearly rate that lenders earn, without compounding, as a fraction',
+    principal UInt256 CODEC(ZSTD(1)) COMMENT 'Amount owed to lenders, in denom units of the asset',
+    receipt_supply UInt256 CODEC(ZSTD(1)) COMMENT 'Receipt tokens outstanding, in denom units; principal / receipt_supply is the redemption ratio',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(observed_at)
+ORDER BY (observed_at, asset_id, version)
+SETTINGS index_granularity = 1024
+COMMENT 'Lend markets at each snapshot';
+
+CREATE TABLE IF NOT EXISTS market_collateral
+(
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
+    asset_id LowCardinality(String) COMMENT 'Asset id',
+    enabled Bool COMMENT 'Whether the asset counts as collateral',
+    allowable_ltv Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction',
+    liquidation_ltv Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Loan-to-value ratio from which collateral is liquidated, a fraction',
+    collateral_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be posted, in denom units; null means no limit',
+    min_discount Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Smallest discount of a liquidation, a fraction',
+    max_discount Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Largest discount of a liquidation, a fraction',
+    balance UInt256 CODEC(ZSTD(1)) COMMENT 'Collateral posted, in denom units',
+    shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the balance that accounts hold, in denom units',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(observed_at)
+ORDER BY (observed_at, asset_id, version)
+SETTINGS index_granularity = 1024
+COMMENT 'Collateral markets at each snapshot';
+
+CREATE TABLE IF NOT EXISTS market_debt
+(
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
+    asset_id LowCardinality(String) COMMENT 'Asset id',
+    enabled Bool COMMENT 'Whether the asset can be borrowed',
+    borrow_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be borrowed, in denom units; null means no limit',
+    borrow_halt_utilization Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Highest utilization at which new loans can be opened, a fraction',
+    interest_fee Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Part of the interest that the protocol keeps, a fraction',
+    apr Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Yearly rate that borrowers owe, without compounding, as a fraction',
+    balance UInt256 CODEC(ZSTD(1)) COMMENT 'Debt including interest, in denom units',
+    shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the debt that accounts owe; each is a debt of balance / shares denom units',
+    time_last_distributed_interest DateTime('UTC') COMMENT 'Instant at which interest was last added to the balance',
+    utilization_accumulator Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Tracker of the utilization of the asset over time',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(observed_at)
+ORDER BY (observed_at, asset_id, version)
+SETTINGS index_granularity = 1024
+COMMENT 'Debt markets at each snapshot';
+
+CREATE TABLE IF NOT EXISTS market_config
+(
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
+    time_window_nanos UInt64 COMMENT 'Nanoseconds for which an oracle price is valid',
+    partial_liquidation_threshold Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Account value in USD below which a liquidation is complete',
+    target_liquidation_health Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Health that a liquidation restores, at least 1',
+    liquidation_fee Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Part of a liquidation that the protocol keeps, a fraction',
+    flash_loans_enabled Bool COMMENT 'Whether flash loans are given',
+    flash_loan_fee Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Fee of a flash loan, a fraction of its amount',
+    staking_health_modifier Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Largest increase of health from staking, a fraction',
+    stake_collateral_ratio Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Ratio of weighted staked protocol tokens to collateral value at which that increase is reached, a fraction',
+    stake_flash_loan_ratio Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Required ratio of weighted staked protocol tokens to flash loan value, a fraction',
+    dynamic_discount_width Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'How far health must fall below 1 for the largest discount, a fraction',
+    hnative LowCardinality(String) COMMENT 'Asset id of an asset that the protocol designates',
+    ptoken LowCardinality(String) COMMENT 'Asset id of the protocol token',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(observed_at)
+ORDER BY (observed_at, version)
+SETTINGS index_granularity = 1024
+COMMENT 'Rules of all borrowing at each snapshot';
+
+CREATE TABLE IF NOT EXISTS market_price
+(
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
+    asset_id LowCardinality(String) COMMENT 'Asset id',
+    price Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'USD per standard unit, as the oracle stated it last by then',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(observed_at)
+ORDER BY (observed_at, asset_id, version)
+SETTINGS index_granularity = 1024
+COMMENT 'Oracle prices of assets with a market at each snapshot of markets; those of receipt tokens that the oracle does not quote follow from them';

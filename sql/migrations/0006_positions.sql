@@ -1,0 +1,48 @@
+-- Positions of all addresses (ledger family positions), written item by item when an item changes.
+-- Not partitioned by time: a lookup of one address must not visit every month.
+
+CREATE TABLE IF NOT EXISTS position
+(
+    address String CODEC(ZSTD(1)) COMMENT 'Address of the user',
+    kind LowCardinality(String) COMMENT 'Kind of item: collateral, debt, account (with neither), lend_held, lend_collateralized, wallet, stake, unbonding, unclaimed, claimable_rewards or claimable_unbonding',
+    account_index UInt32 CODEC(ZSTD(1)) COMMENT 'Index of the borrow account of a collateral, debt, account or stake item; otherwise 0',
+    asset_id String CODEC(ZSTD(1)) COMMENT 'Asset id of a collateral, debt, lend or wallet item; otherwise empty',
+    pool UInt32 CODEC(ZSTD(1)) COMMENT 'Index of the staking pool of a stake; otherwise 0',
+    item UInt32 CODEC(ZSTD(1)) COMMENT 'Numbers items that are equal in all preceding columns, from 0',
+    observed_at DateTime('UTC') CODEC(ZSTD(1)) COMMENT 'Instant of the snapshot in which the item was new, changed or gone; the row is valid until the next one of the item',
+    amount UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of a collateral or debt item, receipt tokens of a lend item, otherwise denom units; 0 when closed',
+    cascade Bool CODEC(ZSTD(1)) COMMENT 'Whether a stake moves to the next shorter pool by itself',
+    until Nullable(DateTime('UTC')) CODEC(ZSTD(1)) COMMENT 'Instant at which a stake moves, or an unbonding unlocks',
+    last_stake_acc Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Value of stake_acc up to which a stake has been rewarded',
+    closed Bool CODEC(ZSTD(1)) COMMENT 'Whether the item no longer exists, from observed_at on',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (address, kind, account_index, asset_id, pool, item, observed_at, version)
+SETTINGS index_granularity = 256
+COMMENT 'Items of positions, one row for each change of an item. The newest row that counts is the current state; if it is closed, the item is gone';
+
+CREATE TABLE IF NOT EXISTS position_digest
+(
+    address String CODEC(ZSTD(1)) COMMENT 'Address of the user',
+    observed_at DateTime('UTC') CODEC(ZSTD(1)) COMMENT 'Instant of the snapshot in which the position had changed',
+    digest UInt64 CODEC(NONE) COMMENT 'Hash of all items of the position; 0 if it has none. Use it only to see whether the position has changed',
+    version UInt64 CODEC(ZSTD(1)) COMMENT 'Version of the run that wrote the row; the digest is valid once that run is complete'
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY address
+COMMENT 'Newest stored state of each address, as a hash; used by the positions job';
+
+CREATE TABLE IF NOT EXISTS position_summary
+(
+    observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
+    addresses UInt64 COMMENT 'Addresses that have a position',
+    borrowers UInt64 COMMENT 'Addresses that owe a debt',
+    borrower_accounts UInt64 COMMENT 'Borrow accounts that owe a debt',
+    lenders UInt64 COMMENT 'Addresses that lend',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; it counts once snapshot lists that run'
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(observed_at)
+ORDER BY (observed_at, version)
+COMMENT 'Number of positions at each snapshot';

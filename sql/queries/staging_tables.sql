@@ -1,0 +1,5 @@
+-- Which staging tables does a rewrite have?
+SELECT name
+FROM system.tables
+WHERE database = currentDatabase()
+  AND endsWith(name, {suffix:String})
