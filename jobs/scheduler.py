@@ -62,7 +62,7 @@ def run(
     """Run the jobs until `stop` is set: each immediately for the current instant, then at every further one.
 
     Instants that passed while nothing ran are not made up for; `jobs backfill` does that. Once stopped, runs in
-    progress finish their attempt, but retry nothing.
+    progress finish their attempt, but retry nothing, and wait some seconds only for a source that hangs.
     """
     scheduler = build(settings, source, store, stop, clock(), jobs=jobs, measure=measure)
     scheduler.start()
@@ -74,6 +74,7 @@ def run(
             follow_clock(scheduler, store, clock)
     finally:
         stop.set()
+        source.hurry()
         scheduler.shutdown(wait=True)
         write_status(store, [one.func.status(None) for one in scheduled])
     log.info("The scheduler has stopped.")

@@ -93,7 +93,9 @@ def dying(settings: Settings, table: str) -> WatchedStore:
 # 2026-03-01 12:00:00 UTC.
 NOON = 1772366400
 # What a source is asked for, each time as of an instant.
-QUESTIONS = [name for name, one in vars(Source).items() if isfunction(one) and name[0] != "_" and name != "close"]
+QUESTIONS = [
+    name for name, one in vars(Source).items() if isfunction(one) and name[0] != "_" and name not in ("hurry", "close")
+]
 _LEDGER = {
     "how": pl.String,
     "family": pl.String,

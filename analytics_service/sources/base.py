@@ -56,6 +56,9 @@ class Source(Protocol):
         """Sample addresses of a made-up protocol, which `up` prints."""
         return {}
 
+    def hurry(self) -> None:
+        """Wait no longer than some seconds for anything from now on: the process is about to end."""
+
     def close(self) -> None:
         """Release connections and the like."""
 

@@ -3,10 +3,9 @@
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from datetime import datetime, timedelta
 from itertools import islice
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from analytics_service.errors import SourceError
@@ -25,19 +24,21 @@ _T = TypeVar("_T")
 _MOST_HANGING = 8
 # Positions that are asked for at once: a source may give them one by one.
 _POSITIONS_AT_ONCE = 1_000
-# Seconds that a source has to close.
-_CLOSE_SECONDS = 5.0
+# Seconds that a source has to close, and for an answer once the process is to end.
+_LAST_SECONDS = 5.0
 
 
 class Calls:
-    """Calls into a source, in separate threads. A call that takes longer than some seconds is left in its thread."""
+    """Calls into a source, each in a thread of its own. A call that takes longer than some seconds is left in it.
+
+    The threads are daemons, so the process may end meanwhile. It would wait for those of a ThreadPoolExecutor.
+    """
 
     def __init__(self, source: str, seconds: float) -> None:
         self._source = source
         self._seconds = seconds
-        self._lock = threading.Lock()
-        self._idle: list[_Caller] = []
-        self._hanging: list[Future[Any]] = []
+        self._hanging: set[Future[Any]] = set()
+        self._hurry: Future[None] = Future()
 
     def __call__(self, what: str, call: Callable[[], _T]) -> _T:
         """What the call returns or raises. SourceError when it takes too long, or when too many others hang."""
@@ -45,51 +46,36 @@ class Calls:
 
     def within(self, seconds: float, what: str, call: Callable[[], _T]) -> _T:
         """The same with another number of seconds."""
-        with self._lock:
-            self._hanging = [one for one in self._hanging if not one.done()]
-            if len(self._hanging) >= _MOST_HANGING:
-                raise SourceError(
-                    f"{self._source} is not asked for {what}: {len(self._hanging)} calls have not come back. "
-                    "If they never do, start the process again."
-                )
-            caller = self._idle.pop() if self._idle else _Caller()
-        future = caller.begin(call)
-        if not wait([future], seconds).done:
-            caller.end()
-            with self._lock:
-                self._hanging.append(future)
-            raise SourceError(f"{self._source} has taken more than {seconds:g} s for {what}.")
-        with self._lock:
-            self._idle.append(caller)
-        return future.result()
-
-
-class _Caller:
-    """A thread that makes one call after the other; the process may end meanwhile."""
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
-        threading.Thread(target=self._run, name="source", daemon=True).start()
-
-    def begin(self, call: Callable[[], _T]) -> "Future[_T]":
-        """Begin a call."""
+        if len(self._hanging) >= _MOST_HANGING:
+            raise SourceError(
+                f"{self._source} is not asked for {what}: {len(self._hanging)} calls have not come back. "
+                "If they never do, start the process again."
+            )
         future: Future[_T] = Future()
-        self._calls.put((call, future))
-        return future
+        threading.Thread(target=_run, args=(call, future), name="source", daemon=True).start()
+        # Not `result` with a time-out: its TimeoutError could be the source's own.
+        either: list[Future[Any]] = [future, self._hurry]
+        wait(either, seconds, FIRST_COMPLETED)
+        if self._hurry.done():
+            seconds = min(seconds, _LAST_SECONDS)
+            wait([future], seconds)
+        if future.done():
+            return future.result()
+        self._hanging.add(future)
+        future.add_done_callback(self._hanging.discard)
+        raise SourceError(f"{self._source} has taken more than {seconds:g} s for {what}.")
 
-    def end(self) -> None:
-        """Have the thread end after the call that it makes."""
-        self._calls.put(None)
+    def hurry(self) -> None:
+        """From now on a call may take some seconds only, also one under way."""
+        if not self._hurry.done():
+            self._hurry.set_result(None)
 
-    def _run(self) -> None:
-        while (following := self._calls.get()) is not None:
-            call, future = following
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
-            # Nothing of the last call is kept while none is made.
-            del following, call, future
+
+def _run(call: Callable[[], _T], future: "Future[_T]") -> None:
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)
 
 
 class BoundedSource(Source):
@@ -123,10 +109,14 @@ class BoundedSource(Source):
         """Those of the source."""
         return self._of.samples
 
+    def hurry(self) -> None:
+        """From now on the source may take some seconds only for an answer, also for one that is waited for already."""
+        self._calls.hurry()
+
     def close(self) -> None:
         """Close the source. One that does not close is left to the end of the process."""
         try:
-            self._calls.within(_CLOSE_SECONDS, "closing", self._of.close)
+            self._calls.within(_LAST_SECONDS, "closing", self._of.close)
         except SourceError as error:
             log.warning("%s", error)
 

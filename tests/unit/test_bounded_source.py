@@ -1,5 +1,7 @@
 """What is asked of a source, and how long its answers are waited for."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -106,14 +108,6 @@ def test_errors_of_the_source_are_its_own() -> None:
         source.markets(AT)
 
 
-def test_one_thread_makes_one_call_after_the_other_as_long_as_none_hangs(oracle: Oracle) -> None:
-    source = bounded(oracle, 60)
-    for _ in range(3):
-        source.prices(AT)
-    assert len(set(oracle.callers)) == 1
-    assert oracle.callers[0] is not threading.current_thread()
-
-
 def test_after_eight_calls_that_hang_nothing_is_asked_until_one_comes_back(oracle: Oracle) -> None:
     calls = Calls("oracle", 0.01)
     oracle.is_stuck = True
@@ -127,7 +121,6 @@ def test_after_eight_calls_that_hang_nothing_is_asked_until_one_comes_back(oracl
     oracle.go_on.set()
     for thread in oracle.callers:
         thread.join(30)
-        assert not thread.is_alive()
     assert calls.within(60, "prices", lambda: oracle.prices(AT)) == []
 
 
@@ -165,11 +158,19 @@ def test_an_answer_that_is_made_as_it_is_read_is_waited_for_no_longer(oracle: Or
 
 
 def test_a_source_that_does_not_close_keeps_nobody(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics_service.sources.bounded._CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("analytics_service.sources.bounded._LAST_SECONDS", 0.05)
     source = bounded(oracle, 60)
     oracle.is_stuck = True
     source.close()
     assert oracle.calls == 1
+
+
+def test_a_process_ends_while_a_call_hangs() -> None:
+    """At its end Python waits for threads that are no daemons, and for those of executors."""
+    calls = "from analytics_service.sources.bounded import Calls; calls = Calls('oracle', 0.1)"
+    code = f"import time; {calls}; calls('prices', lambda: time.sleep(1000))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert "oracle has taken more than 0.1 s for prices." in ended.stderr
 
 
 @pytest.mark.parametrize("may_hang", [True, False])

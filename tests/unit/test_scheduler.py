@@ -19,6 +19,8 @@ from apscheduler.events import (
 from analytics_service.config import Settings
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.prices import Price
+from analytics_service.sources.base import Source
+from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
@@ -46,7 +48,7 @@ class WatchedSource(SimulatedSource):
 
 
 def run_until_stopped(
-    source: SimulatedSource,
+    source: Source,
     store: Store,
     stop: threading.Event,
     settings: Settings,
@@ -171,6 +173,22 @@ def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptur
     run_until_stopped(WatchedSource(watch), FakeStore(), stop, Settings(prices_every=86_400))
     assert len(asked) == 1
     assert "The source is gone." in caplog.text
+
+
+def test_stopping_waits_some_seconds_only_for_a_source_that_hangs(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("analytics_service.sources.bounded._LAST_SECONDS", 0.05)
+    stop, go_on = threading.Event(), threading.Event()
+
+    def watch(at: datetime) -> None:
+        stop.set()
+        go_on.wait(30)
+
+    source = BoundedSource(WatchedSource(watch), Calls("simulated:1", 300))
+    run_until_stopped(source, FakeStore(), stop, Settings(prices_every=86_400))
+    go_on.set()
+    assert "simulated:1 has taken more than 0.05 s for prices." in caplog.text
 
 
 def test_every_run_is_measured() -> None:
