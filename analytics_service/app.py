@@ -107,7 +107,7 @@ def create_app(
     """
     instruments = Instruments()
     instruments.begin_worker()
-    store = store or Store(settings, instruments.query)
+    store = store or Store(settings, instruments.query, serving=True)
     heads = heads or Heads(store)
     loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
     # Texts are made of blocks, so there are none without memory for history.

@@ -18,8 +18,8 @@ from analytics_service.state.latest import Latest
 from analytics_service.store.connection import Store
 from analytics_service.store.scheduled_runs import scheduled_runs
 
-# Seconds that a scrape waits for the store. Prometheus waits ten for the scrape.
-_PATIENCE = 2.0
+# Seconds that a scrape waits for the store.
+_PATIENCE = 0.5
 
 
 class Metrics(Live):

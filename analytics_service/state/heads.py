@@ -31,8 +31,9 @@ _EVERY = 1.75
 _HASTE = 0.1
 # How long heads hold while the ledger cannot be read, seconds.
 _LONGEST_OUTAGE = 300.0
-# How long a request waits for the first look, seconds.
-_FIRST_LOOK = 6.0
+# How long a request waits for the first look, and a probe, seconds.
+_FIRST_LOOK = 4.5
+_FIRST_GLANCE = 0.5
 # Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
 _CHECK_EVERY = 60.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
@@ -126,13 +127,12 @@ class Heads:
         return {family: self._intervals.get(family, every) for family, every in own.items()}
 
     def seen(self) -> Seen:
-        """The result of the last look. Does not query the store, and waits only before the first look.
+        """The result of the last look. Does not query the store, and waits only before the first look, for a moment.
 
-        Raises the error of that look, and StoreUnavailable when the store is known not to answer now.
+        Raises the error of that look.
         """
         if self._seen is None:
-            self._look_first()
-        self._store.require_answers()
+            self._look_first(_FIRST_GLANCE)
         # Read once: another thread may be looking.
         seen = self._seen
         if isinstance(seen, Seen):
@@ -167,7 +167,7 @@ class Heads:
             ledger = self._read(begun)
             known = self._shown(ledger, known or Known())
         except AnalyticsError as caught:
-            error = caught
+            error = self._seen = caught
         with self._changed:
             self._tell(error)
             if error is None:
@@ -179,12 +179,8 @@ class Heads:
         self._recover(ledger)
 
     def _read(self, now: float) -> Ledger:
-        try:
-            ledger = read_ledger(self._store)
-            self._seen = Seen(ledger, self._schema_is_current(now))
-        except AnalyticsError as error:
-            self._seen = error
-            raise
+        ledger = read_ledger(self._store)
+        self._seen = Seen(ledger, self._schema_is_current(now))
         return ledger
 
     def _schema_is_current(self, now: float) -> bool:
@@ -217,26 +213,25 @@ class Heads:
 
     def _first(self) -> Known:
         """The outcome of the first look; of a further one, if all so far have failed."""
+        self._store.take_turn()
         if self._looks and self._every is not None:
-            self._store.take_turn()
             self.wait()
         else:
-            self._look_first()
+            self._look_first(_FIRST_LOOK)
         if self._known is None:
             raise self._error or StoreUnavailable("The ledger has not been read yet.")
         return self._known
 
-    def _look_first(self) -> None:
-        """Begin to look, and wait for the first look."""
+    def _look_first(self, seconds: float) -> None:
+        """Begin to look, and wait for the first look, for so many seconds at most."""
         if self._every is None:
             self.look()
             return
-        self._store.watch()
         with self._changed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, args=(self._every,), name="heads", daemon=True)
                 self._thread.start()
-            self._changed.wait_for(lambda: self._looks, timeout=_FIRST_LOOK)
+            self._changed.wait_for(lambda: self._looks, timeout=seconds)
 
     def _watch(self, every: float) -> None:
         while True:

@@ -276,7 +276,6 @@ class Views:
         with self._store.turns.request():
             with suppress(Superseded):
                 return act()
-            self._store.require_answers()
             self._store.turns.take(_PATIENCE)
             return self._patiently(act)
 

@@ -18,12 +18,13 @@ from clickhouse_connect.driver.exceptions import (
     DatabaseError,
     OperationalError,
 )
+from clickhouse_connect.driver.httputil import get_pool_manager
 from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config import Settings
 from analytics_service.errors import AccessRefused, AnalyticsError, SchemaError, StoreFailure, StoreUnavailable
-from analytics_service.store.pools import Connections, pool_manager
-from analytics_service.store.reach import Pulse, cause_of, ping, unreachable
+from analytics_service.store.peer import connection_to
+from analytics_service.store.reach import cause_of, ping, unreachable
 from analytics_service.store.server import address_of, server_of
 from analytics_service.store.sql import Parts, named_query
 from analytics_service.store.turns import Turns
@@ -49,6 +50,9 @@ _CONNECT_SECONDS = 4
 _CHUNK = 2**20
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
+# Seconds that a query may run, and its answer take, in a process that serves requests. With a ClickHouse that hangs,
+# requests must end within five seconds.
+_SERVING_QUERY_SECONDS, _SERVING_ANSWER_SECONDS = 3.5, 4
 
 _INSERT = {
     # Rows come in batches already; the server need not collect them.
@@ -66,35 +70,28 @@ Measure = Callable[[str], AbstractContextManager[None]]
 class Store:
     """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used.
 
-    `turns` bounds the requests that wait for it at the same time.
+    `turns` bounds the requests that wait for it at the same time. A process that is `serving` requests gives up what it
+    reads within seconds; others, and all that write, rather wait (rule 8.9).
     """
 
-    def __init__(self, settings: Settings, measure: Measure = lambda query: nullcontext()) -> None:
+    def __init__(
+        self, settings: Settings, measure: Measure = lambda query: nullcontext(), *, serving: bool = False
+    ) -> None:
         self._measure = measure
         self.database = settings.clickhouse_database
         self.turns = Turns(settings.threads)
         self._settings = settings
-        self._client: Client | None = None
+        self._query_seconds: float = settings.query_timeout
+        self._answer_seconds = settings.client_timeout
+        if serving:
+            self._query_seconds = min(settings.query_timeout, _SERVING_QUERY_SECONDS)
+            self._answer_seconds = _SERVING_ANSWER_SECONDS
+        # By the seconds that an answer may take.
+        self._clients: dict[int, Client] = {}
         self._lock = threading.Lock()
-        self._pulse = Pulse(self._ping, on_silence=lambda: self._connections.cut())
-        self._connections = Connections(self._pulse.require)
-        self._pinging = pool_manager(settings, most=1)
-
-    def watch(self) -> None:
-        """Find out within two seconds, from now on, when ClickHouse does not answer (rule 8.9).
-
-        Until it answers again, every statement fails at once, those under way too. This is for processes that answer
-        requests; others rather wait.
-        """
-        self._pulse.start()
-
-    def require_answers(self) -> None:
-        """StoreUnavailable when ClickHouse is known not to answer."""
-        self._pulse.require()
 
     def take_turn(self) -> None:
         """Called before a request waits for the store in any way (rule 8.9). StoreUnavailable when it must not."""
-        self._pulse.require()
         self.turns.take()
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
@@ -108,12 +105,12 @@ class Store:
 
     def _read(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> pl.DataFrame:
         with self._translated(f"query {query}"):
-            body = self._connected().raw_query(
+            body = self._connected(self._answer_seconds).raw_query(
                 named_query(query, parts),
                 parameters=dict(parameters),
                 fmt="ArrowStream",
                 settings={
-                    "max_execution_time": self._settings.query_timeout,
+                    "max_execution_time": self._query_seconds,
                     "output_format_arrow_compression_method": "none",
                     # By default the driver asks the server to buffer complete answers. That is not needed, because a
                     # truncated answer raises anyway.
@@ -214,7 +211,7 @@ class Store:
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
         with self._translated("version"):
-            return str(self._connected().command("SELECT version()", use_database=False))
+            return str(self._connected(self._answer_seconds).command("SELECT version()", use_database=False))
 
     def sibling(self, database: str) -> "Store":
         """Another database on the same server, to be closed after use."""
@@ -222,25 +219,23 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        self._pulse.stop()
-        self._pinging.clear()
         with self._lock:
-            if self._client is not None:
+            while self._clients:
+                _, client = self._clients.popitem()
                 # The pool is ours, so the client leaves its connections open; a server waits for them when it stops.
-                self._client.close_connections()
-                self._client.close()
-                self._client = None
+                client.close_connections()
+                client.close()
 
-    def _connected(self) -> Client:
-        self._pulse.require()
+    def _connected(self, seconds: int | None = None) -> Client:
+        """The client whose answers may take so many seconds, by default as long as any statement."""
+        seconds = seconds or self._settings.client_timeout
+        # Without the lock, because another thread may hold it for as long as it takes to connect.
+        if (client := self._clients.get(seconds)) is not None:
+            return client
         with self._lock:
-            if self._client is None:
-                self._client = _connect(self._settings, self._connections)
-            return self._client
-
-    def _ping(self, seconds: float) -> None:
-        """Ask the server whether it is there, on a connection of its own. StoreUnavailable when it is not."""
-        ping(self._pinging, server_of(self._settings).url, seconds)
+            if seconds not in self._clients:
+                self._clients[seconds] = _connect(self._settings, seconds)
+            return self._clients[seconds]
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
@@ -290,11 +285,24 @@ def _reason(error: DatabaseError) -> str:
     return " ".join((found[1] if found else str(error)).split())[:_REASON_CHARACTERS]
 
 
-def _connect(settings: Settings, connections: Connections) -> Client:
+def _pools(settings: Settings) -> urllib3.PoolManager:
+    manager: urllib3.PoolManager = get_pool_manager(
+        ca_cert=settings.clickhouse_ca_cert,
+        verify=settings.clickhouse_verify,
+        maxsize=settings.threads + _BESIDE_REQUESTS,
+        retries=False,
+    )
+    if settings.clickhouse_url is None:
+        announced = {"ConnectionCls": connection_to(settings.data_dir.absolute())}
+        manager.pool_classes_by_scheme = {"http": type("Pool", (urllib3.HTTPConnectionPool,), announced)}
+    return manager
+
+
+def _connect(settings: Settings, answer_seconds: int) -> Client:
     server = server_of(settings)
     url = urlsplit(server.url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
-    pools = pool_manager(settings, most=settings.threads + _BESIDE_REQUESTS, connections=connections)
+    pools = _pools(settings)
     ping(pools, server.url, _CONNECT_SECONDS)
     client = clickhouse_connect.get_client(
         host=url.hostname,
@@ -305,7 +313,7 @@ def _connect(settings: Settings, connections: Connections) -> Client:
         # Every statement names its database by parameter; connecting must work before the database exists.
         database="default",
         connect_timeout=_CONNECT_SECONDS,
-        send_receive_timeout=settings.client_timeout,
+        send_receive_timeout=answer_seconds,
         compress=not local,
         autogenerate_session_id=False,
         query_limit=0,

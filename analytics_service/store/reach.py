@@ -1,10 +1,7 @@
 """Checks whether ClickHouse answers at all, and explains in plain words why it does not."""
 
-import logging
 import os
 import ssl
-import threading
-from collections.abc import Callable
 from http.client import BadStatusLine, RemoteDisconnected
 
 import urllib3
@@ -21,12 +18,6 @@ from urllib3.exceptions import (
 
 from analytics_service.errors import StoreUnavailable
 
-log = logging.getLogger(__name__)
-
-# Together less than the two seconds within which a server that hangs must be noticed (rule 8.9), since connections are
-# kept open.
-_BEAT_SECONDS = 0.4
-_ANSWER_SECONDS = 1.5
 # What ClickHouse says to HTTP on its native port.
 _NATIVE_PORT = b"clickhouse-client"
 
@@ -90,57 +81,3 @@ def _of_tls(reason: object) -> str:
 def _of_system(error: BaseException | None) -> str:
     number = error.errno if isinstance(error, OSError) else None
     return os.strerror(number).lower() if number else "the connection failed"
-
-
-class Pulse:
-    """Asks a server without a pause whether it answers, in a thread of its own, and remembers when it does not.
-
-    `ask` raises StoreUnavailable when it does not. `on_silence` is called each time.
-    """
-
-    def __init__(self, ask: Callable[[float], None], on_silence: Callable[[], None]) -> None:
-        self._ask = ask
-        self._on_silence = on_silence
-        self._silence: StoreUnavailable | None = None
-        self._lock = threading.Lock()
-        self._stop: threading.Event | None = None
-
-    def start(self) -> None:
-        """Begin, unless it has begun."""
-        with self._lock:
-            if self._stop is None:
-                self._stop = threading.Event()
-                threading.Thread(target=self._run, args=(self._stop,), name="pulse", daemon=True).start()
-
-    def stop(self) -> None:
-        """End, and forget."""
-        with self._lock:
-            if self._stop is not None:
-                self._stop.set()
-            self._stop = self._silence = None
-
-    def require(self) -> None:
-        """StoreUnavailable when the server did not answer when it was asked last."""
-        # Read once: the thread that asks may change it.
-        silence = self._silence
-        if silence is not None:
-            raise StoreUnavailable(str(silence))
-
-    def beat(self) -> None:
-        """Ask once."""
-        try:
-            self._ask(_ANSWER_SECONDS)
-        except StoreUnavailable as error:
-            self._silence = error
-            self._on_silence()
-        else:
-            self._silence = None
-
-    def _run(self, stop: threading.Event) -> None:
-        while not stop.is_set():
-            try:
-                self.beat()
-            except Exception:
-                log.exception("Asking whether ClickHouse answers failed unexpectedly")
-            stop.wait(_BEAT_SECONDS)
-        self._silence = None

@@ -5,7 +5,8 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -14,7 +15,7 @@ import pytest
 from analytics_service.config import Settings
 from analytics_service.errors import AccessRefused, StoreUnavailable
 from analytics_service.store.connection import Store
-from tests.processes import slack, until
+from tests.processes import PATIENCE, slack
 
 
 @pytest.fixture
@@ -96,30 +97,23 @@ def test_a_port_that_never_answers_is_told_within_seconds(server: Settings, sile
     assert time.monotonic() - begun < 6 * slack()
 
 
-def test_a_watched_store_ends_what_waits_for_a_server_that_hangs(server: Settings) -> None:
-    """A relay stands for the server, so that it can hang for this store alone."""
-    with Relay(server) as relay, closing(Store(replace(server, clickhouse_url=relay.url))) as store:
-        store.server_version()
-        store.watch()
-        relay.hangs.set()
-        begun = time.monotonic()
+def test_a_process_that_serves_gives_up_on_a_server_that_hangs_and_others_wait(server: Settings) -> None:
+    """A relay stands for the server, so that it can hang for these stores alone."""
+    with ThreadPoolExecutor(1) as pool, ExitStack() as stores:
+        with Relay(server) as relay:
+            settings = replace(server, clickhouse_url=relay.url)
+            serving, other = (stores.enter_context(closing(Store(settings, serving=one))) for one in (True, False))
+            assert serving.server_version() == other.server_version()
+            relay.hangs.set()
+            begun, waiting = time.monotonic(), pool.submit(other.server_version)
+            with pytest.raises(StoreUnavailable, match="does not answer"):
+                serving.server_version()
+            assert time.monotonic() - begun < 5 * slack()
+            relay.hangs.clear()
+            assert serving.server_version()
+            assert not waiting.done()
         with pytest.raises(StoreUnavailable):
-            store.server_version()
-        assert time.monotonic() - begun < 5 * slack()
-        begun = time.monotonic()
-        with pytest.raises(StoreUnavailable, match="does not answer"):
-            store.server_version()
-        assert time.monotonic() - begun < 0.2 * slack()
-        relay.hangs.clear()
-        until(lambda: answers(store), 10 * slack())
-
-
-def answers(store: Store) -> bool:
-    """Whether a statement gets its answer."""
-    try:
-        return bool(store.server_version())
-    except StoreUnavailable:
-        return False
+            waiting.result(PATIENCE)
 
 
 class Relay:

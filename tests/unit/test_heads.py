@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime
+from time import monotonic
 
 import polars as pl
 import pytest
@@ -16,7 +17,7 @@ from analytics_service.store.ledger import NONE, Head, PastHead, require_unchang
 from analytics_service.store.sql import Parts
 from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
-from tests.processes import until
+from tests.processes import slack, until
 
 
 class Time:
@@ -195,6 +196,16 @@ def test_a_thread_looks_by_itself_and_hurries_for_those_who_wait(store: LedgerSt
         if heads.known().head("prices").version == 2:
             return
     pytest.fail("the change was not seen")
+
+
+def test_a_probe_waits_a_moment_only_for_a_first_look_that_hangs() -> None:
+    go_on, store = threading.Event(), LedgerStore("prices")
+    store.on_look = lambda: bool(go_on.wait(30))  # type: ignore[assignment]
+    heads, begun = Heads(store), monotonic()
+    assert heads.what_lacks() == "The ledger has not been read yet."
+    assert monotonic() - begun < 2 * slack()
+    go_on.set()
+    until(lambda: heads.what_lacks() == "")
 
 
 def test_one_thread_looks_however_many_wait() -> None:
