@@ -49,7 +49,6 @@ from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
-from analytics_service.store.turns import shares_of
 from analytics_service.web import files
 from jobs.registry import intervals
 
@@ -115,7 +114,7 @@ def create_app(
     texts, text_file = Loader(Memory(room, instruments.answer_disk)), TextFile()
     every = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
-    large_pages = LargePages(shares_of(settings.threads).large_pages)
+    large_pages = LargePages(max(settings.threads // 4, 1))
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]

@@ -45,7 +45,9 @@ class Settings:
     )
     workers: int = _setting(2, values.Whole(1, 512), "gunicorn worker processes.")
     threads: int = _setting(
-        16, values.Whole(1, 256), "Threads of each worker. Half of them may wait for ClickHouse at the same time."
+        16,
+        values.Whole(1, 256),
+        "Threads of each worker. Five eighths of them may wait for ClickHouse at the same time.",
     )
     source: str | None = _setting(
         None,
@@ -72,7 +74,9 @@ class Settings:
     )
     clickhouse_verify: bool = _setting(True, values.flag, "Whether that server's certificate is verified.")
     query_timeout: int = _setting(
-        20, values.Whole(1, 600), "Seconds a query may run; the client waits 5 more, gunicorn 15 more."
+        20,
+        values.Whole(1, 600),
+        "Seconds a query may run, at most 3.5 in a worker; the client waits 5 more, gunicorn 15 more.",
     )
     history_memory: int = _setting(
         136,

@@ -5,7 +5,6 @@ snapshot extends the tail, and the hours that it closes are appended to the bloc
 changed are read again.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,6 +32,7 @@ from analytics_service.market.instants import HOUR
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import History
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
+from analytics_service.store.turns import OneAtATime
 
 # Closed hours are appended to blocks one by one; after a longer pause blocks are read again.
 _MOST_APPENDED = 48
@@ -57,7 +57,7 @@ class HistoryReader:
         # pages use, the next page would have those loaded again, and so on without end.
         self._at_hand_for_texts = AtHand(loader.memory, partial(self._request, need=Need.USEFUL))
         self._texts_at_hand = TextsAtHand(texts, file, self._texts_of_slot, self._made)
-        self._lock = threading.Lock()
+        self._advancing = OneAtATime()
         # The newest state, and the one before: a request may still show that one.
         self._states: tuple[State, ...] = ()
 
@@ -143,7 +143,7 @@ class HistoryReader:
     def _advance(self, head: Head) -> State:
         """Read what is new in the state that a head names."""
         self._store.take_turn()
-        with self._lock:
+        with self._advancing.turn():
             old = self._states[0] if self._states else None
             if old is not None and old.head == head:
                 return old

@@ -9,15 +9,15 @@ from cachetools import LRUCache
 
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.coding import IDENTITY, Coding
-from analytics_service.store.turns import Turn, Turns
+from analytics_service.store.turns import Turns
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
 # No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would push out
 # thousands of other answers.
 _LARGEST_SHARE = 8
-# Seconds between checks, by a thread that waits for another's answer, whether that other thread waits for the store.
-_LOOK_SECONDS = 0.2
+# Seconds after which a thread that waits for another's answer counts as waiting for the store: the other one may do so.
+_SHORT_SECONDS = 0.2
 
 
 class CacheKey(NamedTuple):
@@ -44,13 +44,6 @@ class _Kept(NamedTuple):
     size: int
 
 
-class _Rendering(NamedTuple):
-    """An answer to come, and the turn of the request that renders it."""
-
-    promise: Future[Answer]
-    turn: Turn | None
-
-
 def _size_of(key: CacheKey, validators: Validators) -> int:
     """Bytes of an entry without a body. Callers may send long queries, so these count."""
     return _OVERHEAD + len(key.path) + len(key.query) + len(validators.next or "")
@@ -70,7 +63,7 @@ class Answers:
         self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
         self._validators: LRUCache[CacheKey, _Kept] = LRUCache(limit // _LARGEST_SHARE, getsizeof=lambda one: one.size)
-        self._rendering: dict[tuple[CacheKey, Hashable], _Rendering] = {}
+        self._rendering: dict[tuple[CacheKey, Hashable], Future[Answer]] = {}
         self._lock = threading.Lock()
 
     def find(self, key: CacheKey) -> Answer | None:
@@ -93,15 +86,14 @@ class Answers:
                 return entry.answer
             rendering = self._rendering.get((key, state))
             if rendering is None:
-                mine = self._rendering[key, state] = _Rendering(Future(), self._turns.mine)
-        return self._render(key, state, render, mine.promise) if rendering is None else self._rendered(rendering)
+                mine = self._rendering[key, state] = Future()
+        return self._render(key, state, render, mine) if rendering is None else self._rendered(rendering)
 
-    def _rendered(self, rendering: _Rendering) -> Answer:
-        """The answer that another thread renders. If that thread waits for the store, this one needs a turn, too."""
-        while not wait([rendering.promise], _LOOK_SECONDS).done:
-            if rendering.turn is not None and rendering.turn.taken:
-                self._turns.take()
-        return rendering.promise.result()
+    def _rendered(self, promise: Future[Answer]) -> Answer:
+        """The answer that another thread renders."""
+        if not wait([promise], _SHORT_SECONDS).done:
+            self._turns.take()
+        return promise.result()
 
     def _render(self, key: CacheKey, state: Hashable, render: Callable[[], Answer], promise: Future[Answer]) -> Answer:
         try:

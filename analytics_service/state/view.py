@@ -39,7 +39,7 @@ from analytics_service.store.swaps import read_contract, read_example_contract
 
 State = tuple[Head, ...]
 _T = TypeVar("_T")
-# How long a request waits for a rewrite to finish, and before that for its turn to wait, seconds.
+# How long a request waits for a rewrite to finish, seconds.
 _PATIENCE = 6.0
 # Views of the past that are kept: one for each set of snapshots that is asked for together.
 _MOST_VIEWS = 16
@@ -276,7 +276,7 @@ class Views:
         with self._store.turns.request():
             with suppress(Superseded):
                 return act()
-            self._store.turns.take(_PATIENCE)
+            self._store.take_turn()
             return self._patiently(act)
 
     def _patiently(self, act: Callable[[], _T]) -> _T:

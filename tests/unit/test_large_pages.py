@@ -83,8 +83,8 @@ def test_the_only_thread_at_large_pages_waits_for_no_other() -> None:
 
 def refused(turns: LargePages) -> bool:
     """Whether all places to wait are taken. If they are not, this thread must not take one: it has the turn itself."""
-    if turns._turns._queue.acquire(blocking=False):
-        turns._turns._queue.release()
+    if turns._threads.acquire(blocking=False):
+        turns._threads.release()
         return False
     with pytest.raises(LargePagesBusy, match="smaller pages"), turns.turn():
         raise AssertionError("this is not its turn")

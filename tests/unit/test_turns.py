@@ -11,8 +11,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY
-from analytics_service.store.turns import OneAtATime, Shares, Turns, shares_of
-from tests.processes import until
+from analytics_service.store.turns import OneAtATime, Turns
 
 
 @contextmanager
@@ -39,60 +38,30 @@ def waiting(turns: Turns, count: int) -> Iterator[threading.Event]:
             thread.join()
 
 
-def take(turns: Turns, queue_seconds: float = 30) -> None:
-    """A request that takes its turn."""
+def take(turns: Turns) -> None:
+    """A request that needs the store."""
     with turns.request():
-        turns.take(queue_seconds)
+        turns.take()
 
 
-def test_a_thread_is_left_when_all_shares_are_in_use() -> None:
-    """The settings allow 1 to 256 threads; with one or two there are not enough."""
-    assert [threads for threads in range(1, 257) if sum(shares_of(threads)) >= threads] == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("threads", "shares"),
-    [
-        (1, Shares(store=1, queue=0, large_pages=1)),
-        (2, Shares(store=1, queue=0, large_pages=1)),
-        (4, Shares(store=2, queue=0, large_pages=1)),
-        (8, Shares(store=4, queue=1, large_pages=2)),
-        (16, Shares(store=8, queue=2, large_pages=4)),
-        (256, Shares(store=128, queue=32, large_pages=64)),
-    ],
-)
-def test_the_store_has_half_of_the_threads_its_queue_an_eighth_and_large_pages_a_quarter(
-    threads: int, shares: Shares
+@pytest.mark.parametrize(("threads", "most"), [(1, 1), (2, 1), (3, 1), (4, 2), (8, 5), (16, 10), (256, 160)])
+def test_of_threads_five_eighths_may_wait_for_the_store_and_further_requests_are_refused_at_once(
+    threads: int, most: int
 ) -> None:
-    assert shares_of(threads) == shares
-
-
-def test_half_of_the_threads_may_wait_and_an_eighth_for_their_turn() -> None:
-    """Of 16 threads, 8 wait for the store and 2 for their turn. Of 3 more requests the third is refused at once."""
-    turns = Turns(threads=16)
-    with ThreadPoolExecutor(3) as pool, waiting(turns, 8) as go_on:
-        asked = [pool.submit(take, turns) for _ in range(3)]
-        until(lambda: any(one.done() for one in asked))
-        (refused,) = [one for one in asked if one.done()]
-        assert isinstance(refused.exception(), StoreUnavailable)
-        go_on.set()
-        assert [one.result(30) for one in asked if one is not refused] == [None, None]
-
-
-def test_a_request_whose_turn_does_not_come_in_time_is_refused_and_leaves_its_place_to_others() -> None:
-    turns = Turns(threads=8)
-    with waiting(turns, 4) as go_on:
-        with pytest.raises(StoreUnavailable):
-            take(turns, queue_seconds=0.01)
-        threading.Timer(0.05, go_on.set).start()
+    turns = Turns(threads)
+    with waiting(turns, most), pytest.raises(StoreUnavailable, match="Too many"):
         take(turns)
+    take(turns)
 
 
-def test_a_single_thread_may_wait_too() -> None:
-    take(Turns(threads=1))
+def test_with_a_quarter_at_large_pages_one_of_three_threads_or_more_is_left() -> None:
+    """The settings allow 1 to 256 threads."""
+    for threads in range(3, 257):
+        most = Turns(threads)._free._value
+        assert most + max(threads // 4, 1) < threads
 
 
-def test_a_request_has_one_turn_however_often_it_needs_the_store() -> None:
+def test_a_request_counts_once_however_often_it_needs_the_store() -> None:
     turns = Turns(threads=2)
     with turns.request():
         turns.take()
@@ -100,7 +69,7 @@ def test_a_request_has_one_turn_however_often_it_needs_the_store() -> None:
     take(turns)
 
 
-def test_threads_that_answer_no_request_need_no_turn() -> None:
+def test_threads_that_answer_no_request_do_not_count() -> None:
     turns = Turns(threads=2)
     with waiting(turns, 1):
         turns.take()
