@@ -72,7 +72,7 @@ CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VA
 _SIDES = ("collateral", "debt", "account")
 # Kinds of which a position has at most one item.
 _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
-_BATCH = 50_000
+_BATCH = 2_000
 _Item = tuple[Any, ...]
 _COUNTS = ("addresses", "borrowers", "borrower_accounts", "lenders")
 _SUMMARY = SnapshotTable("position_summary", "positions", dict.fromkeys(_COUNTS, COUNT))
@@ -88,9 +88,9 @@ def item_frame(positions: Iterable[Position]) -> pl.DataFrame:
     return pl.concat(frames).with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
 
 
-def _named_items(position: Position) -> Iterator[_Item]:
+def _named_items(position: Position) -> list[_Item]:
     try:
-        yield from _items(position)
+        return list(_items(position))
     except OutOfRange as error:
         raise OutOfRange(f"The position of {position.address}: {error}") from error
 

@@ -17,6 +17,8 @@ CREATE TABLE IF NOT EXISTS snapshot
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYear(at)
 ORDER BY (family, at, kind, files)
+-- A lookup of a position asks about a few instants of years; it should not read thousands of rows for each.
+SETTINGS index_granularity = 256
 COMMENT 'Ledger of completed runs. A row of a table with observed_at and version counts once a run with both is listed here';
 
 CREATE TABLE IF NOT EXISTS snapshot_head

@@ -16,7 +16,19 @@ from pathlib import Path
 
 from analytics_service.config import Settings
 from analytics_service.embedded.clickhouse import clickhouse
-from tests.benchmarks import current, events, first_page, formats, growth, ingest, pages, positions, storage, ticks
+from tests.benchmarks import (
+    current,
+    events,
+    first_page,
+    formats,
+    growth,
+    ingest,
+    pages,
+    positions,
+    quiet,
+    storage,
+    ticks,
+)
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure, NotMeasured
 from tests.clickhouse import by_url
@@ -39,6 +51,7 @@ PARTS = {
     "current": Part("Repeated answers, two workers, beside a bare Falcon application", current.run),
     "growth": Part("Pages of 100,000,000 rows beside those of 1,000,000; memory of a worker", growth.run),
     "ingest": Part("Imports of files, beside ClickHouse's own", ingest.run),
+    "quiet": Part("A quiet `up`: its first start, statements and processor time", quiet.run),
     "ticks": Part("Snapshots of 1,000 prices and of 100,000 accounts", ticks.run),
     "storage": Part("Bytes of stored prices, beside VictoriaMetrics', and by codec", storage.run),
     "positions": Part("A million positions: snapshots, and what a lookup reads", positions.run),

@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -51,7 +52,7 @@ def gunicorn(
     arguments = ["-m", "gunicorn", "-c", "python:analytics_service.run.gunicorn_conf", application]
     child = start_python(arguments, {**os.environ, **own.to_environment(), **variables})
     try:
-        _wait(f"http://{bind}{ready}", child)
+        wait_until_ready(f"http://{bind}{ready}", child)
         yield Gunicorn(f"http://{bind}", child.pid)
     finally:
         child.terminate()
@@ -59,7 +60,8 @@ def gunicorn(
         child.end_input()
 
 
-def _wait(url: str, child: Child) -> None:
+def wait_until_ready(url: str, child: Child | subprocess.Popen[bytes]) -> None:
+    """Return when a URL answers 200. The last URLError if that takes too long, or the child has ended."""
     deadline = time.monotonic() + _READY_SECONDS
     while True:
         try:

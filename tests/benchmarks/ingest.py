@@ -83,8 +83,8 @@ def _generated(store: Store, settings: Settings, folder: Path) -> list[Figure]:
 def _insert(settings: Settings, prices: Path) -> None:
     """Have ClickHouse read the file by itself, unchecked."""
     with clickhouse.client(settings) as own, prices.open("rb") as file:
-        columns, header = ["asset_id", "observed_at", "price"], {"input_format_csv_skip_first_lines": 1}
-        own.raw_insert("price", columns, insert_block=file, settings=header, fmt="CSV")
+        columns, header = ["asset_id", "observed_at", "value"], {"input_format_csv_skip_first_lines": 1}
+        own.raw_insert("observation", columns, insert_block=file, settings=header, fmt="CSV")
 
 
 def _generate(folder: Path) -> tuple[Path, Path]:
@@ -115,7 +115,7 @@ def _import(store: Store, settings: Settings, prices: Path, assets: Path, unit: 
 
 def _timed(store: Store, act: Callable[[], object]) -> float:
     """Seconds that filling the empty tables takes."""
-    for table in ("price", "price_cell", "asset", "snapshot", "snapshot_head"):
+    for table in ("observation", "cell", "asset", "snapshot", "snapshot_head"):
         store.execute(f"TRUNCATE TABLE {table} SYNC")
     begin = time.perf_counter()
     act()

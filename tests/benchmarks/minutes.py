@@ -3,10 +3,9 @@
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.market.assets import Asset, AssetGroup
-from analytics_service.store.cells import write_all_cells
+from analytics_service.store.cells import close_cells
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import LEDGER, Run, ledger_frame, new_version
-from analytics_service.store.progress import NO_REPORT
 from tests.stored import write_assets
 
 # Prices in units of 10^-18 USD, of an asset (from 0) at a place in the range (from 0), in SQL.
@@ -16,17 +15,18 @@ NOISE = (
     "toInt128(2000 + asset * 765) * toInt128('1000000000000000000') + "
     "toInt128(cityHash64(asset, place) % 1000000000000000000)"
 )
-# Versions: the millisecond at which a job of the instant began to write, or an import's, the same for all rows.
-JOBS = "toUInt64(begin + step * place) * 1000 + cityHash64(begin, place) % 1000"
-IMPORT = "toUInt64(1760000000000)"
+# Versions: the nanosecond at which a job of the instant began to write, or an import's, the same for all rows.
+JOBS = "toUInt64(begin + step * place) * 1000000000 + cityHash64(begin, place) % 1000000000"
+IMPORT = "toUInt64(1760000000000000000)"
 
 _INSERT = """
-INSERT INTO price
+INSERT INTO observation
 WITH {begin} AS begin, {step} AS step
 SELECT
+    'price' AS history,
     'token;' || address AS asset_id,
     toDateTime(begin + step * place, 'UTC') AS observed_at,
-    reinterpret({price}, 'Decimal(38, 18)') AS price,
+    reinterpret({price}, 'Decimal(38, 18)') AS value,
     {version} AS version
 FROM
 (
@@ -53,7 +53,7 @@ def insert_prices(
 def register(store: Store, assets: int, first: int, last: int, rows: int) -> None:
     """Make these prices visible, as an import would: with cells, definitions of the assets, and a row in the ledger."""
     version = new_version(store)
-    write_all_cells(store, NO_REPORT)
+    close_cells(store, ["price"], first - 1, last)
     write_assets(store, [_asset(number) for number in range(assets)], version)
     store.insert(LEDGER, ledger_frame([Run("prices", last, "import", first, last, rows, "benchmark", version)]))
 

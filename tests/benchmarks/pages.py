@@ -32,10 +32,10 @@ _SECONDS = {"h": 3_600, "d": 86_400}
 _REGIONS = frozenset(
     ("Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
 )
-# The straightforward SQL, with FINAL because the table holds corrected rows beside the old ones until they are merged.
+# The straightforward SQL, of the view that people read.
 _SQL = """
 SELECT asset_id, {bucket} AS bucket, toString(argMax(price, observed_at)) AS value
-FROM price FINAL
+FROM price
 WHERE observed_at >= toDateTime({start}, 'UTC') AND observed_at < toDateTime({end}, 'UTC')
 GROUP BY asset_id, bucket
 ORDER BY asset_id, bucket {fill}

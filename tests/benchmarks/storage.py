@@ -7,9 +7,8 @@ from clickhouse_connect.driver.client import Client
 
 from analytics_service.config import Settings
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.store.cells import write_all_cells
+from analytics_service.store.cells import close_cells
 from analytics_service.store.connection import Store
-from analytics_service.store.progress import NO_REPORT
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.candidates import DECIMALS, WHOLE_NUMBERS, measure
 from tests.benchmarks.harness import Figure
@@ -29,11 +28,11 @@ _KINDS = {
     "changing once an hour, imported": (HOURLY, IMPORT, None),
 }
 _CODECS = {
-    "price": {"price": DECIMALS, "observed_at": WHOLE_NUMBERS},
-    "price_cell": {
+    "observation": {"value": DECIMALS, "observed_at": WHOLE_NUMBERS},
+    "cell": {
         **dict.fromkeys(["open", "high", "low", "close"], DECIMALS),
         "area": DECIMALS,
-        **dict.fromkeys(["cell", "first_at", "last_at", "count", "rank"], WHOLE_NUMBERS),
+        **dict.fromkeys(["cell", "first_at", "last_at", "count", "version"], WHOLE_NUMBERS),
     },
 }
 _BYTES = """
@@ -44,7 +43,7 @@ WHERE active AND database = currentDatabase() AND table = {table:String}
 _FOLDERS = """
 SELECT path
 FROM system.parts
-WHERE active AND database = currentDatabase() AND table = 'price'
+WHERE active AND database = currentDatabase() AND table = 'observation'
 """
 
 
@@ -54,10 +53,10 @@ def run(bench: Bench) -> Iterator[Figure]:
         with bench.database("minutes") as settings, client(settings) as made:
             insert_prices(made, _ASSETS, _BEGIN, 60, _DAYS * 1_440, price, version)
             with closing(Store(settings)) as store:
-                write_all_cells(store, NO_REPORT)
+                close_cells(store, ["price"], _BEGIN - 1, _BEGIN + _DAYS * 86_400 - 1)
             yield from _share_of_cells(made, f"minutes, {name}", bar)
             if version == JOBS and price == WALK:
-                yield from measure(made, "price", "version", WHOLE_NUMBERS, "minutes, by jobs")
+                yield from measure(made, "observation", "version", WHOLE_NUMBERS, "minutes, by jobs")
     with bench.real_prices() as settings, client(settings) as real:
         for table, columns in _CODECS.items():
             for column, codecs in columns.items():
@@ -66,7 +65,7 @@ def run(bench: Bench) -> Iterator[Figure]:
 
 
 def _against_victoria(settings: Settings, real: Client) -> Iterator[Figure]:
-    rows, data, _ = _merged(real, "price")
+    rows, data, _ = _merged(real, "observation")
     folder = DataFolder(settings.data_dir).server
     ours = sum(disk_usage(folder / path) for (path,) in real.query(_FOLDERS).result_rows)
     with victoria_metrics() as victoria:
@@ -84,8 +83,8 @@ def _against_victoria(settings: Settings, real: Client) -> Iterator[Figure]:
 
 
 def _share_of_cells(made: Client, label: str, bar: float | None) -> Iterator[Figure]:
-    rows, _, disk = _merged(made, "price")
-    _, _, cells = _merged(made, "price_cell")
+    rows, _, disk = _merged(made, "observation")
+    _, _, cells = _merged(made, "cell")
     yield Figure(f"{label}: bytes_on_disk", disk / rows, "bytes/row")
     yield Figure(f"{label}: cells' to raw table's", cells / disk, "x", at_most=bar)
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from statistics import median
 
+from clickhouse_connect.driver.client import Client
+
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -16,11 +18,18 @@ from jobs.runner import run_once
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.harness import Figure
 from tests.benchmarks.positions import Crowd, snapshot
+from tests.clickhouse import client
 
 _ASSETS, _ADDRESSES = 1_000, 100_000
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _TICKS = 5
-_MOST_SECONDS = 5
+_MOST_SECONDS, _MOST_STATEMENTS = 1.5, 8
+_STATEMENTS = """
+SELECT count()
+FROM system.query_log
+WHERE type = 'QueryFinish' AND current_database = currentDatabase()
+  AND event_time_microseconds BETWEEN {since:DateTime64(6, 'UTC')} AND {until:DateTime64(6, 'UTC')}
+"""
 
 
 class Exchange(SimulatedSource):
@@ -43,9 +52,10 @@ class Exchange(SimulatedSource):
 
 def run(bench: Bench) -> Iterator[Figure]:
     """Medians of ticks after the first one, including the time that the source takes."""
-    with bench.database("ticks") as settings, closing(Store(settings)) as store:
+    with bench.database("ticks") as settings, client(settings) as own, closing(Store(settings)) as store:
         exchange, crowd = Exchange(_ASSETS), Crowd(_ADDRESSES)
         prices = [_prices(store, exchange, tick) for tick in range(_TICKS)]
+        yield Figure("statements of a tick of prices", _statements(store, own, exchange), "", at_most=_MOST_STATEMENTS)
         positions = [snapshot(store, crowd, tick) for tick in range(_TICKS)]
     price, position = median(prices[1:]), median(positions[1:])
     yield Figure(f"tick of {_ASSETS:,} prices, median", price, "s")
@@ -58,3 +68,13 @@ def _prices(store: Store, exchange: Exchange, tick: int) -> float:
     begun = time.perf_counter()
     run_once(JOBS["prices"], exchange, store, _NOON + tick * timedelta(minutes=1))
     return time.perf_counter() - begun
+
+
+def _statements(store: Store, own: Client, exchange: Exchange) -> int:
+    """Statements of a tick that closes no quarter of an hour."""
+    since = own.query("SELECT now64(6)").first_row[0]
+    _prices(store, exchange, _TICKS)
+    until = own.query("SELECT now64(6)").first_row[0]
+    own.command("SYSTEM FLUSH LOGS")
+    # One of them is the query for `since`, which ends after that instant.
+    return int(own.query(_STATEMENTS, parameters={"since": since, "until": until}).first_row[0]) - 1

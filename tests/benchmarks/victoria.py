@@ -26,7 +26,7 @@ SELECT
     map('__name__', 'price', 'asset', asset_id) AS metric,
     groupArray(toFloat64(price)) AS values,
     groupArray(toUnixTimestamp(observed_at) * 1000) AS timestamps
-FROM (SELECT asset_id, observed_at, price FROM price FINAL ORDER BY asset_id, observed_at)
+FROM (SELECT asset_id, observed_at, price FROM price ORDER BY asset_id, observed_at)
 GROUP BY asset_id
 FORMAT JSONEachRow
 SETTINGS output_format_json_quote_64bit_integers = 0
@@ -43,7 +43,7 @@ class VictoriaMetrics:
         self._folder = folder
 
     def take_prices(self, settings: Settings) -> int:
-        """Import the rows of the database's price table as series price{asset="..."}, and return how many it stored."""
+        """Import the rows of the database's prices as series price{asset="..."}, and return how many it stored."""
         with connection(settings.clickhouse_url or "") as sql:
             lines = sql(sql_path(settings), _LINES)
         self._ask("/api/v1/import", lines)
