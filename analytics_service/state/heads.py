@@ -1,4 +1,4 @@
-"""The newest heads that readers are shown. A thread looks at the ledger about once a second; no request waits for it.
+"""The newest heads that readers are shown. A thread looks at the ledger; no request waits for it.
 
 A family that is being rewritten keeps the head that it had before, until the rewrite has finished (rule 8.4).
 """

@@ -49,7 +49,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     """Apply and return the missing migrations, and make the view of each history as it is defined now.
 
     SchemaError if the server is too old, an applied script has changed, or the schema is not one that this version can
-    bring up to date; and if a scheduler writes to the store, unless the caller `is_alone` with it (rule 8.15).
+    bring up to date; and if a scheduler writes to the store, unless the caller `is_alone` with it (rule 8.14).
 
     Rewrites are completed first, because what they staged fits the schema that they began with. A script that fails
     half-way is not recorded. All of its statements run again next time.

@@ -142,7 +142,7 @@ def staging(store: Store, family: str, version: int, retry: Retries = ONCE) -> I
 def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries = ONCE) -> None:
     """Make everything that is staged visible at once, as completed runs.
 
-    SchemaError, with nothing shown, when the schema is of another version (rule 8.15). StoreUnavailable when ClickHouse
+    SchemaError, with nothing shown, when the schema is of another version (rule 8.14). StoreUnavailable when ClickHouse
     stays away; what was announced is then put in place by others.
     """
     retry(lambda: require_current(store))

@@ -56,7 +56,7 @@ class Beginning:
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     """Look what is there before a run of a family for instants in [start, end] (unix seconds).
 
-    SchemaError if the schema is not that of this version (rule 8.15).
+    SchemaError if the schema is not that of this version (rule 8.14).
     """
     row = store.frame("run_begins", family=family, start=start, end=end).row(0, named=True)
     require_none_lacking(lacking([Applied(*one.values()) for one in row["migrations"]], shipped()))
