@@ -124,13 +124,12 @@ def _begin(job: Job, store: Store, instants: Sequence[datetime]) -> Beginning:
 def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str, beginning: Beginning) -> int:
     """Collect and commit those of the instants, oldest first, that are missing, and return how many.
 
-    Overtaken, with nothing shown, when another process has completed some of them meanwhile; for a job that stores
-    changes, also when it has completed any other snapshot.
+    Overtaken, with nothing shown, when another process has completed some of the family's meanwhile.
     """
     missing = [at for at in instants if unix_second(at) not in beginning.completed]
     if missing:
         snapshots = job.collect(Batch(job.family, source, store, missing, beginning.head))
-        commit(store, snapshots, Taking(kind, origin_of(source), changes=not job.history), beginning)
+        commit(store, snapshots, Taking(kind, origin_of(source)), beginning)
     return len(missing)
 
 

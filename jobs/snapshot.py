@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -99,12 +99,10 @@ Collect = Callable[[Batch], list[Snapshot]]
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How snapshots are taken: the kind of run (job or backfill), where they are from, and whether they are stored as
-    changes from one snapshot to the next."""
+    """How snapshots are taken: the kind of run (job or backfill), and where they are from."""
 
     kind: str
     origin: Origin
-    changes: bool = False
 
 
 def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginning: Beginning) -> None:
@@ -114,13 +112,17 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
     with nothing written, when the store holds data that theirs must not be mixed with (rule 8.7); Overtaken, with
     nothing shown, when another process was faster.
     """
-    writer = RunWriter(store, beginning, [_run(one, taking, beginning) for one in snapshots], changes=taking.changes)
+    runs = [_run(one, taking, beginning) for one in snapshots]
+    is_rewrite = _is_rewrite(runs, taking, beginning.head)
+    if not is_rewrite and beginning.left is not None:
+        runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
+    writer = RunWriter(store, beginning, runs, is_rewrite=is_rewrite)
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     assets = changed_assets(store, _definitions(store, snapshots, beginning.head))
     claim(store, beginning.side, taking.origin)
     for table, rows in _tables(snapshots):
         writer.insert(table, rows)
-    if _is_rewrite(writer, taking):
+    if is_rewrite:
         with rewrite.staging(store, beginning.family, beginning.version) as staged:
             staged.insert(OBSERVATIONS, versioned(observations, beginning.version))
             staged.insert(ASSETS, versioned(assets, beginning.version))
@@ -130,11 +132,13 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
         writer.append(observations, next((table.name for table in snapshots[0].rows), None))
 
 
-def _is_rewrite(writer: RunWriter, taking: Taking) -> bool:
+def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
     """Whether a run changes history that readers have seen by more than an oracle that lags: a backfill of the past, or
     a snapshot of more than a day ago."""
-    limit = writer.reach if taking.kind == "backfill" else writer.reach - DAY
-    return writer.beginning.head is not None and writer.first <= limit
+    if head is None:
+        return False
+    limit = head.last_observed_at if taking.kind == "backfill" else head.last_observed_at - DAY
+    return min(run.first_observed_at for run in runs) <= limit
 
 
 def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:

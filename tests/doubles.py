@@ -108,6 +108,16 @@ _LEDGER = {
 }
 
 
+class Silent:
+    """Shows no progress of what takes long."""
+
+    def stage(self, label: str, total: int) -> None:
+        """Ignored."""
+
+    def advance(self, count: int) -> None:
+        """Ignored."""
+
+
 class LedgerStore(Store):
     """A database that knows the ledger, and which rewrites are under way. It is for data not simulated.
 

@@ -11,16 +11,3 @@ class Reporter(Protocol):
 
     def advance(self, count: int) -> None:
         """So many more units of the stage are done."""
-
-
-class NoReport:
-    """Shows nothing."""
-
-    def stage(self, label: str, total: int) -> None:
-        """Nothing to show."""
-
-    def advance(self, count: int) -> None:
-        """Nothing to show."""
-
-
-NO_REPORT = NoReport()

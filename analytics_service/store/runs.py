@@ -21,18 +21,13 @@ from analytics_service.store.ledger import LEDGER, Head, Run, ledger_frame, tell
 from analytics_service.store.observations import OBSERVATIONS
 
 _INSTANTS = "(SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))"
-# Nobody else has completed one of the instants.
+# Nobody else has completed one of the instants: for rewrites, beside which others may complete later ones.
 _NOT_COMPLETED = (
     "(SELECT count() FROM snapshot WHERE family = {family:String} AND kind IN ('job', 'backfill') "
     f"AND at IN {_INSTANTS}) = 0"
 )
-# No other run of the family has been completed: for what is stored as changes since the newest one.
+# No other run of the family has been completed since this one began: what it adds goes on where it knows the end to be.
 _NOTHING_COMPLETED = "(SELECT sum(runs) FROM snapshot_head WHERE family = {family:String}) = {runs:UInt64}"
-# No other run has brought later observations since.
-_LAST = (
-    " AND (SELECT countIf(last_observed_at >= toDateTime({first:UInt32}, 'UTC')) FROM snapshot_head "
-    "WHERE family = {family:String}) = 0"
-)
 # No later run has begun to write the same snapshot, whose observations would hold in place of this one's.
 _NOT_BEGUN = f" AND (SELECT count() FROM %s WHERE observed_at IN {_INSTANTS} AND version > {{version:UInt64}}) = 0"
 
@@ -44,13 +39,18 @@ class Overtaken(StoreUnavailable):
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """What a run of a family knows when it begins: which instants (unix seconds) are complete, the family's newest
-    state without its count of rewrites, whose data the store takes (rule 8.7), and the version of the run."""
+    state without its count of rewrites, whose data the store takes (rule 8.7), and the version of the run.
+
+    `left` is the oldest observation, of the day before that state, of a run that has died: cells do not tell of it yet.
+    None when there is none.
+    """
 
     family: str
     completed: frozenset[int]
     head: Head | None
     side: str | None
     version: int
+    left: int | None = None
 
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
@@ -58,31 +58,31 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
 
     SchemaError if the schema is not that of this version (rule 8.14).
     """
-    row = store.frame("run_begins", family=family, start=start, end=end).row(0, named=True)
+    rows = store.frame("run_begins", family=family, histories=names_of(family), start=start, end=end)
+    row = rows.row(0, named=True)
     require_none_lacking(lacking([Applied(*one.values()) for one in row["migrations"]], shipped()))
     heads = [Head(family, *one.values()) for one in row["heads"]]
     side = row["sides"][0] if row["sides"] else None
-    return Beginning(family, frozenset(row["completed"]), heads[0] if heads else None, side, row["version"])
+    head = heads[0] if heads else None
+    return Beginning(family, frozenset(row["completed"]), head, side, row["version"], row["left"])
 
 
 class RunWriter:
     """Writes the rows of one run, as long as no other process has overtaken it.
 
-    The run has the version of its `beginning`, and a row of the ledger for each of its instants. `changes` says that it
-    stores what has changed since the newest snapshot of its family.
+    The run has the version of its `beginning`, and a row of the ledger for each of its instants.
     """
 
-    def __init__(self, store: Store, beginning: Beginning, runs: Sequence[Run], *, changes: bool = False) -> None:
+    def __init__(self, store: Store, beginning: Beginning, runs: Sequence[Run], *, is_rewrite: bool) -> None:
         self.store = store
         self.beginning = beginning
         self.runs = runs
-        self._condition = _NOTHING_COMPLETED if changes else _NOT_COMPLETED
+        self._condition = _NOT_COMPLETED if is_rewrite else _NOTHING_COMPLETED
         self._bound: Mapping[str, Any] = {
             "family": beginning.family,
             "instants": [run.at for run in runs],
             "runs": beginning.head.runs if beginning.head else 0,
             "version": beginning.version,
-            "first": self.first,
         }
 
     @property
@@ -109,14 +109,14 @@ class RunWriter:
         """Write observations, close the cells that end with them, and list the run. `table` has the other rows of its
         snapshots, if there are any. Overtaken, with nothing shown, when the run is.
 
-        Some may be older than what readers have seen, such as those of an oracle that lags. The cells since then are
-        computed again, and the run counts as a rewrite that has finished.
+        Some may be older than what readers have seen: those of an oracle that lags, or what a run that died has left.
+        The cells since then are computed again, and the run counts as a rewrite that has finished.
         """
         self.insert(OBSERVATIONS, observations)
         close_cells(self.store, names_of(self.beginning.family), min(self.reach, self.first - 1), self.newest)
         if self.first <= self.reach:
             tell_of_rewrite(self.store, [self.beginning.family], self.beginning.version, finished=1)
-        condition = self._condition + (_LAST if self.first > self.reach else "") + (_NOT_BEGUN % table if table else "")
+        condition = self._condition + (_NOT_BEGUN % table if table else "")
         self._insert(LEDGER, ledger_frame(self.runs), condition)
 
     def _insert(self, table: str, rows: pl.DataFrame, condition: str) -> None:

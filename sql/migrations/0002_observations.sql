@@ -7,7 +7,8 @@ CREATE TABLE IF NOT EXISTS observation
     asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the observation, whole seconds',
     value Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value, in the unit of the history',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one history, asset and instant, the greatest version wins'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row; of several rows for one history, asset and instant, the greatest version wins',
+    INDEX version_range version TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(observed_at)

@@ -1,6 +1,7 @@
 -- What does a run need to know before it begins? Which of some instants its family has completed, the newest state of the
 -- family (none before its first run), whose data the store takes (nobody's yet if there is none), which migrations were
--- applied, and a version: the time, or a number after the greatest version that there is. One row.
+-- applied, a version: the time, or a number after the greatest version that there is, and the oldest observation that a
+-- run has written and died, of the day before the newest one. One row.
 SELECT
     (
         SELECT groupUniqArray(toUnixTimestamp(at))
@@ -21,5 +22,13 @@ SELECT
         toUInt64(toUnixTimestamp64Nano(now64(9))),
         (SELECT max(version) FROM (SELECT version FROM snapshot_head UNION ALL SELECT version FROM asset))
             + 1 + rand() % 1000000
-    ) AS version
+    ) AS version,
+    (
+        WITH (SELECT (max(version), max(last_observed_at)) FROM snapshot_head WHERE family = {family:String}) AS head
+        SELECT toUnixTimestamp(minOrNull(observed_at))
+        FROM observation
+        WHERE history IN {histories:Array(String)}
+          AND version > head.1
+          AND (head.1 = 0 OR (observed_at <= head.2 AND observed_at > head.2 - INTERVAL 1 DAY))
+    ) AS left
 SETTINGS max_threads = 1

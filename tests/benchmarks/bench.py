@@ -12,16 +12,7 @@ from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
-
-
-class Silent:
-    """Ignores the progress of an import."""
-
-    def stage(self, label: str, total: int) -> None:
-        """Ignored."""
-
-    def advance(self, count: int) -> None:
-        """Ignored."""
+from tests.doubles import Silent
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,10 @@ from analytics_service.store.ledger import (
     tell_of_rewrite,
 )
 from analytics_service.store.migrations import migrate
-from analytics_service.store.progress import NO_REPORT
 from analytics_service.store.schema import missing, tables_of
 from analytics_service.store.sql import Parts
 from tests.clickhouse import by_url, client
-from tests.doubles import FreshHeads
+from tests.doubles import FreshHeads, Silent
 from tests.integration.conftest import Simulated
 from tests.integration.databases import database
 from tests.integration.pages import asset, commit, write
@@ -45,16 +44,6 @@ from tests.stored import write_assets
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TABLES = tables_of(shipped())
-
-
-class Silent:
-    """Shows no progress."""
-
-    def stage(self, label: str, total: int) -> None:
-        pass
-
-    def advance(self, count: int) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -224,10 +213,10 @@ def test_a_backup_begins_again_when_a_row_of_the_ledger_is_replaced_while_it_beg
         migrate(store)
         commit(store, {"token;a": [(100, Decimal(1))]})
         store.show("first")
-        back_up(store, tmp_path / "backup.zip", NOW, NO_REPORT)
+        back_up(store, tmp_path / "backup.zip", NOW, Silent())
         assert store.begun
         head = read_ledger(store).heads["prices"]
-        restore(store, ArchiveReader(tmp_path / "backup.zip"), NO_REPORT, replace=True)
+        restore(store, ArchiveReader(tmp_path / "backup.zip"), Silent(), replace=True)
         assert read_ledger(store).heads["prices"].version == head.version
     assert prices(settings) == ONE
 

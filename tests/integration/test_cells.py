@@ -2,9 +2,9 @@
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from analytics_service.config import Settings
+from analytics_service.errors import StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Origin
 from analytics_service.store.observations import price_frame
-from analytics_service.store.runs import begin
+from analytics_service.store.runs import Overtaken, begin
 from jobs.snapshot import Snapshot, Taking, commit
 from tests import oracle
 from tests.doubles import Statement, WatchedStore
@@ -104,9 +105,45 @@ def overtaken(one: Pausing, other: Pausing) -> None:
 
 
 def tick(store: Store, at: int, usd: int) -> None:
-    """A job's snapshot of prices."""
-    rows = price_frame([Price(name, oracle.instant(at), Decimal(usd)) for name in IDS[:2]])
-    commit(store, [Snapshot(oracle.instant(at), rows)], Taking("job", Origin("test")), begin(store, "prices", at, at))
+    """A job's snapshot of prices, taken once more when another run has overtaken it."""
+    prices = [Price(name, oracle.instant(at), Decimal(usd)) for name in IDS[:2]]
+    try:
+        take(store, at, prices)
+    except Overtaken:
+        take(store, at, prices)
+
+
+def take(store: Store, at: int, prices: Sequence[Price]) -> None:
+    """A job's run for an instant."""
+    snapshot = Snapshot(oracle.instant(at), price_frame(prices))
+    commit(store, [snapshot], Taking("job", Origin("test")), begin(store, "prices", at, at))
+
+
+def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
+    settings: Settings, store: Store, draw: random.Random
+) -> None:
+    """Half of the runs die before their cells, or before the ledger's row; the next one makes up for it."""
+    known: dict[tuple[str, int], Decimal] = {}
+    at, completed = second(2025, 2, 28, 22), 0
+
+    def die(statement: Statement) -> None:
+        if statement == last:
+            raise StoreUnavailable("ClickHouse is gone.")
+
+    while completed < 30:
+        at += draw.randint(30, 900)
+        lags = {IDS[0]: 0, IDS[1]: draw.randint(0, 3_000), IDS[2]: draw.randint(0, 3_000)}
+        prices = [Price(name, oracle.instant(at - lag), drawn(draw)) for name, lag in lags.items()]
+        known |= {(one.asset_id, int(one.observed_at.timestamp())): one.usd for one in prices}
+        last = draw.choice([Statement("run", "fill_cells"), Statement("insert", "snapshot")])
+        if draw.random() < 0.5:
+            with closing(WatchedStore(settings, before=die)) as broken, suppress(StoreUnavailable):
+                take(broken, at, prices)
+                completed += 1
+        else:
+            take(store, at, prices)
+            completed += 1
+            assert stored_cells(settings) == oracle.cells(known), completed
 
 
 @pytest.mark.parametrize("is_tick", [True, False], ids=["tick", "import"])

@@ -117,7 +117,7 @@ def test_of_two_runs_for_an_instant_the_second_one_writes_nothing(job: Job, stor
     """As when two schedulers find the same instant missing."""
     source = HandMade(positions_=[POSITION])
     beginnings = [begin(store, job.family, SECOND, SECOND) for _ in range(2)]
-    taking = Taking("job", Origin(source.spec, source.simulated), changes=not job.history)
+    taking = Taking("job", Origin(source.spec, source.simulated))
     snapshots = job.collect(Batch(job.family, source, store, [NOON], None))
     commit(store, snapshots, taking, beginnings[0])
     once = contents(client)
