@@ -120,6 +120,7 @@ class Store:
             )
         if not body.endswith(_END_OF_STREAM):
             raise StoreUnavailable(f"ClickHouse broke off its answer (query {query}).")
+        self.turns.tell_of_answer()
         return pl.read_ipc_stream(body)
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:

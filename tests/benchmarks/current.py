@@ -29,7 +29,6 @@ _ROUNDS = 11
 _ROUND_SECONDS = 0.4
 _ALL = "with_text=true&with_value=true"
 _SHARED, _ONE_USER = 0.70, 0.25
-_WARM_UP_SECONDS = 5.0
 
 
 class Residents(SimulatedSource):
@@ -99,9 +98,6 @@ def _users(url: str) -> list[Repeated]:
     with connection(url) as ask:
         drawn.sort(key=lambda path: len(ask(path)))
     anyone = [_user(number) for number in chance.sample(range(ACCOUNTS), 50_000)]
-    # Until a worker has positions in memory, it refuses more lookups at a time than this (rule 8.9). With fewer
-    # connections, one of both workers might get none.
-    load(url, anyone, _WARM_UP_SECONDS, connections=10)
     return [
         Repeated(f"one position of {ACCOUNTS:,}, all flags", [drawn[len(drawn) // 2]], _ONE_USER),
         Repeated(f"any position of {ACCOUNTS:,}, all flags", anyone, None),

@@ -45,13 +45,31 @@ def take(turns: Turns) -> None:
 
 
 @pytest.mark.parametrize(("threads", "most"), [(1, 1), (2, 1), (3, 1), (4, 2), (8, 5), (16, 10), (256, 160)])
-def test_of_threads_five_eighths_may_wait_for_the_store_and_further_requests_are_refused_at_once(
+def test_of_threads_five_eighths_may_wait_for_the_store_and_further_requests_are_refused(
     threads: int, most: int
 ) -> None:
     turns = Turns(threads)
     with waiting(turns, most), pytest.raises(StoreUnavailable, match="Too many"):
         take(turns)
     take(turns)
+
+
+def test_requests_wait_for_their_turn_only_while_the_store_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analytics_service.store.turns._PATIENCE", 30)
+    turns = Turns(threads=2)
+    with waiting(turns, 1) as go_on:
+        threading.Timer(0.1, go_on.set).start()
+        take(turns)
+    monkeypatch.setattr("analytics_service.store.turns._PATIENCE", 0.01)
+    with waiting(turns, 1) as go_on:
+        with pytest.raises(StoreUnavailable):
+            take(turns)
+        monkeypatch.setattr("analytics_service.store.turns._PATIENCE", 30)
+        with pytest.raises(StoreUnavailable):
+            take(turns)
+        turns.tell_of_answer()
+        threading.Timer(0.1, go_on.set).start()
+        take(turns)
 
 
 def test_with_a_quarter_at_large_pages_one_of_three_threads_or_more_is_left() -> None:
