@@ -42,7 +42,8 @@ A row of theirs with `observed_at` and `version` counts once `snapshot` lists a 
 One that died may have left rows without it, so ask for `(observed_at, version) IN (SELECT at, version FROM snapshot
 WHERE family = 'markets')` where that matters. Tables may have a row twice, or a corrected one beside the old one,
 until ClickHouse merges them: read with `FINAL`. `asset` keeps every definition on purpose: the newest is that with the
-greatest `version`, as in the examples.
+greatest `version`, as in the examples. `version` is when the run of a row began, in unix nanoseconds by the clock of
+ClickHouse; for a cell it is when the cell was computed.
 
 Prices and rates are exact decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard
 unit), and all times are UTC. `FORMAT Parquet` keeps decimals exact, but writes amounts as bytes: select
@@ -50,6 +51,8 @@ unit), and all times are UTC. `FORMAT Parquet` keeps decimals exact, but writes 
 output_format_json_quote_decimals = 1` quotes them.
 
 Tables with `_staging_` in their names belong to an import or a backfill that is still writing; leave them alone.
+
+A new history needs no table: it is one entry in `analytics_service/store/histories.py`, and `migrate` makes its view.
 
 ## Data dictionary
 

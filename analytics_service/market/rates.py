@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from analytics_service.errors import OutOfRange
 from analytics_service.market.instants import DAY
-from analytics_service.market.values import EXACT, ZERO, fraction, quantized, total
+from analytics_service.market.values import EXACT, fraction, quantized, total
 
 SECONDS_PER_YEAR = 365 * DAY
 # The APY of the greatest APR has 44 digits before the decimal point.
@@ -40,10 +40,9 @@ class NetRate:
 def apy(apr: Decimal) -> Decimal:
     """(1 + apr/n)^n - 1 for the n seconds of a 365-day year (rule 4.5), 18 decimals, rounded half to even.
 
-    An APR outside [0, 100] counts as the nearer limit: markets of earlier versions may have one.
+    The APR is one of those that can be stored.
     """
-    bounded = min(max(apr, ZERO), RATE_LIMIT)
-    per_second = _COMPOUNDING.add(1, _COMPOUNDING.divide(bounded, SECONDS_PER_YEAR))
+    per_second = _COMPOUNDING.add(1, _COMPOUNDING.divide(apr, SECONDS_PER_YEAR))
     return quantized(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
 
 

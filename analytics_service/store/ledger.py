@@ -174,8 +174,8 @@ def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
 
 
 def runs_of(rows: pl.DataFrame) -> list[Run]:
-    """The runs that rows of the ledger are about. They may have been staged under an older or newer schema."""
-    return [Run(**row) for row in rows.select([name for name in _SCHEMA if name in rows.columns]).iter_rows(named=True)]
+    """The runs that rows of the ledger are about."""
+    return [Run(**row) for row in rows.select(list(_SCHEMA)).iter_rows(named=True)]
 
 
 def new_version(store: Store) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from analytics_service.errors import StoreUnavailable
+from analytics_service.market.instants import DAY
 from analytics_service.store.applied import Applied, lacking, require_none_lacking, shipped
 from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
@@ -30,6 +31,13 @@ _NOT_COMPLETED = (
 _NOTHING_COMPLETED = "(SELECT sum(runs) FROM snapshot_head WHERE family = {family:String}) = {runs:UInt64}"
 # No later run has begun to write the same snapshot, whose observations would hold in place of this one's.
 _NOT_BEGUN = f" AND (SELECT count() FROM %s WHERE observed_at IN {_INSTANTS} AND version > {{version:UInt64}}) = 0"
+# No earlier run has written observations before the head since this one began: if it has died, cells would lack them.
+_NOTHING_ADDED = (
+    " AND (SELECT count() FROM observation WHERE history IN {histories:Array(String)} "
+    "AND version > {head_version:UInt64} AND version < {version:UInt64} "
+    "AND observed_at > toDateTime({since:UInt32}, 'UTC') "
+    "AND observed_at <= toDateTime({until:UInt32}, 'UTC')) <= {left:UInt64}"
+)
 
 
 class Overtaken(StoreUnavailable):
@@ -42,7 +50,7 @@ class Beginning:
     state without its count of rewrites, whose data the store takes (rule 8.7), and the version of the run.
 
     `left` is the oldest observation, of the day before that state, of a run that has died: cells do not tell of it yet.
-    None when there is none.
+    None when there is none. `left_count` is how many there are.
     """
 
     family: str
@@ -51,6 +59,7 @@ class Beginning:
     side: str | None
     version: int
     left: int | None = None
+    left_count: int = 0
 
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
@@ -64,7 +73,7 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
     heads = [Head(family, *one.values()) for one in row["heads"]]
     side = row["sides"][0] if row["sides"] else None
     head = heads[0] if heads else None
-    return Beginning(family, frozenset(row["completed"]), head, side, row["version"], row["left"])
+    return Beginning(family, frozenset(row["completed"]), head, side, row["version"], *row["left"].values())
 
 
 class RunWriter:
@@ -78,11 +87,17 @@ class RunWriter:
         self.beginning = beginning
         self.runs = runs
         self._condition = _NOT_COMPLETED if is_rewrite else _NOTHING_COMPLETED
+        head = beginning.head
         self._bound: Mapping[str, Any] = {
             "family": beginning.family,
             "instants": [run.at for run in runs],
-            "runs": beginning.head.runs if beginning.head else 0,
+            "runs": head.runs if head else 0,
             "version": beginning.version,
+            "histories": names_of(beginning.family),
+            "head_version": head.version if head else 0,
+            "since": max(head.last_observed_at - DAY, 0) if head else 0,
+            "until": head.last_observed_at if head else 2**32 - 1,
+            "left": beginning.left_count,
         }
 
     @property
@@ -116,7 +131,7 @@ class RunWriter:
         close_cells(self.store, names_of(self.beginning.family), min(self.reach, self.first - 1), self.newest)
         if self.first <= self.reach:
             tell_of_rewrite(self.store, [self.beginning.family], self.beginning.version, finished=1)
-        condition = self._condition + (_NOT_BEGUN % table if table else "")
+        condition = self._condition + _NOTHING_ADDED + (_NOT_BEGUN % table if table else "")
         self._insert(LEDGER, ledger_frame(self.runs), condition)
 
     def _insert(self, table: str, rows: pl.DataFrame, condition: str) -> None:

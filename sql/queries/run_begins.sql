@@ -1,7 +1,7 @@
 -- What does a run need to know before it begins? Which of some instants its family has completed, the newest state of the
 -- family (none before its first run), whose data the store takes (nobody's yet if there is none), which migrations were
--- applied, a version: the time, or a number after the greatest version that there is, and the oldest observation that a
--- run has written and died, of the day before the newest one. One row.
+-- applied, a version: the time, or a number after the greatest version that there is, and which observations of the day
+-- before the newest one are of runs that have died: the oldest of them, and how many. One row.
 SELECT
     (
         SELECT groupUniqArray(toUnixTimestamp(at))
@@ -25,7 +25,7 @@ SELECT
     ) AS version,
     (
         WITH (SELECT (max(version), max(last_observed_at)) FROM snapshot_head WHERE family = {family:String}) AS head
-        SELECT toUnixTimestamp(minOrNull(observed_at))
+        SELECT (toUnixTimestamp(minOrNull(observed_at)), count())
         FROM observation
         WHERE history IN {histories:Array(String)}
           AND version > head.1

@@ -1,7 +1,6 @@
 -- Of the runs of a family that may have rows, or show definitions, at or before an instant: what is the greatest version
--- above that of its newest snapshot, and how many are imports that may have rows between the two? Where imports from before
--- `files` was there began is not known for sure, so all of these count that end with the snapshot or later. The index on
--- versions leaves few snapshots to read; where nothing was imported, no imports are looked for.
+-- above that of its newest snapshot, and how many are imports that may have rows between the two? The index on versions
+-- leaves few snapshots to read; where nothing was imported, no imports are looked for.
 SELECT max(version) AS version, sum(import) AS imports
 FROM
 (
@@ -19,6 +18,6 @@ FROM
       AND family = {family:String}
       AND kind IN ('import', 'assets')
       AND at >= toDateTime({since:UInt32}, 'UTC')
-      AND (first_observed_at <= toDateTime({at:UInt32}, 'UTC') OR (kind = 'import' AND files = 0))
+      AND first_observed_at <= toDateTime({at:UInt32}, 'UTC')
 )
 SETTINGS max_threads = 1

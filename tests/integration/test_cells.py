@@ -146,6 +146,32 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
             assert stored_cells(settings) == oracle.cells(known), completed
 
 
+@pytest.mark.parametrize("last", [Statement("run", "fill_cells"), Statement("insert", "snapshot")])
+def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwhile(
+    settings: Settings, store: Store, last: Statement
+) -> None:
+    start = second(2025, 2, 28, 22)
+    for at in (start, start + 960):
+        take(store, at, [Price(IDS[0], oracle.instant(at), Decimal(1))])
+    earlier, late = begin(store, "prices", start + 1020, start + 1020), []
+
+    def die(statement: Statement) -> None:
+        if statement == Statement("run", "fill_cells"):
+            raise StoreUnavailable("ClickHouse is gone.")
+
+    def meanwhile(statement: Statement) -> None:
+        if statement == last and not late:
+            late.append(Price(IDS[1], oracle.instant(start + 300), Decimal(5)))
+            snapshot = Snapshot(oracle.instant(start + 1020), price_frame(late))
+            with closing(WatchedStore(settings, before=die)) as broken, suppress(StoreUnavailable):
+                commit(broken, [snapshot], Taking("job", Origin("test")), earlier)
+
+    with closing(WatchedStore(settings, before=meanwhile)) as watched:
+        tick(watched, start + 1800, 3)
+    known = {(IDS[0], start): Decimal(1), (IDS[0], start + 960): Decimal(1), (IDS[1], start + 300): Decimal(5)}
+    assert stored_cells(settings) == oracle.cells(known | {(name, start + 1800): Decimal(3) for name in IDS[:2]})
+
+
 @pytest.mark.parametrize("is_tick", [True, False], ids=["tick", "import"])
 def test_cells_are_right_however_an_import_and_another_run_overtake_each_other(
     settings: Settings, store: Store, tmp_path: Path, draw: random.Random, is_tick: bool

@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import falcon.testing
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.assets import Asset
@@ -24,7 +26,9 @@ from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, run_once
 from tests import clickhouse
-from tests.doubles import dying
+from tests.doubles import FreshHeads, Statement, WatchedStore, dying
+from tests.integration import imports
+from tests.oracle import cells
 from tests.stored import write_assets
 
 PRICES = JOBS["prices"]
@@ -274,6 +278,82 @@ def test_an_observation_that_the_oracle_corrects_or_brings_late_is_a_rewrite(sto
         ("token;late", Decimal(5)),
         ("token;still", Decimal(8)),
     ]
+
+
+# What the oracle says at seconds after NOON. The second tick closes the first quarter of an hour, and the third one
+# brings an observation that was made in it.
+TICKS = {
+    120: {"busy": (120, "1"), "slow": (100, "5")},
+    900: {"busy": (900, "2"), "slow": (100, "5")},
+    1200: {"busy": (1200, "3"), "slow": (300, "9")},
+}
+
+
+def tick(store: Store, second: int, feeds: dict[str, tuple[int, str]]) -> None:
+    run_once(PRICES, Oracle(**feeds), store, NOON + timedelta(seconds=second))
+
+
+def observed(*ticks: dict[str, tuple[int, str]]) -> dict[tuple[str, int], Decimal]:
+    """All that an oracle has said."""
+    return {
+        (f"token;{name}", NOON_SECOND + second): Decimal(usd)
+        for feeds in ticks
+        for name, (second, usd) in feeds.items()
+    }
+
+
+def slow_quarters(service: falcon.testing.TestClient) -> list[tuple[str, ...]]:
+    """Of the slow feed, the value at the end of each of the first two quarters of an hour, and its candle."""
+    asked = f"start={NOON_SECOND}&end={NOON_SECOND + 1799}&period=min&interval=15&asset_ids=token;slow"
+    pages = []
+    for agg in ("last", "ohlc"):
+        answer = service.simulate_get("/api/v1/assets/price-history", query_string=f"{asked}&agg={agg}")
+        pages.append(answer.json["data"]["series"][0]["points"])
+    return [(last["v"], *map(candle.get, "ohlc")) for last, candle in zip(*pages, strict=True)]
+
+
+def test_an_observation_older_than_the_head_corrects_pages_candles_and_cells(settings: Settings, store: Store) -> None:
+    """What the pages showed before is in memory when the observation comes."""
+    service = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    for second in (120, 900):
+        tick(store, second, TICKS[second])
+    assert slow_quarters(service) == [("5", "5", "5", "5", "5")] * 2
+    tick(store, 1200, TICKS[1200])
+    assert slow_quarters(service) == [("9", "5", "9", "5", "9"), ("9", "9", "9", "9", "9")]
+    assert read_heads(store)["prices"].rewrites == 1
+    assert set(imports.query(settings, imports.CELLS.format(history="price"))) == cells(observed(*TICKS.values()))
+
+
+@pytest.mark.parametrize("at", [1200, 1260])
+@pytest.mark.parametrize(
+    "last",
+    [Statement("run", "fill_cells"), Statement("insert", "rewrite"), Statement("insert", "snapshot")],
+    ids=lambda statement: statement.name,
+)
+def test_an_observation_that_a_dead_run_left_before_the_head_is_written_again(
+    last: Statement, at: int, settings: Settings, store: Store, client: Client
+) -> None:
+    """The next run, for the same instant or a later one, is told the same price."""
+
+    def die(statement: Statement) -> None:
+        if statement == last:
+            raise StoreUnavailable("ClickHouse is gone.")
+
+    service = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    for second in (120, 900):
+        tick(store, second, TICKS[second])
+    slow_quarters(service)
+    with closing(WatchedStore(settings, before=die)) as broken, pytest.raises(StoreUnavailable):
+        tick(broken, 1200, TICKS[1200])
+    following = {"busy": (at, "3"), "slow": (300, "9")}
+    tick(store, at, following)
+    rows = "SELECT value, version IN (SELECT version FROM snapshot) FROM observation FINAL"
+    where = f"asset_id = 'token;slow' AND observed_at = {NOON_SECOND + 300}"
+    assert client.query(f"{rows} WHERE {where}").result_rows == [(Decimal(9), 1)]
+    assert slow_quarters(service) == [("9", "5", "9", "5", "9"), ("9", "9", "9", "9", "9")]
+    assert set(imports.query(settings, imports.CELLS.format(history="price"))) == cells(
+        observed(*TICKS.values(), following)
+    )
 
 
 def test_a_price_of_the_far_future_is_left_out_and_holds_up_nothing(

@@ -78,9 +78,7 @@ def test_backfills_and_imports_are_listed_with_what_they_brought(told_of: dict[s
     prices = runs["prices"]
     assert (prices["kind"], prices["snapshots"], prices["source"]) == ("backfill", 2, "simulated:1")
     assert (prices["first"], prices["last"]) == ("2025-03-01T10:00:00Z", "2025-03-01T11:00:00Z")
-    (counted,) = simulated.rows(
-        f"SELECT count() AS rows FROM price FINAL WHERE observed_at < toDateTime({NOON}, 'UTC')"
-    )
+    (counted,) = simulated.rows(f"SELECT count() AS rows FROM price WHERE observed_at < toDateTime({NOON}, 'UTC')")
     assert prices["rows"] == counted["rows"]
 
 
