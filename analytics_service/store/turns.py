@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from analytics_service.errors import StoreUnavailable
 
 # How long a request waits for its turn while the store answers others, seconds.
-_PATIENCE = 1.0
+_PATIENCE = 0.5
 
 
 class Turns:
