@@ -495,12 +495,16 @@ def test_sums_of_a_moment_are_at_the_prices_that_the_markets_were_taken_with(len
         assert {part.split("=")[0] for part in answer.headers["as-of"].split(", ")} == {"markets", "prices"}
 
 
-def test_before_the_first_prices_there_are_amounts_and_no_values(lending: Prices) -> None:
+def test_before_the_first_prices_there_are_amounts_and_sums_but_no_other_values(lending: Prices) -> None:
     """Amounts are of assets as they are described now."""
     path, early = "/api/v1/markets/lend", NOON - 3000
     assert lending.get(early, path).json["data"][0]["state"]["principal_sum"] == "5000000"
     message = expect_error(ask(lending.client, f"{path}?with_value=true", early), 404, "entity_not_found", "user")
     assert "prices" in message
+    # Sums are at the prices that the markets were taken with.
+    assert sums(lending, early) == ("10", f"markets=@{NOON - 3600}")
+    newer = ask(lending.client, f"{path}?shape=newer", early)
+    assert newer.json["data"]["supply"]["principal"] == "10"
 
 
 def test_what_shows_no_values_needs_no_prices_at_a_moment_whether_there_are_debts_or_not(

@@ -129,7 +129,6 @@ from analytics_service.config import Settings
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store
-from analytics_service.store.rewrite import drop_abandoned
 
 class Killer:
     def stage(self, label, total):

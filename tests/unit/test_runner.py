@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics_service.errors import SnapshotRefused, SourceError, StoreFailure, StoreUnavailable
+from analytics_service.errors import SchemaError, SnapshotRefused, SourceError, StoreFailure, StoreUnavailable
 from analytics_service.market.instants import multiples
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.retries import Retries
 from jobs.registry import JOBS
@@ -95,6 +96,18 @@ def test_a_complete_instant_is_left_alone() -> None:
     run_once(PRICES, SimulatedSource("1"), store, NOON)
     assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
     assert len(store.inserts) == 3
+
+
+@pytest.mark.parametrize(
+    "schema", [shipped()[:-1], (*shipped(), Migration(9999, "9999_more.sql", ""))], ids=["earlier", "newer"]
+)
+def test_no_snapshot_is_taken_under_the_schema_of_another_version(schema: tuple[Migration, ...]) -> None:
+    """Rule 8.14."""
+    store = FakeStore()
+    store.migrations = schema
+    with pytest.raises(SchemaError):
+        run_once(PRICES, SimulatedSource("1"), store, NOON)
+    assert store.inserts == []
 
 
 def test_an_instant_is_a_whole_second() -> None:
