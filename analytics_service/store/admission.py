@@ -32,7 +32,7 @@ def claim(store: Store, side: str | None, origin: Origin) -> None:
     """Claim the store for the side of an origin, if nobody has; `side` is the one that was found there. Call it before
     the first row is written. SourceRefused when the store is another side's. A claim is never given up."""
     if side is None:
-        # A claim that comes at the same moment may be written, too. The older one holds.
+        # Of claims that come at the same moment, ClickHouse takes the first.
         store.run("make_claim", side=_side(origin))
         side = read_side(store)
     _require(store, side, origin)
@@ -42,8 +42,8 @@ def _require(store: Store, side: str | None, origin: Origin) -> None:
     if side is None or side == _side(origin):
         return
     own = simulated_spec(side)
-    held = own or newest_source(store) or "imported history"
-    same = own or newest_source(store) or "none"
+    source = own or newest_source(store)
+    held, same = source or "imported history", source or "none"
     other = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
     reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."
     if origin == IMPORTED:

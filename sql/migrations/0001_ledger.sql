@@ -57,10 +57,12 @@ COMMENT 'Feeds snapshot_head from each insert into snapshot';
 CREATE TABLE IF NOT EXISTS claim
 (
     side String COMMENT 'Whose data the store takes: the spec of a simulated source, or "not simulated" for all others',
-    claimed_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'Instant of the claim; the oldest one holds'
+    claimed_at DateTime64(6, 'UTC') DEFAULT now64(6) COMMENT 'Instant of the claim'
 )
 ENGINE = ReplacingMergeTree
-ORDER BY (claimed_at, side)
+ORDER BY side
+-- Claims have one token, so ClickHouse takes the first of several that come at the same time.
+SETTINGS non_replicated_deduplication_window = 100
 COMMENT 'Which data may be added to this store; written by the first run';
 
 CREATE TABLE IF NOT EXISTS rewrite

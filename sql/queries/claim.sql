@@ -1,5 +1,4 @@
--- Whose data does the store take? Nothing before the first run. The oldest claim holds.
+-- Whose data does the store take? Nothing before the first run.
 SELECT side
 FROM claim
-ORDER BY claimed_at, side
 LIMIT 1

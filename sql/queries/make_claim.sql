@@ -1,4 +1,4 @@
--- Claims the store for a side, unless it is claimed.
+-- Claims the store for a side. Only the first of all claims is written.
 INSERT INTO claim (side)
-SELECT {side:String}
-WHERE (SELECT count() FROM claim) = 0
+SETTINGS insert_deduplicate = 1, insert_deduplication_token = 'claim'
+VALUES ({side:String})
