@@ -65,9 +65,7 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
         clickhouse=store.server_version(),
         origins=sorted(map(str, ledger.origins)),
         migrations=[Applied(one.number, one.name, one.checksum) for one in shipped()],
-        families={
-            head.family: Snapshot(head.at, head.last_observed_at, head.version) for head in ledger.heads.values()
-        },
+        families={head.family: Snapshot(head.at, head.last_observed_at, head.version) for head in heads},
         tables=contents,
     )
     archive.finish(manifest)

@@ -71,7 +71,7 @@ class Seen:
 
 
 class Heads:
-    """Heads of all families, never much older than a second; while the store is away, up to five minutes.
+    """Heads of all families, never much older than two seconds; while the store is away, up to five minutes.
 
     The first question starts the thread, so that every worker has its own. Without `every` there is no thread, and
     the caller calls `look` instead.

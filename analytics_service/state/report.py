@@ -37,9 +37,9 @@ class LastRun:
 class FamilyReport:
     """A family of data.
 
-    `rows` are those that its completed runs have written. `gaps` are the scheduled
-    instants of the last 24 hours, from the first one that a scheduler took, that have no snapshot. `interval` and
-    `next_run` are None where nothing is scheduled.
+    `rows` are those that its completed runs have written. `gaps` are the scheduled instants of the last 24 hours, from
+    the first one that a scheduler took, that have no snapshot. `interval` and `next_run` are None where nothing is
+    scheduled.
     """
 
     family: str

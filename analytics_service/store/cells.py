@@ -36,24 +36,22 @@ class Span:
 def close_cells(store: Store, histories: Sequence[str], after: int, newest: int) -> None:
     """Compute the cells that end after a second and are closed once `newest` is the newest observation (unix seconds),
     when the rows are in place. Repeating it does no harm."""
-    span = closing_span(after, newest)
-    for history in histories if span else ():
-        _compute(store, history, [], span, after, newest, version=0)
+    _compute(store, dict.fromkeys(histories, ()), after, newest, version=0)
 
 
 def compute_touched(store: Store, histories: Sequence[str], staged: str, after: int, newest: int, version: int) -> None:
     """The same once the rows of a staging table are in place; and compute all cells that have an observation of the
     version, which is that of these rows."""
-    months = _months(store, staged)
-    for history in histories:
-        _compute(store, history, months.get(history, ()), closing_span(after, newest), after, newest, version)
+    found = _months(store, staged)
+    _compute(store, {history: found.get(history, ()) for history in histories}, after, newest, version)
 
 
-def _compute(
-    store: Store, history: str, months: Sequence[int], closing: Span | None, after: int, newest: int, version: int
-) -> None:
-    for span in _spans(store, history, months, closing):
-        store.run("fill_cells", history=history, **asdict(span), after=after, closed_until=newest + 1, version=version)
+def _compute(store: Store, months: Mapping[str, Sequence[int]], after: int, newest: int, version: int) -> None:
+    """Compute the cells of histories: those that are closed, and those of the version in some months of each."""
+    closing, until = closing_span(after, newest), newest + 1
+    for history, own in months.items():
+        for span in _spans(store, history, own, closing):
+            store.run("fill_cells", history=history, **asdict(span), after=after, closed_until=until, version=version)
 
 
 def closing_span(after: int, newest: int) -> Span | None:

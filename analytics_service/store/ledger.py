@@ -28,8 +28,6 @@ _SCHEMA = {
     "simulated": pl.Boolean,
     "files": pl.UInt64,
 }
-
-
 _REWRITE = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from analytics_service.errors import StoreUnavailable
-from analytics_service.market.instants import DAY
 from analytics_service.store.applied import Applied, lacking, require_none_lacking, shipped
 from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
@@ -20,6 +19,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import LEDGER, Head, Run, ledger_frame, tell_of_rewrite
 from analytics_service.store.observations import OBSERVATIONS
+from analytics_service.store.sql import named_query
 
 _INSTANTS = "(SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))"
 # Nobody else has completed one of the instants: for rewrites, beside which others may complete later ones.
@@ -32,12 +32,10 @@ _NOTHING_COMPLETED = "(SELECT sum(runs) FROM snapshot_head WHERE family = {famil
 # No later run has begun to write the same snapshot, whose observations would hold in place of this one's.
 _NOT_BEGUN = f" AND (SELECT count() FROM %s WHERE observed_at IN {_INSTANTS} AND version > {{version:UInt64}}) = 0"
 # No earlier run has written observations before the head since this one began: if it has died, cells would lack them.
-_NOTHING_ADDED = (
-    " AND (SELECT count() FROM observation WHERE history IN {histories:Array(String)} "
-    "AND version > {head_version:UInt64} AND version < {version:UInt64} "
-    "AND observed_at > toDateTime({since:UInt32}, 'UTC') "
-    "AND observed_at <= toDateTime({until:UInt32}, 'UTC')) <= {left:UInt64}"
-)
+_NOTHING_ADDED = " AND (SELECT rows FROM (%s)) <= {left:UInt64}"
+# The queries that `run_begins` is made of, and a version after all of those that runs have.
+_PARTS = ("family_state", "claim", "applied_migrations", "new_version", "left_behind")
+_NO_VERSION = 2**64 - 1
 
 
 class Overtaken(StoreUnavailable):
@@ -67,8 +65,9 @@ def begin(store: Store, family: str, start: int, end: int) -> Beginning:
 
     SchemaError if the schema is not that of this version (rule 8.14).
     """
-    rows = store.frame("run_begins", family=family, histories=names_of(family), start=start, end=end)
-    row = rows.row(0, named=True)
+    parts = {name: named_query(name, ()) for name in _PARTS}
+    asked = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
+    row = store.frame("run_begins", parts, start=start, end=end, **asked).row(0, named=True)
     require_none_lacking(lacking([Applied(*one.values()) for one in row["migrations"]], shipped()))
     heads = [Head(family, *one.values()) for one in row["heads"]]
     side = row["sides"][0] if row["sides"] else None
@@ -87,16 +86,12 @@ class RunWriter:
         self.beginning = beginning
         self.runs = runs
         self._condition = _NOT_COMPLETED if is_rewrite else _NOTHING_COMPLETED
-        head = beginning.head
         self._bound: Mapping[str, Any] = {
             "family": beginning.family,
             "instants": [run.at for run in runs],
-            "runs": head.runs if head else 0,
+            "runs": beginning.head.runs if beginning.head else 0,
             "version": beginning.version,
             "histories": names_of(beginning.family),
-            "head_version": head.version if head else 0,
-            "since": max(head.last_observed_at - DAY, 0) if head else 0,
-            "until": head.last_observed_at if head else 2**32 - 1,
             "left": beginning.left_count,
         }
 
@@ -131,7 +126,8 @@ class RunWriter:
         close_cells(self.store, names_of(self.beginning.family), min(self.reach, self.first - 1), self.newest)
         if self.first <= self.reach:
             tell_of_rewrite(self.store, [self.beginning.family], self.beginning.version, finished=1)
-        condition = self._condition + _NOTHING_ADDED + (_NOT_BEGUN % table if table else "")
+        condition = self._condition + _NOTHING_ADDED % named_query("left_behind", ())
+        condition += _NOT_BEGUN % table if table else ""
         self._insert(LEDGER, ledger_frame(self.runs), condition)
 
     def _insert(self, table: str, rows: pl.DataFrame, condition: str) -> None:

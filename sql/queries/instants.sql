@@ -1,4 +1,5 @@
--- At which instants do the assets between two ids have observations of a history, within a range of time? All bounds are inclusive.
+-- At which instants do the assets between two ids have observations of a history, within a range of time? All bounds are
+-- inclusive.
 SELECT asset_id, groupArray(toUnixTimestamp(observed_at)) AS instants
 FROM observation
 WHERE history = {history:String}
