@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
+from threading import Semaphore
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 
 from analytics_service.config import Settings
-from analytics_service.history.large_pages import LargePages
-from analytics_service.history.memory import Loader, Memory
+from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.text_file import TextFile
 from analytics_service.http import errors
 from analytics_service.http.answers import Answers
 from analytics_service.http.api_keys import ApiKeys
@@ -67,7 +66,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     operators: falcon.App[falcon.Request, falcon.Response]
     metrics_port: int | None
     heads: Heads
-    loader: Loader
+    memory: Memory
     instruments: Instruments
     any_origin: bool
     """Whether pages of all origins may read the answers."""
@@ -108,18 +107,15 @@ def create_app(
     instruments.begin_worker()
     store = store or Store(settings, instruments.query, serving=True)
     heads = heads or Heads(store)
-    loader = Loader(Memory(settings.history_memory * _MIB, instruments.memory("blocks")))
-    # Texts are made of blocks, so there are none without memory for history.
-    room = settings.answer_disk * _MIB if settings.history_memory else 0
-    texts, text_file = Loader(Memory(room, instruments.answer_disk)), TextFile()
+    memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     every = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
-    large_pages = LargePages(max(settings.threads // 4, 1))
+    large_pages = Semaphore(max(settings.threads // 4, 1))
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:
-        reader = HistoryReader(store, history, loader, texts, text_file)
+        reader = HistoryReader(store, history, memory)
         routes += _history(shared, reader)
     asks_for_keys = settings.api_keys_file is not None
     described = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
@@ -131,7 +127,7 @@ def create_app(
     measuring = Measuring(instruments, logs=settings.access_log)
     origins = CrossOrigin(settings.cors_origins)
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
-    app.heads, app.loader, app.any_origin = heads, loader, settings.cors_origins == "*"
+    app.heads, app.memory, app.any_origin = heads, memory, settings.cors_origins == "*"
     app.metrics_port, app.instruments = settings.metrics_port, instruments
     errors.install(app)
     _add(app, routes)

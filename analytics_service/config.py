@@ -86,11 +86,6 @@ class Settings:
     answer_memory: int = _setting(
         16, values.Whole(0, 65_536), "MiB of rendered answers that each worker may keep in memory; 0: none is kept."
     )
-    answer_disk: int = _setting(
-        512,
-        values.Whole(0, 1_048_576),
-        "MiB of JSON of hours and days that each worker may keep in a temporary file of its own; 0: none is kept.",
-    )
     tz: str = _setting("UTC", values.zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting(
         "*", values.origins, "Origins that browsers may call from: * or a comma-separated list."

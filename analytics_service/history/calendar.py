@@ -2,30 +2,21 @@
 
 from calendar import monthrange
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import chain, groupby, islice
 from zoneinfo import ZoneInfo
 
 from analytics_service.market.instants import DAY
 
-# The Gregorian calendar repeats after 400 years, which are whole weeks. Time zones repeat with it in years to come.
-_CYCLE_YEARS = 400
-_CYCLE_DAYS = 146_097
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SECOND = timedelta(seconds=1)
-# Python's dates end with the year 9999. Dates from here on are looked up one cycle earlier.
-_LAST_YEAR = 9990
-_LAST_ORDINAL = date(_LAST_YEAR, 1, 1).toordinal()
-_LAST_SECOND = int(datetime(_LAST_YEAR, 1, 1, tzinfo=UTC).timestamp())
+# Times of the store end with the year 2106, but buckets of thousands of years end after Python's dates do. All days
+# from this one on begin with it.
+_LAST_DAY = date(9990, 1, 1)
+_LAST_MONTH = _LAST_DAY.year * 12
 # Looking up fewer days takes no longer than going through a year.
 _FEWEST = 16
-
-
-def wall_clock(zone: ZoneInfo, second: int) -> tuple[datetime, int]:
-    """Local time at a unix second, and how many days it was moved back to fit Python's dates."""
-    moved = _CYCLE_DAYS if second > _LAST_SECOND else 0
-    return datetime.fromtimestamp(second - moved * DAY, zone), moved
 
 
 def to_second(zone: ZoneInfo, wall: datetime) -> int:
@@ -40,55 +31,43 @@ def to_second(zone: ZoneInfo, wall: datetime) -> int:
     return _end_of_gap(zone, local)
 
 
-def second_of(zone: ZoneInfo, wall: datetime) -> int:
-    """The same for wall times of all years from 1 to 9999; the result may be negative."""
-    cycles = (wall.year > _LAST_YEAR) - (wall.year < _CYCLE_YEARS)
-    moved = wall.replace(year=wall.year - cycles * _CYCLE_YEARS)
-    return to_second(zone, moved) + cycles * _CYCLE_DAYS * DAY
-
-
 def second_before(zone: ZoneInfo, second: int, *, days: int = 0, months: int = 0, fold: int = 0) -> int:
     """The unix second of the wall time that is some months and some days before the one at a unix second.
 
     In a month that is too short for the day it is the month's last day. `fold` chooses between two, as in `to_second`.
-    OverflowError before the year 1.
+    OverflowError before the year 2.
     """
-    local, moved = wall_clock(zone, second)
+    local = datetime.fromtimestamp(second, zone)
     year, month_of_year = divmod(local.year * 12 + local.month - 1 - months, 12)
-    if year < 1:
-        raise OverflowError(f"{months} months before {local} is before the year 1")
+    if year < 2:
+        raise OverflowError(f"{months} months before {local} is before the year 2")
     day = min(local.day, monthrange(year, month_of_year + 1)[1])
     wall = local.replace(year=year, month=month_of_year + 1, day=day, tzinfo=None) - timedelta(days=days)
-    return second_of(zone, wall.replace(fold=fold)) + moved * DAY
+    return to_second(zone, wall.replace(fold=fold))
 
 
 def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:
-    """The unix seconds at which local days begin. `ordinals` are those of dates, also beyond the year 9999.
+    """The unix seconds at which local days begin. `ordinals` are those of dates, also of later ones than Python has.
 
     Cost: two look-ups of the zone's offset for each day; where many follow each other, one for each day of a year that
     was not asked for lately.
     """
-    is_long = isinstance(ordinals, range) and ordinals.step == 1 and len(ordinals) >= _FEWEST
-    if is_long and ordinals[-1] < _LAST_ORDINAL:
+    if isinstance(ordinals, range) and ordinals.step == 1 and len(ordinals) >= _FEWEST:
         return _in_a_row(zone, ordinals[0], len(ordinals))
-    return [_midnight(zone, ordinal) for ordinal in ordinals]
+    return [_midnight(zone, min(ordinal, _LAST_DAY.toordinal())) for ordinal in ordinals]
 
 
-def _midnight(zone: ZoneInfo, ordinal: int) -> int:
-    cycles = -((_LAST_ORDINAL - ordinal) // _CYCLE_DAYS) if ordinal > _LAST_ORDINAL else 0
-    day = ordinal - cycles * _CYCLE_DAYS
+def _midnight(zone: ZoneInfo, day: int) -> int:
     begin = datetime.fromordinal(day)
     offset = zone.utcoffset(begin)
     if offset is not None and offset == zone.utcoffset(datetime.fromordinal(day + 1)):
         # The clocks do not change on that day, so its midnight is UTC's, less the offset.
-        second = (day - EPOCH_ORDINAL) * DAY - offset // _SECOND
-    else:
-        second = to_second(zone, begin)
-    return second + cycles * _CYCLE_DAYS * DAY
+        return (day - EPOCH_ORDINAL) * DAY - offset // _SECOND
+    return to_second(zone, begin)
 
 
 def _in_a_row(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
-    """The midnights of so many days from one on, before the year 9990."""
+    """The midnights of so many days from one on."""
     first, last = date.fromordinal(ordinal), date.fromordinal(ordinal + count - 1)
     days = chain.from_iterable(_midnights_of_year(zone, year) for year in range(first.year, last.year + 1))
     skipped = first.timetuple().tm_yday - 1
@@ -112,21 +91,19 @@ def _midnights_of_year(zone: ZoneInfo, year: int) -> Sequence[range]:
 
 def day_of(zone: ZoneInfo, second: int) -> int:
     """The ordinal of the local date at a unix second."""
-    local, moved = wall_clock(zone, second)
-    return local.toordinal() + moved
+    return datetime.fromtimestamp(second, zone).toordinal()
 
 
 def month_of(zone: ZoneInfo, second: int) -> int:
     """The local month at a unix second, counted from January of the year 0."""
-    local, moved = wall_clock(zone, second)
-    return (local.year + (_CYCLE_YEARS if moved else 0)) * 12 + local.month - 1
+    local = datetime.fromtimestamp(second, zone)
+    return local.year * 12 + local.month - 1
 
 
 def first_day(month: int) -> int:
-    """The ordinal of the first day of a month counted from January of the year 0, also beyond the year 9999."""
-    year, month_of_year = divmod(month, 12)
-    cycles = max(0, (year - 9600) // _CYCLE_YEARS)
-    return date(year - _CYCLE_YEARS * cycles, month_of_year + 1, 1).toordinal() + cycles * _CYCLE_DAYS
+    """The ordinal of the first day of a month counted from January of the year 0, which may be after Python's last."""
+    year, month_of_year = divmod(min(month, _LAST_MONTH), 12)
+    return date(year, month_of_year + 1, 1).toordinal()
 
 
 def _end_of_gap(zone: ZoneInfo, local: datetime) -> int:

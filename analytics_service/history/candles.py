@@ -1,16 +1,15 @@
-"""Candles: summaries of the observations in each bucket, and the aggregates that follow from them (rule 2.14).
+"""What a point says about its bucket: the last value, or another aggregate of what was observed (rules 2.6 and 2.14).
 
 All arithmetic is exact. A value times the seconds for which it held (an area) can have more digits than fit 128 bits,
 so an area is kept as two numbers: whole units, and multiples of 10^-18.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from itertools import accumulate
 
 import polars as pl
 
-from analytics_service.history.sample import choice, either, layout, rows_from
+from analytics_service.history.frame import Part, candles, last, layout
 from analytics_service.store.columns import DECIMAL
 
 
@@ -25,214 +24,109 @@ class Aggregate(StrEnum):
     OHLC = "ohlc"
 
 
+_COLUMN = {Aggregate.FIRST: "open", Aggregate.MIN: "low", Aggregate.MAX: "high"}
 _WIDE = pl.Int128()
-_UNIT = pl.lit(10**18, dtype=_WIDE)
-_UNITS, _TEN, _TWO, _ZERO = (pl.Series([number], dtype=_WIDE) for number in (10**18, 10, 2, 0))
-_SMALLEST = pl.Series(["0.000000000000000001"]).cast(DECIMAL)
-# A bucket's candle. `open`, `high` and `low` are decimal text, null without observations, whose number is `count`.
-# `units` and `rest` are its area from the series' first observation on, and `seconds` its length from there.
-CANDLE = pl.Schema(
-    {
-        "open": pl.String(),
-        "high": pl.String(),
-        "low": pl.String(),
-        "count": pl.UInt32(),
-        "units": _WIDE,
-        "rest": _WIDE,
-        "seconds": pl.Int64(),
-    }
-)
-# The columns that add up. They are 0 without observations, where others are null.
-SUMS = ("count", "units", "rest", "seconds")
-_FOUR = ("open", "high", "low", "count")
-# The columns of candles that are kept in memory: two sets, because no aggregate needs both.
-SETS = (_FOUR, SUMS)
+_UNIT, _TWO, _ONE, _ZERO = (pl.lit(number, dtype=_WIDE) for number in (10**18, 2, 1, 0))
+_SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 
 
-def needed(agg: Aggregate) -> tuple[str, ...]:
-    """The columns of candles that an aggregate needs."""
-    return SUMS if agg is Aggregate.MEAN else _FOUR
+def points(
+    agg: Aggregate, parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], until: int, *, carry: bool
+) -> tuple[pl.DataFrame, int]:
+    """The points of the buckets between `begins` (unix s), of what was observed before `until`, series by series; and
+    when the last observation of these series before the page's end was made, unix seconds, or -1.
+
+    Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are plain decimal text or numbers; null before the first
+    observation, in buckets that begin at `until` or later, and without `carry` in all buckets without observations.
+    Cost: for last values that of the buckets, else that of the rows in their range.
+    """
+    ends = [min(end, until) for end in begins[1:]]
+    held = last(parts, ids, ends)
+    value, newest = held["value"], held["second"].max()
+    bucket = layout(len(ids), len(ends))[1]
+    if ends and begins[-2] >= until:
+        value = value.set((pl.Series(begins[:-1]) >= until)[bucket], None)
+    if agg is Aggregate.LAST:
+        if not carry:
+            value = value.set(held["second"] < pl.Series(begins[:-1], dtype=pl.Int64)[bucket], None)
+        shown = value.to_frame("v")
+    elif agg is Aggregate.MEAN:
+        shown = _mean(parts, ids, begins, ends, held.with_columns(value=value), carry=carry)
+    else:
+        columns = [_COLUMN[agg]] if agg in _COLUMN else ["open", "high", "low"]
+        found = candles(parts, ids, begins, [*columns, "count"])
+        shown = _candles(found, value, columns, carry=carry)
+    return shown, newest if isinstance(newest, int) else -1
 
 
-# A candle before the values around it are known: its area is only from the first observation (`first_at`) to the last.
-OBSERVED = pl.Schema(
-    {**{name: CANDLE[name] for name in ("open", "high", "low", "count", "units", "rest")}, "first_at": pl.Int64()}
-)
+def _candles(found: pl.DataFrame, close: pl.Series, columns: Sequence[str], *, carry: bool) -> pl.DataFrame:
+    """What was observed in each bucket, or the value that holds at its end where nothing was."""
+    empty = found["count"].is_null()
+    if not carry:
+        close = close.set(empty, None)
+    if empty.any():
+        number = close.cast(DECIMAL)
+        found = found.with_columns(pl.col(name).fill_null(number) for name in columns)
+    if len(columns) == 1:
+        return found.select(v=columns[0])
+    return found.select(o="open", h="high", l="low", c=close, n=pl.col("count").fill_null(0))
 
 
-def make_candles(
-    observed: pl.DataFrame, before: pl.Series, last: pl.DataFrame, begins: Sequence[int], ends: Sequence[int]
+def _mean(
+    parts: Sequence[Part],
+    ids: Sequence[str],
+    begins: Sequence[int],
+    ends: Sequence[int],
+    held: pl.DataFrame,
+    *,
+    carry: bool,
 ) -> pl.DataFrame:
-    """Candles of buckets, bucket by bucket, in the columns of CANDLE.
-
-    `observed` has the columns of OBSERVED. `before` are the values that held when the buckets began, and `last` has the
-    value and observed_at of those that held when they ended. `begins` and `ends` (unix s) are for each bucket.
-    """
-    bucket = layout(len(begins), observed.height // max(len(begins), 1))[0]
-    frame = observed.with_columns(
-        before=before.cast(DECIMAL).to_physical(),
-        after=last["value"].cast(DECIMAL).to_physical(),
-        begin=pl.Series(begins, dtype=pl.Int64)[bucket],
-        end=pl.Series(ends, dtype=pl.Int64)[bucket],
-        last_at=last["observed_at"].cast(pl.Int64),
+    """The area of each bucket from the series' first observation on, divided by its seconds; `held` is what holds at
+    the buckets' ends."""
+    starts = [max(min(begin, end), 0) for begin, end in zip(begins[:-1], ends, strict=True)]
+    before = last(parts, ids, starts)
+    bucket = layout(len(ids), len(ends))[1]
+    start, end = (pl.Series(instants, dtype=pl.Int64)[bucket] for instants in (starts, ends))
+    close = held["value"].cast(DECIMAL)
+    frame = candles(parts, ids, begins, ["first_at", "units", "rest"]).with_columns(
+        close=close,
+        after=close.to_physical(),
+        after_for=(end - held["second"]).cast(_WIDE),
+        before=before["value"].cast(DECIMAL).to_physical(),
+        before_for=(start - before["second"]).cast(_WIDE),
+        start=start,
+        end=end,
     )
-    seen, length = pl.col("count") > 0, pl.max_horizontal("end", "begin") - pl.col("begin")
-    known = pl.col("before").is_not_null()
-    held_before = pl.when(known & seen).then(pl.col("first_at") - pl.col("begin")).when(known).then(length)
-    held_after = pl.when(seen).then(pl.col("end") - pl.col("last_at"))
-    frame = frame.with_columns(
-        held_before=held_before.otherwise(0).cast(_WIDE), held_after=held_after.otherwise(0).cast(_WIDE)
+    since = pl.when(pl.col("before").is_not_null()).then("start").otherwise(pl.col("first_at").cast(pl.Int64))
+    # The rows' area begins with the value before the bucket, at its own second.
+    frame = frame.select(
+        "close",
+        seen=pl.col("units").is_not_null(),
+        units=_held("after", "//") - _held("before", "//") + pl.col("units").fill_null(0),
+        rest=_held("after", "%") - _held("before", "%") + pl.col("rest").fill_null(0),
+        seconds=(pl.col("end") - since).clip(lower_bound=0).fill_null(0).cast(_WIDE),
     )
-    return frame.select(
-        "open",
-        "high",
-        "low",
-        "count",
-        units=_held(pl.col("before") // _UNIT, pl.col("after") // _UNIT) + pl.col("units"),
-        rest=_held(pl.col("before") % _UNIT, pl.col("after") % _UNIT) + pl.col("rest"),
-        seconds=pl.when(known).then(length).when(seen).then(pl.col("end") - pl.col("first_at")).otherwise(0),
-    ).cast(CANDLE)
+    known = pl.col("close").is_not_null() & (pl.col("seconds") > 0)
+    mean = pl.when(known).then(_QUOTIENT).otherwise("close")
+    return frame.select(v=mean if carry else pl.when("seen").then(mean))
 
 
-def _held(before: pl.Expr, after: pl.Expr) -> pl.Expr:
-    return (before * pl.col("held_before")).fill_null(0) + (after * pl.col("held_after")).fill_null(0)
+def _held(value: str, part: str) -> pl.Expr:
+    """Units or rest of a value times the seconds for which it held; 0 without a value."""
+    number = pl.col(value) // _UNIT if part == "//" else pl.col(value) % _UNIT
+    return (number * pl.col(f"{value}_for")).fill_null(0)
 
 
-def combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
-    """Candles of wider buckets for `series` series; `counts` says how many of the candles each bucket combines."""
-    several = [bucket for bucket, count in enumerate(counts) if count != 1]
-    if len(several) == len(counts):
-        return _combined(candles, series, counts)
-    if not several:
-        return candles
-    # Most local days are cells of their own; only where clocks change are there several.
-    first = [*accumulate(counts, initial=0)]
-    cells = [cell * series for bucket in several for cell in range(first[bucket], first[bucket + 1])]
-    wide = _combined(candles[rows_from(cells, series)], series, [counts[bucket] for bucket in several])
-    for place, bucket in enumerate(several, start=len(candles) // series):
-        first[bucket] = place
-    rows = rows_from([place * series for place in first[:-1]], series)
-    return pl.concat([candles, wide], rechunk=True)[rows]
-
-
-def _combined(candles: pl.DataFrame, series: int, counts: Sequence[int]) -> pl.DataFrame:
-    if candles.is_empty():
-        return no_candles(candles.columns, len(counts) * series)
-    bucket = pl.Series([number for number, count in enumerate(counts) for _ in range(count)], dtype=pl.UInt32)
-    cell, place = layout(len(bucket), series)
-    grouped = candles.with_columns(group=(bucket * series)[cell] + place).group_by("group", maintain_order=True)
-    found = grouped.agg(_COMBINED[name].alias(name) for name in candles.columns)
-    size, values = len(counts) * series, found.drop("group")
-    return values if values.height == size else scattered(values, found["group"], size)
-
-
-def no_observations(size: int) -> pl.DataFrame:
-    """So many rows in the columns of OBSERVED without observations."""
-    return pl.DataFrame([_nothing(name, dtype, size) for name, dtype in OBSERVED.items()])
-
-
-def no_candles(columns: Sequence[str], size: int) -> pl.DataFrame:
-    """So many candles without observations, before the first one."""
-    return pl.DataFrame([_nothing(name, CANDLE[name], size) for name in columns])
-
-
-def scattered(rows: pl.DataFrame, places: pl.Series, size: int) -> pl.DataFrame:
-    """A table of `size` rows with the given rows at some places; all other rows are empty."""
-    return pl.DataFrame(
-        [_nothing(name, dtype, size).scatter(places, rows[name].cast(dtype)) for name, dtype in rows.schema.items()]
-    )
-
-
-def _nothing(name: str, dtype: pl.DataType, size: int) -> pl.Series:
-    empty = 0 if name in SUMS else None
-    return pl.Series(name, [empty], dtype=dtype).new_from_index(0, size)
-
-
-def observed_once(rows: pl.DataFrame, series: int) -> pl.DataFrame:
-    """A summary of the observations of one bucket for each of so many series, in the columns of OBSERVED.
-
-    `rows` has the columns series (place), second (unix s) and value (decimal text), in order of time.
-    """
-    single = rows.unique(["series", "second"], keep="last", maintain_order=True)
-    held = (pl.col("second").shift(-1).over("series") - pl.col("second")).fill_null(0).cast(_WIDE)
-    number = pl.col("value").cast(DECIMAL)
-    found = (
-        single.with_columns(number=number, exact=number.to_physical(), held=held)
-        .group_by("series", maintain_order=True)
-        .agg(
-            open=pl.col("value").first(),
-            high=_text(pl.col("number").max()),
-            low=_text(pl.col("number").min()),
-            count=pl.len(),
-            units=(pl.col("exact") // _UNIT * pl.col("held")).sum(),
-            rest=(pl.col("exact") % _UNIT * pl.col("held")).sum(),
-            first_at=pl.col("second").first(),
-        )
-    )
-    return scattered(
-        found.select(pl.col(name).cast(dtype) for name, dtype in OBSERVED.items()), found["series"], series
-    )
-
-
-def summarized(agg: Aggregate, candles: pl.DataFrame, last: pl.Series, *, carry: bool) -> pl.DataFrame:
-    """The columns of a page's points: `v`, or `o`, `h`, `l`, `c` and `n`.
-
-    `last` are the values that hold at the ends of buckets, null before the first observation and where a bucket begins
-    after the newest one. Without `carry`, buckets without observations have null.
-    """
-    seen = candles["count"] > 0
-    unseen = len(seen) - int(seen.sum())
-    close = last.set(~seen, None) if unseen and not carry else last
-    if agg is Aggregate.MEAN:
-        known = close.is_not_null() & (candles["seconds"] > 0)
-        return pl.DataFrame([either(_mean(candles), known, close).alias("v")])
-
-    # If no value is carried into a bucket without observations, all its columns are null already.
-    place = choice(seen) if unseen > close.null_count() else None
-
-    def shown(name: str) -> pl.Series:
-        return candles[name] if place is None else pl.concat([candles[name], close], rechunk=True)[place]
-
-    if agg is Aggregate.OHLC:
-        four = {"o": shown("open"), "h": shown("high"), "l": shown("low"), "c": close}
-        return pl.DataFrame([*(one.alias(name) for name, one in four.items()), candles["count"].alias("n")])
-    column = {Aggregate.FIRST: "open", Aggregate.MIN: "low", Aggregate.MAX: "high"}[agg]
-    return shown(column).to_frame("v")
-
-
-def _mean(candles: pl.DataFrame) -> pl.Series:
-    """The area divided by its seconds, rounded half to even to 18 decimals, as text; arbitrary text for 0 seconds."""
-    # Series rather than expressions: each step of a query takes as long as dividing a page. Remainders are calculated
-    # from quotients, because another division takes longer than a product.
-    units, rest, length = candles["units"], candles["rest"], candles["seconds"]
-    seconds = length.set(length == 0, 1).cast(_WIDE)
-    whole = units // seconds
-    parts = (units - whole * seconds) * _UNITS + rest
+def _quotient() -> pl.Expr:
+    """The area divided by its seconds, rounded half to even to 18 decimals; of 0 seconds, anything."""
+    seconds = pl.max_horizontal("seconds", _ONE)
+    parts = pl.col("units") % seconds * _UNIT + pl.col("rest")
     fraction = parts // seconds
     # Twice the remainder minus the divisor: positive above a half, zero at a half, negative below.
-    left = (parts - fraction * seconds) * _TWO - seconds
-    up = left > _ZERO
-    if (left == _ZERO).any():
-        up = up | ((left == _ZERO) & (fraction % _TWO != _ZERO))
-    mean = whole * _UNITS + fraction + up.cast(_WIDE)
-    text = (mean.cast(pl.Decimal(38, 0)) * _SMALLEST).cast(pl.String)
-    # Few means end with zeros, or nearly all. Stripping them takes longer than all the rest.
-    row = layout(len(text), 1)[0].filter(mean // _TEN * _TEN == mean)
-    stripped = text[row].to_frame("mean").select_seq(_PLAIN).to_series()
-    place = layout(len(text), 1)[0].scatter(row, layout(len(row), 1)[0] + len(text))
-    return pl.concat([text, stripped], rechunk=True)[place]
+    left = parts % seconds * _TWO - seconds
+    up = (left > _ZERO) | ((left == _ZERO) & (fraction % _TWO != _ZERO))
+    mean = pl.col("units") // seconds * _UNIT + fraction + up.cast(_WIDE)
+    return mean.cast(pl.Decimal(38, 0)) * _SMALLEST
 
 
-def _text(number: pl.Expr) -> pl.Expr:
-    """Plain decimal text without trailing zeros."""
-    return number.cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
-
-
-_PLAIN = _text(pl.col("mean"))
-# How columns of several candles become those of a wider one.
-_COMBINED: Mapping[str, pl.Expr] = {
-    "open": pl.col("open").drop_nulls().first(),
-    "high": _text(pl.col("high").cast(DECIMAL).max()),
-    "low": _text(pl.col("low").cast(DECIMAL).min()),
-    **{name: pl.col(name).sum() for name in SUMS},
-}
+_QUOTIENT = _quotient()

@@ -2,15 +2,17 @@
 
 import polars as pl
 
+from analytics_service.history.formats.base import COUNT, text
+
 # Numbers of so many digits fit 64 bits, and so do they plus one.
 MAX_DIGITS = 18
 
 
 def shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
-    """The values with so many significant digits in columns of text; None means all. Counts stay as they are."""
+    """The values with so many significant digits, as texts; None means all, as numbers. Counts stay as they are."""
     if digits is None:
         return values
-    return values.with_columns(rounded(column, digits) for column in values if column.dtype == pl.String)
+    return values.with_columns(rounded(text(column), digits) for column in values if column.name != COUNT)
 
 
 def rounded(values: pl.Series, digits: int) -> pl.Series:

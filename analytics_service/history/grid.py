@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -16,12 +17,12 @@ from analytics_service.history.calendar import (
     midnights,
     month_of,
     to_second,
-    wall_clock,
 )
-from analytics_service.market.instants import DAY, HOUR, MINUTE
+from analytics_service.market.instants import HOUR, MINUTE
 
 MAX_BUCKETS = 1_000_000
-MAX_SECOND = 253_402_300_799
+# Where the store's times end.
+MAX_SECOND = 2**32 - 1
 
 
 class Period(StrEnum):
@@ -108,14 +109,14 @@ class Grid:
         if self.period is Period.MINUTE:
             return second - second % MINUTE
         if self.period is Period.HOUR:
-            local, moved = wall_clock(self.zone, second)
+            local = datetime.fromtimestamp(second, self.zone)
             begin = second - local.minute * MINUTE - local.second
-            if wall_clock(self.zone, begin)[0].utcoffset() == local.utcoffset():
+            if datetime.fromtimestamp(begin, self.zone).utcoffset() == local.utcoffset():
                 return begin
             # Clocks have changed since.
             hour = local.replace(minute=0, second=0)
             # An hour may begin twice, also where the time of day at the second occurs only once.
-            begins = [to_second(self.zone, hour.replace(fold=fold)) + moved * DAY for fold in (1, 0)]
+            begins = [to_second(self.zone, hour.replace(fold=fold)) for fold in (1, 0)]
             return begins[0] if begins[0] <= second else begins[1]
         if self.period is Period.MONTH:
             return month_of(self.zone, second)

@@ -1,227 +1,130 @@
-"""The blocks of all histories in this process: bounded in bytes, and loaded by a thread of their own."""
+"""Frames in memory: of all histories, by month, within a bound. A thread of its own loads those that pages lacked."""
 
 import logging
 import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from enum import Enum
-from typing import NamedTuple, Protocol
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
 
-import polars as pl
 from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.failures import ANY_FAILURE
-from analytics_service.history.slots import Slot
+from analytics_service.history.frame import Frame
+from analytics_service.history.stored import State
+from analytics_service.market.instants import next_month
+from analytics_service.store.cells import QUARTER, floor
 
 log = logging.getLogger(__name__)
 
-# A rewritten history is shown once the blocks that were in memory are loaded again, or after so many seconds.
-_SETTLE_SECONDS = 1.0
-# What was not used for so many seconds makes room for blocks that are only of use if they are asked for again.
-_IDLE_SECONDS = 5.0
-# How many blocks are remembered as too large.
-_MOST_TOO_LARGE = 1000
-# Bytes of the view that each text in a column has, beside its characters.
-_VIEW = 16
+# Stands for a month in the key of the frame after the last month's.
+RECENT = -1
 
 
-class Kept(Protocol):
-    """What is kept, in memory or in a file."""
+class _Key(NamedTuple):
+    """A history, by name, and a UTC month (its start, unix s), or RECENT."""
 
-    @property
-    def size(self) -> int:
-        """Bytes that count towards the limit."""
-
-
-class Key(NamedTuple):
-    """Identity of a block: the history's table, slot, and the number of the last rewrite that changed its content."""
-
-    table: str
-    slot: Slot
-    rewrite: int
-
-
-Load = Callable[[Key], Kept | None]
-
-
-class Need(Enum):
-    """How much a block is needed."""
-
-    URGENT = "It comes before others, and may push out what was used less recently."
-    USEFUL = "It is loaded while there is room, and may push out what nobody has used for a while."
-    LATER = "It is loaded while there is room."
-
-
-def bytes_of(values: pl.DataFrame) -> int:
-    """The bytes of a table in memory. Polars' estimate counts the characters of texts, and not the views of them."""
-    texts = sum(dtype == pl.String for dtype in values.dtypes)
-    return int(values.estimated_size()) + texts * values.height * _VIEW
-
-
-@dataclass(slots=True)
-class _Entry:
-    block: Kept
-    used_at: float
+    history: str
+    month: int
 
 
 class Memory:
-    """The blocks that pages needed most recently; the least recently used ones make room.
+    """At most `limit` bytes of frames; those that no page used for longest make room. A limit of 0 keeps nothing.
 
-    `limit` is in bytes; with 0 nothing is ever kept. `measure` is called with the bytes in use when they change, and
-    `clock` tells seconds.
+    `measure` is called with the bytes in use when they change.
     """
 
-    def __init__(
-        self,
-        limit: int,
-        measure: Callable[[int], None] = lambda size: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
         self.limit = limit
         self._measure = measure
-        self._clock = clock
-        # The least recently used ones come first. A cache of cachetools does not tell which one would be next to go.
-        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
-        self._too_large: LRUCache[Key, None] = LRUCache(_MOST_TOO_LARGE)
         self._lock = threading.Lock()
-        self._size = 0
-        self._largest = 0
-
-    def get(self, key: Key) -> Kept | None:
-        """A block, if it is there."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None:
-                return None
-            entry.used_at = self._clock()
-            self._entries.move_to_end(key)
-            return entry.block
-
-    def put(self, key: Key, block: Kept) -> None:
-        """Keep a block, if it fits."""
-        with self._lock:
-            if block.size > self.limit:
-                self._too_large[key] = None
-                return
-            self._remove(key)
-            while self._size + block.size > self.limit:
-                self._remove(next(iter(self._entries)))
-            self._entries[key] = _Entry(block, self._clock())
-            self._size += block.size
-            self._largest = max(self._largest, block.size)
-            self._measure(self._size)
-
-    def may_fit(self, key: Key) -> bool:
-        """Whether a block may fit: not if it was too large before, because blocks only grow."""
-        with self._lock:
-            return key not in self._too_large
-
-    def keys(self, table: str) -> list[Key]:
-        """The keys of the blocks of a table's history."""
-        with self._lock:
-            return [key for key in self._entries if key.table == table]
-
-    def drop(self, keys: Collection[Key]) -> None:
-        """Forget some blocks."""
-        with self._lock:
-            for key in keys:
-                self._remove(key)
-            self._measure(self._size)
-
-    def accepts(self, need: Need) -> bool:
-        """Whether a block that is needed so much may be loaded."""
-        with self._lock:
-            if need is Need.URGENT or self._size + self._largest <= self.limit:
-                return True
-            oldest = next(iter(self._entries.values()))
-            return need is Need.USEFUL and self._clock() - oldest.used_at >= _IDLE_SECONDS
-
-    def is_worth(self, count: int) -> bool:
-        """Whether so many blocks may push out others: not if they would push out half of all."""
-        return 2 * count * self._largest <= self.limit
-
-    def _remove(self, key: Key) -> None:
-        entry = self._entries.pop(key, None)
-        self._size -= entry.block.size if entry else 0
-
-
-class Loader:
-    """Loads blocks in a thread of its own: urgent ones first, others while memory accepts them."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-        self._lock = threading.Lock()
-        self._queue: OrderedDict[Key, tuple[Load, Need]] = OrderedDict()
-        self._loading: Key | None = None
+        self._frames: LRUCache[_Key, Frame] = LRUCache(limit, getsizeof=lambda frame: frame.size)
+        # By history: the generation of its frames, and the size of the largest one so far.
+        self._generations: dict[str, int] = {}
+        self._largest: dict[str, int] = {}
+        self._wanted: deque[tuple[State, int]] = deque()
+        self._loading: tuple[State, int] | None = None
         self._thread: threading.Thread | None = None
 
-    def request(self, keys: Collection[Key], load: Load, need: Need) -> None:
-        """Have blocks loaded soon. One that is being loaded is not loaded again, though pages ask for it meanwhile."""
-        keys = [key for key in keys if self.memory.may_fit(key)]
-        if not keys or not self.memory.limit:
-            return
-        if need is Need.URGENT and not self.memory.is_worth(len(keys)):
-            need = Need.LATER
-        if not self.memory.accepts(need):
-            return
+    def renew(self, state: State, since: int) -> None:
+        """Begin the generation of a state: forget what may hold instants from a unix second on."""
+        name = state.history.name
         with self._lock:
-            for key in keys:
-                if key == self._loading:
-                    continue
-                if need is Need.URGENT:
-                    self._queue[key] = load, need
-                    self._queue.move_to_end(key, last=False)
-                else:
-                    self._queue.setdefault(key, (load, need))
-            if self._thread is None:
+            self._generations[name] = state.generation
+            stale = [key for key, frame in self._frames.items() if key.history == name and frame.until > since]
+            for key in stale:
+                del self._frames[key]
+            self._measure(int(self._frames.currsize))
+
+    def find(self, state: State, months: Iterable[int]) -> Mapping[int, Frame]:
+        """The frames of some months that are there. Superseded when there is a later generation."""
+        name = state.history.name
+        with self._lock:
+            if self._generations.get(name) != state.generation:
+                raise Superseded(f"{name} has a newer state.")
+            found = {month: self._frames.get(_Key(name, month)) for month in months}
+        return {month: frame for month, frame in found.items() if frame is not None}
+
+    def put(self, state: State, month: int, frame: Frame) -> None:
+        """Keep a frame, unless there is a later generation or it does not fit."""
+        name = state.history.name
+        with self._lock:
+            self._largest[name] = max(self._largest.get(name, 0), frame.size)
+            if self._generations.get(name) == state.generation and frame.size <= self.limit:
+                self._frames[_Key(name, month)] = frame
+                self._measure(int(self._frames.currsize))
+
+    def load(self, state: State, months: Collection[int], beside: int) -> None:
+        """Have the frames of some months loaded soon, if they fit together with so many others."""
+        with self._lock:
+            if (len(months) + beside) * self._largest.get(state.history.name, 0) > self.limit:
+                return
+            wanted = [(state, month) for month in months]
+            waiting = {(one.history, month) for one, month in (*self._wanted, *filter(None, [self._loading]))}
+            self._wanted.extend(one for one in wanted if (state.history, one[1]) not in waiting)
+            if self._wanted and self._thread is None:
                 self._start()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Return when everything that pages lacked is loaded, or after so many seconds."""
+        if thread := self._thread:
+            thread.join(seconds)
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="history", daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
-            # The system has no thread left. Pages are read from the store, and the next request tries again.
+            # The system has no thread left. Pages are read from the store, and the next one tries again.
             log.warning("History is not kept in memory for now: %s", error)
         else:
             self._thread = thread
 
-    def settle(self) -> None:
-        """Return when everything that was requested is loaded, or after a second."""
-        self.wait(_SETTLE_SECONDS)
-
-    def wait(self, seconds: float | None = None) -> None:
-        """Return when everything that was requested is loaded, or after so many seconds."""
-        if thread := self._thread:
-            thread.join(seconds)
-
     def _run(self) -> None:
-        while (following := self._next()) is not None:
-            key, load = following
+        while (wanted := self._next()) is not None:
+            state, month = wanted
             try:
-                block = load(key)
-                if block is not None:
-                    self.memory.put(key, block)
+                self.put(state, month, _month(state, month))
             except Superseded:
-                # The history was rewritten; pages will request the block again.
+                # The history was rewritten; pages will ask for the month again.
                 continue
             except AnalyticsError as error:
-                # The rest would fail too; pages will request it again.
+                # The rest would fail too; pages will ask for it again.
                 log.warning("History is not kept in memory for now: %s", error)
                 with self._lock:
-                    self._queue.clear()
+                    self._wanted.clear()
             except ANY_FAILURE:
-                log.exception("A block of history was not loaded")
+                log.exception("A month of history was not loaded")
 
-    def _next(self) -> tuple[Key, Load] | None:
+    def _next(self) -> tuple[State, int] | None:
         with self._lock:
-            while self._queue:
-                key, (load, need) = self._queue.popitem(last=False)
-                if self.memory.accepts(need):
-                    self._loading = key
-                    return key, load
-            self._loading = self._thread = None
-            return None
+            self._loading = self._wanted.popleft() if self._wanted else None
+            if self._loading is None:
+                self._thread = None
+            return self._loading
+
+
+def _month(state: State, month: int) -> Frame:
+    """The cells of the quarters of an hour in a month that are over."""
+    until = min(next_month(month), floor(state.newest + 1, QUARTER))
+    return state.frame(state.ids, range(month, max(until, month + 1), QUARTER), max(until, month))

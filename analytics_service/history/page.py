@@ -1,37 +1,22 @@
-"""A page of history: its buckets, its series and its points in a format."""
+"""A page of history: its buckets, its series, and its points."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import SEEK_END, BytesIO
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
-from analytics_service.history.buckets import Buckets
-from analytics_service.history.candles import Aggregate
+from analytics_service.history.candles import Aggregate, points
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats.base import (
-    OHLC,
-    VALUE,
-    FileFormat,
-    Format,
-    MemberFormat,
-    Points,
-    Tables,
-    TextParts,
-)
+from analytics_service.history.formats.base import Format, Points
 from analytics_service.history.formats.json import JSON
 from analytics_service.history.grid import Grid, Period, aligned_grid, make_grid
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.states import State
-from analytics_service.history.text_blocks import Wording
 from analytics_service.market.assets import as_stored
 from analytics_service.store.ledger import Head
 from analytics_service.store.observations import TOTAL
 
-MAX_POINTS = 500_000
-# Points that are built at once, at a hundred bytes each. Pages with more are large.
-_LARGE = 50_000
+MAX_POINTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -91,87 +76,49 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets: those of the series with some ids, in a state. Its points are only made when it is encoded."""
+    """A page of buckets, encoded.
+
+    `body` is a whole file, or a JSON member of the answer's data. `as_of` is the newest instant of the family that the
+    page reaches, unix seconds; None before the first one.
+    """
 
     query: Query
-    points: Points
-    reader: HistoryReader
-    state: State
-    ids: Sequence[str]
-    buckets: Buckets
+    body: bytes
+    as_of: int | None
 
     @property
     def starts(self) -> list[int]:
         """Starts of the page's buckets, one by one."""
         return [*self.query.starts]
 
-    def body(self, head: str = "", tail: str = "") -> bytes:
-        """The points in the query's format: a whole file, or a member of the answer's data with the JSON around it.
-        Errors are those of HistoryReader.points."""
-        form = self.query.format
-        if isinstance(form, FileFormat):
-            chunks = form.encode(self.points, self._tables(form))
-        else:
-            chunks = form.encode(self.points, self._texts(form), (head, tail))
-        # The file shares the memory of its first chunk until another one follows.
-        file = BytesIO(next(chunks))
-        file.seek(0, SEEK_END)
-        file.writelines(chunks)
-        return file.getvalue()
 
-    def _tables(self, form: FileFormat) -> Tables:
-        query = self.query
-        # Only texts can be shortened.
-        numbers = form.takes_numbers and query.digits is None
-        for ids in self._some():
-            values = self.reader.points(self.state, ids, self.buckets, query.agg, numbers=numbers)
-            yield ids, shortened(values, query.digits)
+def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str], *, single: bool) -> Page:
+    """A page as of a head: one series for each asset, or a `single` one over all; `symbols` are by asset id.
 
-    def _texts(self, form: MemberFormat) -> TextParts:
-        wording = Wording(form.texts, self.query.agg, self.query.digits, self.query.carry)
-        for ids in self._some():
-            yield ids, self.reader.texts(self.state, ids, self.buckets, wording)
-
-    def _some(self) -> Iterator[Sequence[str]]:
-        """The ids of some series at a time, which bounds the memory of a page beside its text."""
-        count = max(_LARGE // max(self.buckets.count, 1), 1)
-        return (self.ids[first : first + count] for first in range(0, len(self.ids), count))
-
-
-def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
-    """A page with one series for each asset, in the state that a head names; `symbols` are by asset id.
-
-    Cost: that of HistoryReader.points for every 50,000 points. ParameterInvalid for too many buckets or points;
-    EntityNotFound for an id without this history; Superseded when the history was rewritten since the head.
+    Cost: that of HistoryReader.parts and of the points. ParameterInvalid for too many buckets or points; EntityNotFound
+    for an id without this history; Superseded when the history was rewritten since the head.
     """
     state = reader.at(head)
-    ids = _chosen(query, state, symbols)
-    return _page(reader, state, query, ids, symbols, single=False)
+    ids = [TOTAL] if single else _chosen(query, dict.fromkeys(state.ids), symbols)
+    begins, until = query.begins, min(query.end, state.newest) + 1
+    parts = reader.parts(state, ids, begins, until)
+    values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry)
+    shown = shortened(values, query.digits)
+    body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))
+    if query.last >= head.at:
+        return Page(query, body, head.at)
+    is_known = parts and len(ids) == len(state.ids)
+    return Page(query, body, newest if is_known else reader.last_instant(state, query.last))
 
 
-def read_total(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
-    """A page of the single series over all assets. Cost and errors are those of `read_page`."""
-    return _page(reader, reader.at(head), query, [TOTAL], symbols, single=True)
+def points_of(reader: HistoryReader, query: Query, head: Head) -> int:
+    """How many points a page has at most. Superseded as in `read_page`."""
+    return len(query.starts) * (len(reader.at(head).ids) if query.ids is None else len(query.ids))
 
 
-def is_large(reader: HistoryReader, query: Query, head: Head) -> bool:
-    """Whether `read_page` would be about so many points that it must take turns (rule 2.13). Superseded as there."""
-    series = len(reader.at(head).series) if query.ids is None else len(query.ids)
-    return len(query.starts) * series > _LARGE
-
-
-def _page(
-    reader: HistoryReader, state: State, query: Query, ids: Sequence[str], symbols: Mapping[str, str], *, single: bool
-) -> Page:
-    columns = OHLC if query.agg is Aggregate.OHLC else VALUE
-    points = Points(query.starts, single, columns, symbols=symbols, zone=query.zone)
-    buckets = Buckets(query.begins, min(query.end, state.newest) + 1, query.carry)
-    return Page(query, points, reader, state, ids, buckets)
-
-
-def _chosen(query: Query, state: State, symbols: Mapping[str, str]) -> list[str]:
-    listed: Mapping[str, object] = state.series
-    ids = [one for one in listed if one != TOTAL] if query.ids is None else as_stored(query.ids, listed)
+def _chosen(query: Query, listed: Mapping[str, object], symbols: Mapping[str, str]) -> list[str]:
+    """The ids of the page's series."""
+    ids = [asset_id for asset_id in listed if asset_id != TOTAL] if query.ids is None else as_stored(query.ids, listed)
     for asset_id in ids:
         if asset_id not in listed:
             symbol = f" ({symbols[asset_id]})" if asset_id in symbols else ""

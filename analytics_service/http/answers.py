@@ -1,9 +1,10 @@
-"""A cache of rendered answers, bounded in bytes. Threads that want the same answer render it once."""
+"""A cache of rendered answers, bounded in bytes. Threads that want the same one render it once."""
 
 import threading
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
@@ -18,6 +19,8 @@ _OVERHEAD = 1000
 _LARGEST_SHARE = 8
 # Seconds after which a thread that waits for another's answer counts as waiting for the store: the other one may do so.
 _SHORT_SECONDS = 0.2
+# How long it waits at most.
+_LONG_SECONDS = 5.0
 
 
 class CacheKey(NamedTuple):
@@ -63,7 +66,8 @@ class Answers:
         self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
         self._validators: LRUCache[CacheKey, _Kept] = LRUCache(limit // _LARGEST_SHARE, getsizeof=lambda one: one.size)
-        self._rendering: dict[tuple[CacheKey, Hashable], Future[Answer]] = {}
+        # A lock is there as long as threads have or want it.
+        self._rendering: WeakValueDictionary[CacheKey, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def find(self, key: CacheKey) -> Answer | None:
@@ -72,44 +76,37 @@ class Answers:
             entry = self._entries.get(key)
         return None if entry is None else entry.answer
 
+    def of_state(self, key: CacheKey, state: Hashable) -> Answer | None:
+        """The cached answer for a state."""
+        answer = self.find(key)
+        return answer if answer is not None and answer.validators.state == state else None
+
     def validators(self, key: CacheKey, state: Hashable) -> Validators | None:
         """The validators of the answer for a state, also if its body is not kept any more."""
         with self._lock:
             kept = self._validators.get(key.uncoded)
         return kept.validators if kept is not None and kept.validators.state == state else None
 
-    def get(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
-        """The answer for a state. One thread renders it while others that want the same wait."""
+    @contextmanager
+    def alone(self, key: CacheKey) -> Iterator[None]:
+        """Render an answer in the block while others that want the same wait, but not for a very slow one.
+
+        StoreUnavailable when too many requests wait for the store already (rule 8.9).
+        """
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None and entry.answer.validators.state == state:
-                return entry.answer
-            rendering = self._rendering.get((key, state))
-            if rendering is None:
-                mine = self._rendering[key, state] = Future()
-        return self._render(key, state, render, mine) if rendering is None else self._rendered(rendering)
-
-    def _rendered(self, promise: Future[Answer]) -> Answer:
-        """The answer that another thread renders."""
-        if not wait([promise], _SHORT_SECONDS).done:
+            lock = self._rendering.setdefault(key, threading.Lock())
+        alone = lock.acquire(timeout=_SHORT_SECONDS)
+        if not alone:
             self._turns.take()
-        return promise.result()
-
-    def _render(self, key: CacheKey, state: Hashable, render: Callable[[], Answer], promise: Future[Answer]) -> Answer:
+            alone = lock.acquire(timeout=_LONG_SECONDS)
         try:
-            answer = render()
-        except BaseException as error:
-            promise.set_exception(error)
-            raise
-        else:
-            promise.set_result(answer)
-            self._keep(key, answer)
-            return answer
+            yield
         finally:
-            with self._lock:
-                del self._rendering[key, state]
+            if alone:
+                lock.release()
 
-    def _keep(self, key: CacheKey, answer: Answer) -> None:
+    def keep(self, key: CacheKey, answer: Answer) -> Answer:
+        """The answer, which is kept from now on, if it is not too large."""
         size = _size_of(key, answer.validators)
         entry = _Entry(answer, size + len(answer.body))
         with self._lock:
@@ -120,3 +117,4 @@ class Answers:
             if entry.size * _LARGEST_SHARE <= self._limit:
                 self._entries[key] = entry
             self._measure(int(self._entries.currsize + self._validators.currsize))
+        return answer

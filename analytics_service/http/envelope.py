@@ -1,6 +1,6 @@
 """The envelope of every JSON response (rule 1.1): its bytes, and its schema."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import orjson
@@ -15,13 +15,6 @@ def success(data: object, count: int | None = None) -> bytes:
     """The body of a 200. `data` may contain orjson.Fragment for what is JSON already; lists have a `count`."""
     counted = {} if count is None else {"count": count}
     return orjson.dumps(_envelope(data, None, 200, HTTPStatus.OK.phrase) | counted)
-
-
-def success_around(data: object, place: str, body: Callable[[str, str], bytes]) -> bytes:
-    """The body of a 200 in which JSON takes the place of a text in `data`. It comes from a function that is given what
-    is around it: adding that afterwards would copy a large page once more."""
-    head, _, tail = success(data).decode().partition(place)
-    return body(head, tail)
 
 
 def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:

@@ -32,7 +32,7 @@ _SLOW = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _BEGAN = "analytics_worker_start_time_seconds"
 _REQUESTS = "analytics_worker_requests"
 _MEMORY = "analytics_memory_bytes"
-_BLOCKS, _ANSWERS = "blocks", "answers"
+_HISTORY, _ANSWERS = "history", "answers"
 # Label of requests whose path is no route; labelling by path would let clients create any number of series.
 UNKNOWN = "unknown"
 
@@ -81,14 +81,8 @@ class Instruments:
         )
         self._memory = Gauge(
             _MEMORY,
-            "Memory of all workers that is taken by blocks of history and by answers.",
+            "Memory of all workers that is taken by history and by answers.",
             ["kind"],
-            multiprocess_mode="livesum",
-            registry=self._own,
-        )
-        self._answer_disk = Gauge(
-            "analytics_answer_disk_bytes",
-            "What texts of points take in the temporary files of all workers.",
             multiprocess_mode="livesum",
             registry=self._own,
         )
@@ -159,10 +153,6 @@ class Instruments:
         """A function to call with the bytes in use of this kind of memory, whenever they change."""
         return self._memory.labels(kind).set
 
-    def answer_disk(self, size: int) -> None:
-        """The texts of points in this process's temporary file take so many bytes."""
-        self._answer_disk.set(size)
-
     def job(self, name: str, outcome: str, seconds: float | None) -> None:
         """A run of a job ended after some seconds, or never began."""
         self._job_runs.labels(name, outcome).inc()
@@ -216,7 +206,7 @@ def _worker(measured: Iterable[Metric]) -> WorkerReport | None:
         pid=int(pid),
         began=datetime.fromtimestamp(found[_BEGAN, pid], UTC),
         requests=int(found.get((_REQUESTS, pid), 0)),
-        blocks=int(found.get((_MEMORY, _BLOCKS), 0)),
+        history=int(found.get((_MEMORY, _HISTORY), 0)),
         answers=int(found.get((_MEMORY, _ANSWERS), 0)),
         resident=resident_bytes(int(pid)),
     )

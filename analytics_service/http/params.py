@@ -5,7 +5,7 @@ from typing import Any
 
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import MAX_DIGITS
-from analytics_service.history.formats.registry import FORMATS
+from analytics_service.history.formats import FORMATS
 from analytics_service.history.grid import Period
 from analytics_service.http import forms, times
 from analytics_service.http.param import Param

@@ -9,7 +9,7 @@ from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.calendar import midnights, second_before, second_of
+from analytics_service.history.calendar import midnights, second_before, to_second
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
 from analytics_service.http.forms import WHOLE, whole
 from analytics_service.market.instants import MILLISECONDS, unix_second
@@ -90,6 +90,7 @@ class Day(TimeForm):
     day: date
 
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
+        _require_near(self.day)
         begin, end = midnights(zone, [self.day.toordinal(), self.day.toordinal() + 1])
         return begin if edge is Edge.START else end - 1
 
@@ -106,7 +107,8 @@ class Wall(TimeForm):
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
         if self.at.tzinfo is not None:
             return unix_second(self.at)
-        return second_of(zone, self.at.replace(fold=_fold(edge)))
+        _require_near(self.at)
+        return to_second(zone, self.at.replace(fold=_fold(edge)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,12 @@ def time_form(text: str) -> TimeForm:
     if _FRACTION.fullmatch(text):
         raise ValueError("must be a whole second, without a fraction")
     raise ValueError(ALLOWED)
+
+
+def _require_near(day: date) -> None:
+    """OverflowError for a day that is outside the limits in every zone, and may be too far away for Python's dates."""
+    if not date(1969, 12, 30) <= date(day.year, day.month, day.day) <= date(2106, 2, 9):
+        raise OverflowError(day)
 
 
 def _fold(edge: Edge) -> int:

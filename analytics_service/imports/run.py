@@ -14,7 +14,6 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.history.rows import Rows
 from analytics_service.imports.assets_file import differ, read_assets_file
 from analytics_service.imports.batches import count_known
 from analytics_service.imports.described_assets import read_described_assets
@@ -30,6 +29,7 @@ from analytics_service.store.admission import require_admitted
 from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, read_state
+from analytics_service.store.observations import read_series
 from analytics_service.store.progress import Reporter
 
 # How many rows, or assets, a message names.
@@ -143,7 +143,7 @@ def _begun(store: Store | None, family: Family) -> Mapping[str, Collection[str]]
     """The ids of the assets that have values in the store, by each of the family's `zero_fields`."""
     if store is None or (head := read_state(store, family.name)) is None:
         return dict.fromkeys(family.zero_fields, ())
-    return {one: Rows(store, family.histories[one]).read_series(head.last_observed_at) for one in family.zero_fields}
+    return {one: read_series(store, family.histories[one], head.last_observed_at) for one in family.zero_fields}
 
 
 def _as_registered(asset: Asset, registered: Collection[str]) -> Asset:

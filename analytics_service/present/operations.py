@@ -46,7 +46,7 @@ _WORKER = Shape(
         Field("pid", NUMBER, "Its process id."),
         Field("began", TIME.bare, "When it began."),
         Field("requests", NUMBER, "Requests of the main bind that it has answered."),
-        Field("blocks_bytes", NUMBER, "Memory of history.", source="blocks"),
+        Field("history_bytes", NUMBER, "Memory of history.", source="history"),
         Field("answers_bytes", NUMBER, "Memory of rendered answers.", source="answers"),
         Field("resident_bytes", NUMBER, "All its memory, if it is known.", source="resident", optional=True),
     ),

@@ -7,8 +7,6 @@ from analytics_service.present.kinds import ASSET_SPEC, DECIMAL, NUMBER, STRING,
 from analytics_service.present.schema import or_null, schema_of
 from analytics_service.present.shapes import Field, Kind, Many, Node, OneOf, Shape
 
-# Stands for the points in a rendered page; JSON has no such character.
-POINTS = "\x00"
 # USD for prices and values, a fraction for APRs and utilization.
 _VALUE = DECIMAL
 _OPTIONAL_VALUE = Kind(or_null(schema_of(_VALUE)), _VALUE.json)
@@ -43,7 +41,7 @@ POINT = OneOf("HistoryPoint", "A bucket of a history.", key="agg", choices={"las
 
 def _encoded(node: Node) -> Kind:
     """A list that comes as JSON: history.formats encodes points, a hundred times as fast."""
-    return Kind(Many(node), lambda *_: orjson.Fragment(POINTS))
+    return Kind(Many(node), lambda body, _: orjson.Fragment(body))
 
 
 INTERVAL = Shape(
@@ -109,7 +107,7 @@ COLUMNS = Shape(
     (
         _RANGE,
         Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source="starts"),
-        Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source=""),
+        Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source="body"),
         _PAGINATION,
     ),
 )
@@ -124,10 +122,10 @@ def _by_format(name: str, help: str, points: Field) -> OneOf:
 SINGLE_SERIES = _by_format(
     "SingleSeriesHistory",
     "A page of one history.",
-    Field("points", _encoded(POINT), "One point for each bucket of the page.", source=""),
+    Field("points", _encoded(POINT), "One point for each bucket of the page.", source="body"),
 )
 MULTI_SERIES = _by_format(
     "MultiSeriesHistory",
     "A page of the histories of many assets, all with the same buckets.",
-    Field("series", _encoded(SERIES), "One series for each asset.", source=""),
+    Field("series", _encoded(SERIES), "One series for each asset.", source="body"),
 )

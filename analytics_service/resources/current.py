@@ -1,8 +1,7 @@
 """Base classes of paths that show the state of now, or of a moment of the past (rule 8.12)."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import falcon
@@ -19,7 +18,6 @@ from analytics_service.state.view import View
 from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.ledger import PastHead
 
-_T = TypeVar("_T")
 # Today's date is always in the future.
 _WHERE_TODAY = ". A date means its last second; give a time of day, or leave `at` out for the newest state"
 _SCOPES: WeakKeyDictionary[View, dict[Flags, Scope]] = WeakKeyDictionary()
@@ -50,18 +48,15 @@ class StatePath(SnapshotPath):
         """Assets are described with the prices."""
         return (SHOWN_WITH,) if self.describes_assets else ()
 
-    def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
-        """What `act` returns for the view of now, or for that of the moment."""
+    def view(self, given: Mapping[str, Any]) -> View:
+        """The view of now, or that of the moment. EntityNotFound where a family that the answer is made from has no
+        snapshot yet, even if this answer would not read it."""
         if given["moment"] is None:
-            return super().of_view(given, act)
-
-        def act_on_past(view: View) -> _T:
-            # Where a family has no snapshot yet, the answer is a 404 even if it would not read that family.
-            self.as_of(view, given)
-            return act(view)
-
+            return super().view(given)
         families = dict.fromkeys((*self.families, SHOWN_WITH, *self.valued_by))
-        return self._shared.views.of_past(given["moment"], families, act_on_past)
+        view = self._shared.views.past(given["moment"], families)
+        self.as_of(None, view, given)
+        return view
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
         """Some minutes after the moment, if later snapshots have settled it in all families, including the one that
@@ -88,11 +83,7 @@ class Current(StatePath):
 
     shape: Node
 
-    @abstractmethod
-    def record(self, view: View, given: Mapping[str, Any]) -> Any:
-        """The record. EntityNotFound if a parameter names nothing."""
-
-    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+    def body(self, record: Any, view: View, given: Mapping[str, Any]) -> bytes:
         """The record in the path's shape."""
         flags = flags_of(given)
         if not self.describes_assets:
@@ -102,7 +93,7 @@ class Current(StatePath):
             scope = scope_of(view, flags)
         else:
             scope = Scope(flags, view.assets, view.quoted if flags.value else {})
-        data = self.shape.render(self.record(view, given), scope)
+        data = self.shape.render(record, scope)
         return success(data, count=len(data) if isinstance(data, list) else None)
 
 

@@ -16,7 +16,7 @@ from analytics_service.http.openapi import Object
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
 from analytics_service.resources.examples import Values, values
 from analytics_service.state.heads import Known
-from analytics_service.state.view import View, Views
+from analytics_service.state.view import Views
 from analytics_service.store.ledger import any_simulated
 
 # Host names that are safe in the examples; a shell might interpret anything else.
@@ -76,15 +76,14 @@ class Docs(Resource):
             return None
 
     def _page(self, base: str) -> str | None:
-        """The page with all examples that there are; None while the store cannot be read."""
-
-        def of(view: View) -> str:
-            def examples(path: str) -> Values:
-                return {} if self._asks_for_keys else values(path, view)
-
-            return page(self._document, base, examples, simulated=any_simulated(view.known.origins))
-
+        """The page with all examples that there are; None while the store cannot be read, or is rewritten."""
         try:
-            return self._views.of_newest(of)
+            with self._views.request():
+                view = self._views.newest()
+
+                def examples(path: str) -> Values:
+                    return {} if self._asks_for_keys else values(path, view)
+
+                return page(self._document, base, examples, simulated=any_simulated(view.known.origins))
         except AnalyticsError:
             return None

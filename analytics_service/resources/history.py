@@ -1,8 +1,6 @@
 """Paths that answer a page of a history."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -10,29 +8,30 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.errors import ParameterInvalid
-from analytics_service.history.formats.base import FileFormat, Format
-from analytics_service.history.formats.registry import BY_MEDIA, MEDIA
+from analytics_service.errors import LargePagesBusy, ParameterInvalid
+from analytics_service.history.formats import BY_MEDIA, MEDIA
+from analytics_service.history.formats.base import Format
 from analytics_service.history.grid import AlignedGrid, fit_grid
-from analytics_service.history.page import Page, Query, is_large, read_page, read_total
+from analytics_service.history.page import Page, Query, points_of, read_page
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import params
-from analytics_service.http.answer import Answer, Headers
+from analytics_service.http.answer import Headers
 from analytics_service.http.answers import CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
-from analytics_service.http.envelope import success_around
+from analytics_service.http.envelope import success
 from analytics_service.http.params import DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.http.times import Edge
 from analytics_service.market.assets import ids_of
-from analytics_service.present.series import MULTI_SERIES, POINTS, SINGLE_SERIES
+from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
 from analytics_service.resources.snapshots import LATE, Shared, SnapshotPath
 from analytics_service.state.view import View
 from analytics_service.store.assets import SHOWN_WITH
 from analytics_service.store.histories import Path
-from analytics_service.store.ledger import Head
 
 _SCOPE = Scope()
+# Points of a large page (rule 2.13).
+_LARGE = 50_000
 
 
 class HistoryPath(SnapshotPath):
@@ -40,8 +39,8 @@ class HistoryPath(SnapshotPath):
 
     shape: OneOf
     media = MEDIA
-    names_assets = True
-    """Whether series are those of assets."""
+    single = False
+    """Whether there is one series, over all assets."""
 
     def __init__(self, shared: Shared, reader: HistoryReader, path: Path) -> None:
         super().__init__(shared)
@@ -67,14 +66,23 @@ class HistoryPath(SnapshotPath):
         following = given["page"].next_offset
         return None if following is None else f"{given['path']}?{_resolved(given, following)}"
 
-    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        """The page: in an envelope, unless the format is one of files."""
-        query: Query = given["page"]
+    def record(self, view: View, given: Mapping[str, Any]) -> Page:
+        """The page. LargePagesBusy if it is large and too many of them are being made."""
+        query, head = self._page(view, given), view.head(*self.families)
         symbols = view.symbols if self._has_symbols(given) else {}
-        page = self.page(self._reader, query, view.head(*self.families), symbols)
-        if isinstance(query.format, FileFormat):
-            return page.body()
-        return success_around(self.shape.render(page, _SCOPE), POINTS, page.body)
+        if points_of(self._reader, query, head) <= _LARGE:
+            return read_page(self._reader, query, head, symbols, single=self.single)
+        permit = self._shared.large_pages
+        if not permit.acquire(blocking=False):
+            raise LargePagesBusy
+        try:
+            return read_page(self._reader, query, head, symbols, single=self.single)
+        finally:
+            permit.release()
+
+    def body(self, record: Page, view: View, given: Mapping[str, Any]) -> bytes:
+        """The page: in an envelope, unless the format is one of files."""
+        return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
 
     def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """Symbols are of the definitions of assets."""
@@ -83,7 +91,7 @@ class HistoryPath(SnapshotPath):
     def content_headers(self, given: Mapping[str, Any]) -> Headers:
         """Of a file, its type and name."""
         query: Query = given["page"]
-        if not isinstance(query.format, FileFormat):
+        if not query.format.suffix:
             return ()
         parts = (self._name, query.start, query.end, *([query.offset] if query.offset else []))
         name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
@@ -92,18 +100,11 @@ class HistoryPath(SnapshotPath):
     def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:
         """Files that are compressed by themselves are sent as they are: a coding takes time and saves nothing."""
         query: Query = given["page"]
-        return IDENTITY if isinstance(query.format, FileFormat) and query.format.is_packed else key.coding
+        return IDENTITY if query.format.is_packed else key.coding
 
-    def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """Large pages take turns. LargePagesBusy if too many wait for theirs."""
-        large = is_large(self._reader, given["page"], view.head(*self.families))
-        return self._shared.large_pages.turn() if large else nullcontext()
-
-    def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:
+    def as_of(self, record: Page, view: View, given: Mapping[str, Any]) -> dict[str, int]:
         """The newest instant of the family that the page reaches."""
-        head, query = view.head(*self.families), given["page"]
-        at = head.at if query.last >= head.at else self._reader.last_instant(head, query.last)
-        return {} if at is None else {head.family: at}
+        return {} if record.as_of is None else {self.families[0]: record.as_of}
 
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
         """When jobs are too late to change the page, if all of it is before the newest observation."""
@@ -112,12 +113,14 @@ class HistoryPath(SnapshotPath):
 
     def _has_symbols(self, given: Mapping[str, Any]) -> bool:
         """Whether symbols name series, or are shown."""
-        return bool(given.get("symbols")) or (self.names_assets and given["page"].format.names_assets)
+        return bool(given.get("symbols")) or (not self.single and given["page"].format.names_assets)
 
-    @staticmethod
-    @abstractmethod
-    def page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str]) -> Page:
-        """The page in the state that a head names."""
+    def _page(self, view: View, given: Mapping[str, Any]) -> Query:
+        """The page that is asked for, with the ids of assets for their symbols."""
+        query: Query = given["page"]
+        if not given.get("symbols"):
+            return query
+        return replace(query, ids=[*(query.ids or ()), *ids_of(given["symbols"], view.symbols)])
 
 
 class MultiSeries(HistoryPath):
@@ -125,22 +128,14 @@ class MultiSeries(HistoryPath):
 
     query = (*params.RANGE, params.FORMAT, params.ASSET_IDS, params.SYMBOLS)
     shape = MULTI_SERIES
-    page = staticmethod(read_page)
-
-    def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
-        if given["symbols"]:
-            ids = [*(given["asset_ids"] or ()), *ids_of(given["symbols"], view.symbols)]
-            given = {**given, "page": replace(given["page"], ids=list(dict.fromkeys(ids)))}
-        return super()._new(req, key, given, view)
 
 
 class SingleSeries(HistoryPath):
     """History of the sum over all assets."""
 
     query = (*params.RANGE, params.FORMAT)
-    names_assets = False
+    single = True
     shape = SINGLE_SERIES
-    page = staticmethod(read_total)
 
 
 def _query(given: Mapping[str, Any], zone: ZoneInfo, form: Format, now: int) -> Query:

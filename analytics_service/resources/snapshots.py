@@ -2,15 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from threading import Semaphore
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.history.large_pages import LargePages
+from analytics_service.errors import Superseded
 from analytics_service.http.answer import Answer, Headers, Validators, lists_tag, send, tag_of
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, Coding, negotiate
@@ -18,7 +18,6 @@ from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import State, View, Views
 
-_T = TypeVar("_T")
 # Answers to `now` change with every second.
 _MOVING = "public, max-age=1"
 # What is closed changes only through corrections of the past and, in histories, when assets are listed or renamed:
@@ -64,12 +63,13 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all paths that show snapshots have in common. `zone` is that of times for which a request names none."""
+    """What all paths that show snapshots have in common. `zone` is that of times for which a request names none, and
+    `large_pages` has a permit for each large page of history that may be made at once (rule 2.13)."""
 
     views: Views
     answers: Answers
     schedule: Schedule
-    large_pages: LargePages
+    large_pages: Semaphore
     zone: ZoneInfo = ZoneInfo("UTC")
 
 
@@ -104,7 +104,7 @@ class SnapshotPath(Resource):
                 answer = self._kept(key)
             if answer is None:
                 req.context.cache = "miss"
-                answer = self.of_view(given, lambda view: self._new(req, key, given, view))
+                answer = self._answer(req, key, given)
         send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=is_moving))
 
     def _kept(self, key: CacheKey) -> Answer | None:
@@ -112,9 +112,62 @@ class SnapshotPath(Resource):
         answer = self._shared.answers.find(key)
         return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
+    def _answer(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any]) -> Answer:
+        """The answer for the newest view that the parameters ask for; for a newer one when what it reads was rewritten
+        meanwhile."""
+        views = self._shared.views
+        with views.request():
+            deadline = views.deadline()
+            while True:
+                try:
+                    return self._of_view(req, key, given, self.view(given))
+                except Superseded:
+                    views.wait_for_rewrite(deadline)
+
+    def _of_view(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
+        """The answer for a view: the one that is kept, or a new one; none but its validators if the caller has it."""
+        answers = self._shared.answers
+        state = view.state(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
+        known = answers.validators(key, state)
+        if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
+            return Answer(known, key.coding)
+        with answers.alone(key.uncoded):
+            if (kept := answers.of_state(key, state)) is not None:
+                return kept
+            plain = answers.of_state(key.uncoded, state)
+            if plain is None:
+                plain = answers.keep(key.uncoded, self._plain(given, view, state))
+        if key.coding == IDENTITY:
+            return plain
+        return answers.keep(key, Answer(plain.validators, key.coding, plain.body, self.content_headers(given)))
+
+    def _plain(self, given: Mapping[str, Any], view: View, state: State) -> Answer:
+        """A new answer without a coding."""
+        schedule, record = self._shared.schedule, self.record(view, given)
+        body, as_of = self.body(record, view, given), self.as_of(record, view, given)
+        validators = Validators(
+            tag=tag_of(body),
+            state=state,
+            as_of=tuple(sorted(as_of.items())),
+            modified=min(max(as_of.values()), schedule.now()) if as_of else None,
+            due=schedule.due(view.state(self.made_from(view, given))),
+            closes_at=self.closes_at(view, given),
+            next=self.next(given),
+            vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
+        )
+        return Answer(validators, IDENTITY, body, self.content_headers(given))
+
+    def view(self, given: Mapping[str, Any]) -> View:
+        """The view that the parameters ask for."""
+        return self._shared.views.newest()
+
     @abstractmethod
-    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
-        """The body for a view. EntityNotFound when the parameters name nothing."""
+    def record(self, view: View, given: Mapping[str, Any]) -> Any:
+        """What the answer shows of a view. EntityNotFound when the parameters name nothing."""
+
+    @abstractmethod
+    def body(self, record: Any, view: View, given: Mapping[str, Any]) -> bytes:
+        """The body that shows a record."""
 
     def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
         """The resolved query to cache the answer under (None: the request's own), and whether that changes with time.
@@ -127,17 +180,9 @@ class SnapshotPath(Resource):
         """Further families on which the answer depends without showing their snapshots."""
         return ()
 
-    def of_view(self, given: Mapping[str, Any], act: Callable[[View], _T]) -> _T:
-        """What `act` returns for the view that the parameters ask for."""
-        return self._shared.views.of_newest(act)
-
     def next(self, given: Mapping[str, Any]) -> str | None:
         """Path and query of the next page, if there is one."""
         return None
-
-    def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
-        """A context in which the answer is rendered and encoded. By default it does not wait."""
-        return nullcontext()
 
     def made_from(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
         """The families that the answer is made from. Descriptions of assets, which come with prices, do not count."""
@@ -145,7 +190,7 @@ class SnapshotPath(Resource):
         values = self.valued_by if given.get("with_value") else ()
         return tuple(dict.fromkeys((*self.families, *sums, *values)))
 
-    def as_of(self, view: View, given: Mapping[str, Any]) -> dict[str, int]:
+    def as_of(self, record: Any, view: View, given: Mapping[str, Any]) -> dict[str, int]:
         """The instant of the snapshot of each family that the answer shows, unix seconds (rule 7.1)."""
         return {family: view.head(family).at for family in self.made_from(view, given)}
 
@@ -160,35 +205,3 @@ class SnapshotPath(Resource):
     def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
         """The unix second from which no later snapshot will change the answer; None if there may be one any time."""
         return None
-
-    def _new(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
-        state = view.state(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
-        known = self._shared.answers.validators(key, state)
-        if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
-            return Answer(known, key.coding)
-        with self.turn(view, given):
-            return self._made(key, given, view, state)
-
-    def _made(self, key: CacheKey, given: Mapping[str, Any], view: View, state: State) -> Answer:
-        def make() -> Answer:
-            headers = self.content_headers(given)
-            if key.coding != IDENTITY:
-                plain = self._made(key.uncoded, given, view, state)
-                return Answer(plain.validators, key.coding, plain.body, headers)
-            body = self.body(view, given)
-            return Answer(self._validators(body, given, view, state), IDENTITY, body, headers)
-
-        return self._shared.answers.get(key, state, make)
-
-    def _validators(self, body: bytes, given: Mapping[str, Any], view: View, state: State) -> Validators:
-        as_of, schedule = self.as_of(view, given), self._shared.schedule
-        return Validators(
-            tag=tag_of(body),
-            state=state,
-            as_of=tuple(sorted(as_of.items())),
-            modified=min(max(as_of.values()), schedule.now()) if as_of else None,
-            due=schedule.due(view.state(self.made_from(view, given))),
-            closes_at=self.closes_at(view, given),
-            next=self.next(given),
-            vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
-        )

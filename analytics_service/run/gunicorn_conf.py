@@ -95,10 +95,10 @@ def on_starting(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Called in a worker before it takes requests. Only our own application is warmed."""
-    loader, lacking = getattr(worker.wsgi, "loader", None), ""
+    memory, lacking = getattr(worker.wsgi, "memory", None), ""
     # A worker that was told to stop while it was loading takes no requests.
-    if worker.alive and loader is not None:
-        warm_for_a_while(worker.wsgi, int(time.time()), loader.wait)
+    if worker.alive and memory is not None:
+        warm_for_a_while(worker.wsgi, int(time.time()), memory.wait)
         lacking = worker.wsgi.heads.what_lacks()
     report_ready(worker.cfg.workers, lacking)
 

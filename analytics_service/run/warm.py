@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 _Application = Callable[..., Iterable[bytes]]
 
 _READY_SECONDS = 10.0
-# Callers may keep on requesting blocks of history.
+# Callers may keep on requesting months of history.
 _LOAD_SECONDS = 60.0
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 

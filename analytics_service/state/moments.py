@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
-from analytics_service.history.rows import Rows
 from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import Known
 from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, past_head, require_unchanged, rewrites_of
+from analytics_service.store.observations import read_latest
 
 # Heads are small, and finding one takes two or three queries.
 _MOST_HEADS = 4_000
@@ -72,5 +72,5 @@ class Moments:
         """The newest of the family's snapshots and imported observations up to `last_observed_at`."""
         ids = list(read_assets(self._store, head.version, head.reaching))
         histories = [history for history in HISTORIES if history.family == head.family]
-        found = [Rows(self._store, history).read_latest(ids, head.last_observed_at) for history in histories]
+        found = [read_latest(self._store, history, ids, head.last_observed_at) for history in histories]
         return max([head.at, *(unix_second(at) for latest in found for _, at in latest.values())])

@@ -86,14 +86,14 @@ class TableReport:
 class WorkerReport:
     """A process that answers requests.
 
-    `requests` are those of the main bind that it has answered. `blocks` and `answers` are the bytes of history and of
+    `requests` are those of the main bind that it has answered. `history` and `answers` are the bytes of history and of
     rendered answers that it keeps, `resident` all its memory, None where the system does not tell.
     """
 
     pid: int
     began: datetime
     requests: int
-    blocks: int
+    history: int
     answers: int
     resident: int | None
 

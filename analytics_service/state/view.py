@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
-from analytics_service.errors import EntityNotFound, StoreUnavailable, Superseded
-from analytics_service.history.rows import Rows
+from analytics_service.errors import EntityNotFound, StoreUnavailable
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.events import EventPage, PageQuery
@@ -33,6 +32,7 @@ from analytics_service.store.interest import InterestPaid
 from analytics_service.store.ledger import NONE, Head, PastHead, first_moment, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
+from analytics_service.store.observations import read_latest
 from analytics_service.store.positions import read_activity, read_example_address, read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract, read_example_contract
@@ -94,7 +94,7 @@ class View:
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
         """The oracle's last price of each asset that has one, and since when it holds."""
         ids = list(self.assets)
-        return self._read("prices", lambda head: Rows(self._store, PRICES).read_latest(ids, head.last_observed_at))
+        return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
     @Part
     def quoted(self) -> dict[str, Decimal]:
@@ -260,29 +260,20 @@ class Views:
         heads = self._heads.known().heads
         return all(head.holds(heads.get(head.family)) for head in state)
 
-    def of_newest(self, act: Callable[[View], _T]) -> _T:
-        """What `act` returns for the newest view; again for a newer one when what it reads was rewritten meanwhile.
+    def wait_for_rewrite(self, deadline: float) -> None:
+        """Return after a further look at the ledger, because what was read has been rewritten meanwhile.
 
-        StoreUnavailable when a rewrite does not finish in some seconds, or when too many requests wait for the store
-        already (rule 8.9).
+        StoreUnavailable after the deadline, or when too many requests wait for the store already (rule 8.9).
         """
-        return self._consistently(lambda: act(self.newest()))
+        self._store.take_turn()
+        if self._heads.clock() >= deadline:
+            raise StoreUnavailable("History is being rewritten.")
+        self._heads.wait()
 
-    def of_past(self, moment: Moment, families: Iterable[str], act: Callable[[View], _T]) -> _T:
-        """The same for the view of some families as of a moment."""
-        return self._consistently(lambda: act(self.past(moment, families)))
+    def request(self) -> AbstractContextManager[None]:
+        """The time in which a request may need the store (rule 8.9)."""
+        return self._store.turns.request()
 
-    def _consistently(self, act: Callable[[], _T]) -> _T:
-        with self._store.turns.request():
-            with suppress(Superseded):
-                return act()
-            self._store.take_turn()
-            return self._patiently(act)
-
-    def _patiently(self, act: Callable[[], _T]) -> _T:
-        deadline = self._heads.clock() + _PATIENCE
-        while self._heads.clock() < deadline:
-            self._heads.wait()
-            with suppress(Superseded):
-                return act()
-        raise StoreUnavailable("History is being rewritten.")
+    def deadline(self) -> float:
+        """Until when a request that begins now may wait for a rewrite to finish."""
+        return self._heads.clock() + _PATIENCE

@@ -54,6 +54,22 @@ def _compute(store: Store, months: Mapping[str, Sequence[int]], after: int, newe
             store.run("fill_cells", history=history, **asdict(span), after=after, closed_until=until, version=version)
 
 
+def look_back(before: int) -> dict[str, int]:
+    """Parameters of queries about what was before an instant (unix second): starts of the month, day and quarter hour
+    that hold it."""
+    return {
+        "before": before,
+        "month": month_start(before),
+        "day": floor(before, DAY),
+        "quarter": floor(before, QUARTER),
+    }
+
+
+def floor(second: int, width: int) -> int:
+    """The last multiple of a width at or before a second."""
+    return second - second % width
+
+
 def closing_span(after: int, newest: int) -> Span | None:
     """The raw rows from the beginning of the widest cell that is closed; None when none is.
 

@@ -1,14 +1,10 @@
--- Which series have values up to an instant, when was each observed first, and what is its last value? Few rows, whatever
--- the length of the history: cells of months before the instant's month, of days before its day, of quarter hours before
--- its quarter, then observations.
-SELECT
-    asset_id,
-    min(p.first_at) AS first_at,
-    max(p.observed_at) AS observed_at,
-    toString(argMax(p.value, bitShiftLeft(toUInt128(toUnixTimestamp(p.observed_at)), 64) + p.rank)) AS value
+-- Which series have values up to an instant, and when was each observed first? Few rows, whatever the length of the
+-- history: cells of months before the instant's month, of days before its day, of quarter hours before its quarter, then
+-- observations.
+SELECT asset_id, toUnixTimestamp(min(p.first_at)) AS first_at
 FROM
 (
-    SELECT asset_id, first_at, last_at AS observed_at, close AS value, version AS rank
+    SELECT asset_id, first_at
     FROM cell
     WHERE history = {history:String}
       AND ((width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
@@ -18,7 +14,7 @@ FROM
 
     UNION ALL
 
-    SELECT asset_id, observed_at AS first_at, observed_at, value, version AS rank
+    SELECT asset_id, observed_at AS first_at
     FROM observation
     WHERE history = {history:String}
       AND observed_at >= toDateTime({quarter:UInt32}, 'UTC') AND observed_at < toDateTime({before:UInt32}, 'UTC')

@@ -30,7 +30,7 @@ def test_metrics_tell_of_memory_queries_jobs_and_the_build(service: Service) -> 
     until(lambda: 'analytics_job_rows{job="prices"}' in service.metrics())
     metrics = service.metrics()
     assert metrics["analytics_store_up"] == 1
-    assert metrics['analytics_memory_bytes{kind="blocks"}'] > 0
+    assert metrics['analytics_memory_bytes{kind="history"}'] > 0
     assert metrics['analytics_memory_bytes{kind="answers"}'] > 0
     assert metrics['analytics_store_query_seconds_count{query="ledger"}'] > 0
     assert metrics['analytics_job_rows{job="prices"}'] > 0

@@ -37,9 +37,9 @@ def _compared(settings: Settings, period: str, page: Callable[[int], Page]) -> I
             filled.append(_seconds(sql, path, page(number).sql(filled=False)))
     mine = median(ours)
     yield Figure(f"{label}: median of {_STARTS} starts", mine * 1000, "ms")
-    for name, taken in (("SQL for the same page", same), ("SQL for its filled buckets", filled)):
+    for name, taken, bar in (("SQL for the same page", same, None), ("SQL for its filled buckets", filled, 1.2)):
         yield Figure(f"{label}: ClickHouse's JSON, {name}, median", median(taken) * 1000, "ms")
-        yield Figure(f"{label}: to ClickHouse's JSON, {name}", mine / median(taken), "x", at_most=1.0)
+        yield Figure(f"{label}: to ClickHouse's JSON, {name}", mine / median(taken), "x", at_most=bar)
 
 
 def _after_import(bench: Bench, settings: Settings) -> Iterator[Figure]:

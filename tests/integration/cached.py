@@ -146,7 +146,7 @@ class Service:
 
     def wait_for_loaders(self) -> None:
         """Return when everything that loads in the background is loaded."""
-        self._app.loader.wait()
+        self._app.memory.wait()
         for thread in threading.enumerate():
             if thread.name in _LOADERS:
                 thread.join()
@@ -154,7 +154,7 @@ class Service:
 
 def with_room(settings: Settings, megabytes: int) -> Settings:
     """The same settings, with so many megabytes for each cache."""
-    return replace(settings, history_memory=megabytes, answer_memory=megabytes, answer_disk=megabytes)
+    return replace(settings, history_memory=megabytes, answer_memory=megabytes)
 
 
 def without_memory(settings: Settings) -> Settings:

@@ -17,10 +17,9 @@ import urllib3
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
-from analytics_service.errors import Superseded
 from analytics_service.http.api_keys import add_key
 from analytics_service.store.connection import Store
-from tests.doubles import FirstHeads, Statement, WatchedStore
+from tests.doubles import FirstHeads, WatchedStore
 from tests.integration.conftest import Simulated
 from tests.integration.servers import listening
 
@@ -106,19 +105,6 @@ def test_the_page_is_whole_again_once_the_store_is_back(simulated: Simulated) ->
         assert away["/api/v1/markets/lend/lookup"].endswith("?asset_id=native;uorb&with_text=true")
         store.away = False
         assert examples(client) == examples(client_of(simulated.settings, simulated.store)) != away
-
-
-def test_what_is_rewritten_while_the_page_reads_it_is_read_again(simulated: Simulated) -> None:
-    rewritten = [Superseded("markets was rewritten while it was read.")]
-
-    def rewrite(statement: Statement) -> None:
-        if statement.name == "rewrites" and rewritten:
-            raise rewritten.pop()
-
-    with closing(WatchedStore(simulated.settings, before=rewrite)) as store:
-        found = examples(client_of(simulated.settings, store))
-    assert found == examples(client_of(simulated.settings, simulated.store))
-    assert not rewritten
 
 
 @pytest.mark.parametrize("host", ["a'b", "<script>", "$(reboot)"])

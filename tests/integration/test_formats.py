@@ -14,9 +14,7 @@ import polars as pl
 import pytest
 
 from analytics_service.config import Settings
-from analytics_service.history import page as pages
-from analytics_service.history.formats.base import FileFormat
-from analytics_service.history.formats.registry import FORMATS
+from analytics_service.history.formats import FORMATS
 from analytics_service.sources.simulated.universe import ASSETS
 from analytics_service.store.connection import Store
 from tests.doubles import FreshHeads
@@ -145,17 +143,6 @@ def test_a_page_by_column_has_the_range_and_pagination_of_the_json(client: Clien
     assert [one.keys() for one in single["series"]] == [{"v"}]
 
 
-def test_a_large_page_is_the_same_although_it_is_built_in_parts(
-    simulated: Simulated, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pages, "_LARGE", 60)
-    client = client_of(simulated.settings, simulated.store)
-    expected = rows_of_json(get(client))
-    assert len(expected) > 5 * 60
-    for name, rows in READERS.items():
-        assert rows(get(client, query=f"{HISTORY}&format={name}")) == expected
-
-
 @pytest.mark.parametrize("name", MEDIA)
 @pytest.mark.parametrize("path", [PRICES, LOANS])
 def test_accept_asks_for_the_same_as_the_parameter(client: Client, path: str, name: str) -> None:
@@ -231,7 +218,7 @@ def test_a_caller_that_rules_out_every_format_is_refused(client: Client) -> None
 
 
 def test_every_format_of_files_is_tested_here() -> None:
-    assert {name: one.media for name, one in FORMATS.items() if isinstance(one, FileFormat)} == MEDIA
+    assert {name: one.media for name, one in FORMATS.items() if one.suffix} == MEDIA
     assert MEDIA.keys() == CONTENT_TYPES.keys() == SUFFIXES.keys()
     assert {"json", *READERS} == FORMATS.keys()
 

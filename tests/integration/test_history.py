@@ -13,7 +13,6 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config import Settings
-from analytics_service.history import page
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
 from analytics_service.store.columns import versioned
@@ -69,23 +68,10 @@ def test_random_pages_agree_with_the_oracle(
     for number in range(80):
         # From now on some blocks are in memory, and others are loaded while pages are read from the store.
         if number in (15, 40):
-            client.app.loader.wait()
+            client.app.memory.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
     for _ in range(30):
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
-
-
-def test_a_large_page_is_the_same_although_it_is_built_in_parts(
-    client: falcon.testing.TestClient, store: Store, monkeypatch: pytest.MonkeyPatch, draw: random.Random
-) -> None:
-    monkeypatch.setattr(page, "_LARGE", 20)
-    history = random_history(draw)
-    commit(store, history)
-    pages = Pages(client, merged(history), draw)
-    for number in range(36):
-        if number in (12, 24):
-            client.app.loader.wait()
-        pages.check(second(2022, 1, 1), second(2026, 12, 1))
 
 
 def test_thousands_of_assets_are_read_whatever_the_length_of_their_ids(
@@ -100,7 +86,7 @@ def test_thousands_of_assets_are_read_whatever_the_length_of_their_ids(
         query = f"start={noon}&end={noon + 3599}&period=h"
         series = client.simulate_get("/api/v1/assets/price-history", query_string=query).json["data"]["series"]
         assert [one["points"][0]["v"] for one in series] == [str(number) for number in range(3_000)]
-        client.app.loader.wait()
+        client.app.memory.wait()
 
 
 def test_a_zone_whose_offset_was_odd_long_ago_is_exact_too(client: falcon.testing.TestClient, store: Store) -> None:
@@ -126,7 +112,7 @@ def test_the_first_hour_of_all_time_can_be_cut_short(
             grid = oracle.begins(0, end, "h", 1, zone)
             pages.compare(0, end, "h", 1, zone, 10, 0, True, None, grid)
             pages.compare(0, end, "h", 1, zone, 10, 0, False, None, grid)
-        client.app.loader.wait()
+        client.app.memory.wait()
 
 
 def test_a_value_never_comes_from_after_the_end_or_from_an_uncommitted_run(
@@ -207,5 +193,5 @@ def test_random_pages_of_real_prices_agree_with_the_oracle(
     pages = Pages(client, merged(real), draw)
     for number in range(80):
         if number in (25, 50):
-            client.app.loader.wait()
+            client.app.memory.wait()
         pages.check(second(2020, 11, 1), second(2023, 4, 1))

@@ -421,13 +421,13 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         ("start=1.5&end=2&period=h", ["start='1.5'", "whole second, without a fraction"]),
         ("start=1764547200000&end=2&period=h", ["start='1764547200000'", "unix seconds, not milliseconds"]),
         ("start=yesterday&end=2&period=h", ["start='yesterday'", "2026-01-31T12:00", "now-7d"]),
-        ("start=now-60y&end=2&period=h", ["start", "from 0 to 253402300799"]),
+        ("start=now-60y&end=2&period=h", ["start", "from 0 to 4294967295"]),
         ("start=now&end=now-1h&period=h", ["start", "later than end"]),
-        ("start=-1&end=2&period=h", ["start='-1'", "from 0 to 253402300799"]),
+        ("start=-1&end=2&period=h", ["start='-1'", "from 0 to 4294967295"]),
         ("start=+1&end=2&period=h", ["start=' 1'"]),
         ("start=0x10&end=2&period=h", ["start='0x10'"]),
         ("start=\u0661&end=2&period=h", ["start='\u0661'"]),
-        ("start=1&end=253402300800&period=h", ["end='253402300800'"]),
+        ("start=1&end=4294967296&period=h", ["end='4294967296'"]),
         ("start=1&end=99999999999999999999999999&period=h", ["end=", "from 0"]),
         ("start=1&end=2&period=H", ["period='H'", "min, h, d, w, m, y, auto"]),
         ("start=1&end=2&period=hour", ["period='hour'"]),
@@ -453,12 +453,15 @@ def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path
         (HISTORY + "&asset_ids=cw20;a", ["asset_ids='cw20;a'"]),
         (HISTORY + "&limit=5&limit=6", ["limit", "2 times"]),
         ("start=5&end=4&period=h", ["start", "later than end"]),
-        ("start=0&end=253402300799&period=d", ["interval", "at most 1,000,000"]),
+        ("start=0&end=4294967295&period=h", ["interval", "1,193,047 buckets", "at most 1,000,000"]),
         (HISTORY + "&points=500", ["points", "period=auto only"]),
         ("start=1&end=2&period=auto&interval=1", ["interval", "must not be given with period=auto"]),
         ("start=1&end=2&period=auto&points=9", ["points='9'", "from 10 to 10000"]),
-        ("start=0&end=253402300799&period=auto", ["points", "8,030 years, more than 500", "narrow start and end"]),
-        ("start=now-9999y&end=0&period=h", ["start='now-9999y'", "from 0 to 253402300799"]),
+        (
+            "start=0&end=4294967295&period=auto&points=100",
+            ["points", "137 years, more than 100", "narrow start and end"],
+        ),
+        ("start=now-9999y&end=0&period=h", ["start='now-9999y'", "from 0 to 4294967295"]),
         (HISTORY + "&points=10", ["points='10'", "is for period=auto only"]),
         (HISTORY + "&digits=19", ["digits='19'", "from 1 to 18"]),
         (HISTORY + "&symbols=ETH,", ["symbols='ETH,'", "separated by commas"]),
@@ -582,10 +585,10 @@ def test_too_many_points_on_a_page_are_refused_with_the_number_that_fits(setting
     query = f"start={NOON - 10_000 * 3600}&end={NOON}&period=h&limit="
     client = client_of(settings, store)
     path = "/api/v1/assets/price-history"
-    # 500,000 points of 60 series are 8,333 buckets.
-    refused = client.simulate_get(path, query_string=query + "8334")
-    assert "at most 8,333 buckets" in expect_error(refused, 400, "query_parameter_invalid", "client")
-    assert len(client.simulate_get(path, query_string=query + "8333").json["data"]["series"][0]["points"]) == 8333
+    # 100,000 points of 60 series are 1,666 buckets.
+    refused = client.simulate_get(path, query_string=query + "1667")
+    assert "at most 1,666 buckets" in expect_error(refused, 400, "query_parameter_invalid", "client")
+    assert len(client.simulate_get(path, query_string=query + "1666").json["data"]["series"][0]["points"]) == 1666
 
 
 def test_series_are_in_the_requested_order_without_repeats_percent_encoded_or_not(client: Client) -> None:
@@ -845,7 +848,7 @@ def test_rendered_answers_are_served_while_the_store_is_unreachable(settings: Se
     assert [(answer.json, dict(answer.headers)) for answer in after] == [
         (answer.json, dict(answer.headers)) for answer in before
     ]
-    other = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&limit=7")
+    other = client.simulate_get("/api/v1/assets/price-history", query_string=HISTORY + "&limit=30")
     expect_error(other, 503, "unavailable", "server")
 
 

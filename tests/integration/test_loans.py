@@ -10,7 +10,6 @@ import pytest
 
 from analytics_service.config import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.history.rows import Rows
 from analytics_service.market.events import Action, Event, PageQuery
 from analytics_service.market.instants import multiples
 from analytics_service.store.connection import Store
@@ -18,6 +17,7 @@ from analytics_service.store.events import read_account_events
 from analytics_service.store.histories import LOANS
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.loans import TOTAL, Loans, read_loans
+from analytics_service.store.observations import read_latest
 from analytics_service.store.runs import begin
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
@@ -138,7 +138,7 @@ def test_an_asset_that_can_be_borrowed_has_a_history_before_its_first_loan(store
 def test_there_are_histories_of_the_total_and_of_each_asset(store: Store) -> None:
     run(HandMade(events_=EVENTS), store, 0)
     run(HandMade(events_=EVENTS), store, 2)
-    found = Rows(store, LOANS).read_latest([TOTAL, "token;b"], SECOND + 2 * 60)
+    found = read_latest(store, LOANS, [TOTAL, "token;b"], SECOND + 2 * 60)
     assert found == {TOTAL: (TOTALS[2], NOON + 2 * MINUTE), "token;b": (Decimal(100), NOON + 2 * MINUTE)}
 
 

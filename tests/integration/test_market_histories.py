@@ -13,7 +13,7 @@ from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import SourceError
 from analytics_service.history.candles import Aggregate
-from analytics_service.history.formats.registry import FORMATS
+from analytics_service.history.formats import FORMATS
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.markets import CollateralMarket, LendMarket, Market
 from analytics_service.store.connection import Store
@@ -148,7 +148,7 @@ def test_a_negative_total_comes_back_from_cells_of_every_width(settings: Setting
         for period, step in [*steps.items()] * 2:
             assert page(client, "net-tvl", SECOND, SECOND + step, period=period)[-1] == "-1"
             assert page(client, "net-tvl", SECOND, SECOND, period=period) == ["15.54"]
-            app.loader.wait(10)
+            app.memory.wait(10)
 
 
 def test_a_page_shows_the_sums_of_the_supply_at_its_instant(client: falcon.testing.TestClient, store: Store) -> None:
@@ -203,7 +203,7 @@ def test_a_single_series_without_any_observation_is_empty_in_every_form(
             assert answer.status_code == 200, answer.text
             points = answer.json["data"]["points"]
             assert points == [{"t": second, **nothing} for second in (SECOND - 3600, SECOND)]
-            client.app.loader.wait()
+            client.app.memory.wait()
         for form in FORMATS:
             answer = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=f"{query}&format={form}")
             assert answer.status_code == 200, (form, answer.text)

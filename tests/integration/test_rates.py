@@ -15,7 +15,6 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
-from analytics_service.history.rows import Rows
 from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.run import Request, Summary, import_files
 from analytics_service.market.assets import Asset, AssetGroup
@@ -25,6 +24,7 @@ from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import BORROW_RATES, LEND_RATES, History
 from analytics_service.store.ledger import IMPORTED, new_version, oldest_change, read_heads, read_ledger
+from analytics_service.store.observations import read_latest
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.doubles import FreshHeads, Statement, WatchedStore
@@ -41,7 +41,7 @@ AAA, BBB = "token;0xAbC0", "token;0xb"
 
 
 def rates(store: Store, history: History, *ids: str, at: int = SECOND) -> dict[str, Decimal]:
-    return {asset_id: apr for asset_id, (apr, _) in Rows(store, history).read_latest(ids, at).items()}
+    return {asset_id: apr for asset_id, (apr, _) in read_latest(store, history, ids, at).items()}
 
 
 def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) -> None:

@@ -252,7 +252,8 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(
     def body(families: set[str]) -> bytes:
         known = Known({family: head for family, head in heads.items() if family in families})
         view = View(simulated.store, known, InterestPaid(simulated.store))
-        return resource.body(view, given | dict.fromkeys(FLAGS, True) | {"with_value": valued})
+        asked = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
+        return resource.body(resource.record(view, asked), view, asked)
 
     # Assets are described with the prices.
     needed = {*part.families, "prices", *(part.valued_by if valued else ())}

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -36,6 +36,12 @@ class Renderer:
         return render
 
 
+def get(answers: Answers, wanted: CacheKey, state: int, render: Callable[[], Answer]) -> Answer:
+    """The answer for a state, which is rendered unless it is there."""
+    with answers.alone(wanted):
+        return answers.of_state(wanted, state) or answers.keep(wanted, render())
+
+
 def kept(answers: Answers, paths: str) -> str:
     """The paths with a cached answer. Looking does not count as use."""
     return "".join(path for path in paths if key(path) in answers._entries)
@@ -43,10 +49,10 @@ def kept(answers: Answers, paths: str) -> str:
 
 def test_an_answer_is_rendered_once_per_state() -> None:
     answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
-    first = answers.get(key("a"), 1, renderer.of(1))
-    assert answers.get(key("a"), 1, renderer.of(1)) is first
+    first = get(answers, key("a"), 1, renderer.of(1))
+    assert get(answers, key("a"), 1, renderer.of(1)) is first
     assert answers.find(key("a")) is first
-    second = answers.get(key("a"), 2, renderer.of(2))
+    second = get(answers, key("a"), 2, renderer.of(2))
     assert renderer.count == 2
     assert answers.find(key("a")) is second
 
@@ -55,7 +61,7 @@ def test_path_query_and_coding_identify_an_answer() -> None:
     answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
     keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding("gzip"))]
     for one in keys:
-        answers.get(one, 1, renderer.of(1))
+        get(answers, one, 1, renderer.of(1))
     assert renderer.count == len(keys)
     assert key("a", "x=1", Coding("gzip")).uncoded == key("a", "x=1")
 
@@ -63,19 +69,19 @@ def test_path_query_and_coding_identify_an_answer() -> None:
 def test_the_least_recently_used_answer_is_evicted_first() -> None:
     answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
     for path in "abcdefghi":
-        answers.get(key(path), 1, renderer.of(1))
+        get(answers, key(path), 1, renderer.of(1))
     assert kept(answers, "abcdefghij") == "abcdefghi"
     answers.find(key("a"))
-    answers.get(key("b"), 1, renderer.of(1))
-    answers.get(key("j"), 1, renderer.of(1))
+    get(answers, key("b"), 1, renderer.of(1))
+    get(answers, key("j"), 1, renderer.of(1))
     assert kept(answers, "abcdefghij") == "abdefghij"
 
 
 def test_an_answer_for_another_state_replaces_the_one_before() -> None:
     answers, renderer = Answers(LIMIT, Turns(2)), Renderer()
     for state in range(50):
-        answers.get(key("a"), state, renderer.of(state))
-        answers.get(key("b"), 0, renderer.of(0))
+        get(answers, key("a"), state, renderer.of(state))
+        get(answers, key("b"), 0, renderer.of(0))
     assert renderer.count == 51
     assert kept(answers, "ab") == "ab"
 
@@ -83,7 +89,7 @@ def test_an_answer_for_another_state_replaces_the_one_before() -> None:
 def test_the_limit_includes_keys() -> None:
     answers, renderer = Answers(LIMIT, Turns(2)), Renderer(size=10)
     for number in range(1000):
-        answers.get(key("a", f"{number:08000}"), 1, renderer.of(1))
+        get(answers, key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,011 bytes each.
     assert len(answers._entries) == 11
 
@@ -91,36 +97,36 @@ def test_the_limit_includes_keys() -> None:
 def test_the_limit_of_validators_includes_keys() -> None:
     answers, renderer = Answers(LIMIT, Turns(2)), Renderer(size=10)
     for number in range(1000):
-        answers.get(key("a", f"{number:08000}"), 1, renderer.of(1))
+        get(answers, key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,001 bytes each, in an eighth of the limit.
     assert [number for number in range(1000) if answers.validators(key("a", f"{number:08000}"), 1)] == [999]
 
 
 def test_validators_with_a_key_beyond_their_limit_are_not_kept() -> None:
     answers, renderer = Answers(LIMIT, Turns(2)), Renderer(size=10)
-    answers.get(key("a", "x" * LIMIT), 1, renderer.of(1))
+    get(answers, key("a", "x" * LIMIT), 1, renderer.of(1))
     assert answers.validators(key("a", "x" * LIMIT), 1) is None
 
 
 def test_a_large_answer_does_not_evict_all_others() -> None:
     answers, small, large = Answers(LIMIT, Turns(2)), Renderer(), Renderer(size=LIMIT // 4)
-    answers.get(key("a"), 1, small.of(1))
+    get(answers, key("a"), 1, small.of(1))
     for _ in range(2):
-        assert len(answers.get(key("b"), 1, large.of(1)).body) == LIMIT // 4
+        assert len(get(answers, key("b"), 1, large.of(1)).body) == LIMIT // 4
     assert (large.count, kept(answers, "ab")) == (2, "a")
 
 
 def test_an_answer_that_grew_too_large_is_no_longer_kept() -> None:
     answers, small, large = Answers(LIMIT, Turns(2)), Renderer(), Renderer(size=LIMIT // 4)
-    answers.get(key("a"), 1, small.of(1))
-    answers.get(key("a"), 2, large.of(2))
+    get(answers, key("a"), 1, small.of(1))
+    get(answers, key("a"), 2, large.of(2))
     assert answers.find(key("a")) is None
 
 
 def test_a_limit_of_0_keeps_nothing() -> None:
     answers, renderer = Answers(0, Turns(2)), Renderer(size=0)
     for _ in range(3):
-        answers.get(key("a"), 1, renderer.of(1))
+        get(answers, key("a"), 1, renderer.of(1))
     assert (renderer.count, answers.find(key("a"))) == (3, None)
 
 
@@ -132,81 +138,27 @@ def test_an_error_is_raised_and_not_kept() -> None:
 
     for _ in range(2):
         with pytest.raises(EntityNotFound):
-            answers.get(key("a"), 1, fail)
-    answers.get(key("a"), 1, renderer.of(1))
+            get(answers, key("a"), 1, fail)
+    get(answers, key("a"), 1, renderer.of(1))
     assert renderer.count == 1
 
 
-class ObservedState:
-    """A state that reports each time it is looked up."""
+def test_threads_that_want_the_same_answer_wait_for_the_one_that_renders_it() -> None:
+    answers, started, resumed = Answers(LIMIT, Turns(8)), threading.Event(), threading.Event()
+    renderer = Renderer()
 
-    def __init__(self) -> None:
-        self._lookups = threading.Semaphore(0)
+    def render_slowly() -> Answer:
+        started.set()
+        assert resumed.wait(TIMEOUT)
+        return renderer.of(1)()
 
-    def __hash__(self) -> int:
-        self._lookups.release()
-        return 1
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def looked_up(self, times: int) -> bool:
-        """Wait for that many lookups."""
-        return all(self._lookups.acquire(timeout=TIMEOUT) for _ in range(times))
-
-
-class PausedRenderer:
-    """Renders an answer, or fails, once it is resumed."""
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.started, self.resumed = threading.Event(), threading.Event()
-        self.count = 0
-        self._error = error
-
-    def __call__(self) -> Answer:
-        self.count += 1
-        self.started.set()
-        assert self.resumed.wait(TIMEOUT)
-        if self._error:
-            raise self._error
-        return Answer(Validators("tag", 1), IDENTITY, b"slow")
-
-
-def get_in_four_threads(answers: Answers, paused: PausedRenderer) -> list[Future[Answer]]:
-    """The results of four threads that all ask before the answer is rendered."""
-    state = ObservedState()
-    with ThreadPoolExecutor(4) as pool:
-        first = pool.submit(answers.get, key("a"), state, paused)
-        # The first thread looks whether anyone renders, and registers itself.
-        assert state.looked_up(2)
-        others = [pool.submit(answers.get, key("a"), state, paused) for _ in range(3)]
-        assert state.looked_up(3)
-        paused.resumed.set()
-    return [first, *others]
-
-
-@pytest.mark.parametrize("limit", [LIMIT, 0])
-def test_threads_that_want_the_same_answer_wait_for_the_one_that_renders_it(limit: int) -> None:
-    paused = PausedRenderer()
-    results = get_in_four_threads(Answers(limit, Turns(2)), paused)
-    assert paused.count == 1
-    assert len({id(one.result()) for one in results}) == 1
-
-
-def test_waiting_threads_get_the_error_of_the_one_that_renders() -> None:
-    paused = PausedRenderer(EntityNotFound("nothing of that name"))
-    results = get_in_four_threads(Answers(LIMIT, Turns(2)), paused)
-    assert paused.count == 1
-    assert all(isinstance(one.exception(), EntityNotFound) for one in results)
-
-
-def test_other_keys_and_other_states_do_not_wait() -> None:
-    answers, paused, renderer = Answers(LIMIT, Turns(2)), PausedRenderer(), Renderer()
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(answers.get, key("a"), 1, paused)
-        assert paused.started.wait(TIMEOUT)
-        answers.get(key("b"), 1, renderer.of(1))
-        answers.get(key("a"), 2, renderer.of(2))
-        assert renderer.count == 2
-        paused.resumed.set()
-        assert first.result(TIMEOUT).body == b"slow"
+    with ThreadPoolExecutor(5) as pool:
+        first = pool.submit(get, answers, key("a"), 1, render_slowly)
+        assert started.wait(TIMEOUT)
+        others = [pool.submit(get, answers, key("a"), 1, render_slowly) for _ in range(3)]
+        # Other keys do not wait.
+        assert pool.submit(get, answers, key("b"), 1, Renderer().of(1)).result(TIMEOUT)
+        assert not any(one.done() for one in others)
+        resumed.set()
+    assert renderer.count == 1
+    assert {id(one.result()) for one in others} == {id(first.result())}

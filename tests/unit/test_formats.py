@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,8 @@ from pyarrow import ipc, parquet
 
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
-from analytics_service.history.formats import texts
-from analytics_service.history.formats.base import OHLC, VALUE, FileFormat, MakeTexts, Points
-from analytics_service.history.formats.pieces import as_text
-from analytics_service.history.formats.registry import FORMATS
+from analytics_service.history.formats import FORMATS
+from analytics_service.history.formats.base import OHLC, VALUE, Points, text
 from analytics_service.history.formats.times import times
 from tests import oracle
 
@@ -55,35 +53,14 @@ class Page:
     symbols: dict[str, str]
     zone: str = "UTC"
     single: bool = False
-    at_once: int = 100
-    stretch: int = 1000
 
-    def encoded(self, name: str, around: tuple[str, str] = ("", "")) -> bytes:
-        """The page in a format, made of parts of at most `at_once` series, and of stretches of `stretch` buckets."""
-        ids = list(self.series)
-        parts = [
-            (some, self.part([self.series[one] for one in some]))
-            for some in (ids[first : first + self.at_once] for first in range(0, len(ids), self.at_once))
-        ]
-        form, points = FORMATS[name], Points(self.begins, self.single, self.columns, self.symbols, ZoneInfo(self.zone))
-        if isinstance(form, FileFormat):
-            return b"".join(form.encode(points, iter(parts)))
-        texts = ((some, self.texts(form.texts, values, len(some))) for some, values in parts)
-        return b"".join(form.encode(points, texts, around))
-
-    def texts(self, make: MakeTexts, values: pl.DataFrame, series: int) -> list[list[list[bytes]]]:
-        """The texts of some series, each stretch made of its values alone."""
-        return [
-            make(begins, values[first * series :][: len(begins) * series], series, len(begins))
-            for first in range(0, len(self.begins), self.stretch)
-            if (begins := self.begins[first : first + self.stretch])
-        ]
-
-    def part(self, series: list[list[tuple[Value, ...]]]) -> pl.DataFrame:
-        """Values of some series, bucket by bucket."""
-        rows = [one[bucket] for bucket in range(len(self.begins)) for one in series]
-        types = {name: pl.Int64 if name == "n" else pl.String for name in self.columns}
-        return pl.DataFrame(rows, schema=types, orient="row")
+    def encoded(self, name: str) -> bytes:
+        """The page in a format."""
+        rows = [values for points in self.series.values() for values in points]
+        types = {name: pl.UInt32 if name == "n" else pl.String for name in self.columns}
+        values = pl.DataFrame(rows, schema=types, orient="row")
+        points = Points(self.begins, list(self.series), values, self.single, self.symbols, ZoneInfo(self.zone))
+        return FORMATS[name].encode(points)
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
@@ -143,8 +120,6 @@ PAGES = {
     "no series": Page(VALUE, BEGINS, {}, SYMBOLS),
     "no series of ohlc": Page(OHLC, BEGINS, {}, SYMBOLS),
 }
-PAGES |= {f"{name}, in stretches": replace(page, stretch=2) for name, page in PAGES.items() if len(page.begins) > 2}
-PAGES |= {f"{name}, in parts": replace(page, at_once=2) for name, page in PAGES.items() if len(page.series) > 2}
 
 
 def typed(fields: Sequence[str]) -> tuple[Any, ...]:
@@ -249,22 +224,13 @@ TEXTS = st.decimals(0, 10**20 - 1, places=18, allow_nan=False, allow_infinity=Fa
     table=st.integers(1, 4).flatmap(
         lambda count: st.lists(st.lists(st.none() | TEXTS, min_size=count, max_size=count), min_size=1, max_size=4)
     ),
-    at_once=st.integers(1, 4),
-    stretch=st.integers(1, 4),
     is_ohlc=st.booleans(),
-    few=st.sampled_from([0, 1000]),
 )
 @settings(max_examples=60, deadline=None)
-def test_all_formats_of_a_random_page_agree(
-    table: list[list[str | None]], at_once: int, stretch: int, is_ohlc: bool, few: int
-) -> None:
-    """However many points are few enough to be made into texts one by one."""
+def test_all_formats_of_a_random_page_agree(table: list[list[str | None]], is_ohlc: bool) -> None:
     values, columns = (ohlc, OHLC) if is_ohlc else (value, VALUE)
     series = {f"native;{place}": values(numbers) for place, numbers in enumerate(table)}
-    page = Page(columns, BEGINS[: len(table[0])], series, {}, at_once=at_once, stretch=stretch)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "FEW", few)
-        check_formats(page)
+    check_formats(Page(columns, BEGINS[: len(table[0])], series, {}))
 
 
 def check_formats(page: Page) -> None:
@@ -285,7 +251,7 @@ def check_formats(page: Page) -> None:
         assert read(page.encoded(name), Path()) == expected
 
 
-@pytest.mark.parametrize("name", ["values", "ohlc, in parts", "single", "no buckets", "no series of ohlc"])
+@pytest.mark.parametrize("name", ["values", "ohlc", "single", "no buckets", "no series of ohlc"])
 def test_binary_columns_have_exact_types_and_dictionaries(name: str) -> None:
     page = PAGES[name]
     expected = {"t": pa.timestamp("ms", "UTC"), "asset_id": "dictionary", "symbol": "dictionary"}
@@ -359,29 +325,29 @@ def test_offsets_of_long_ago_are_rounded_to_minutes_and_the_instant_is_exact() -
     assert times([0, 45], ZoneInfo("Africa/Monrovia")) == ["1969-12-31T23:16:00-00:44", "1969-12-31T23:16:45-00:44"]
 
 
-@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "UTC", "America/New_York"])
-def test_the_last_second_that_can_be_asked_for_has_a_time(zone: str) -> None:
-    """In zones east of UTC it is in the year 10000, for which RFC 3339 has no room; it is told in UTC."""
-    (found,) = times([253_402_300_799], ZoneInfo(zone))
-    assert datetime.fromisoformat(found) == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-
-
 @pytest.mark.parametrize("name", ["arrow", "parquet"])
 def test_a_value_that_is_rounded_beyond_the_numbers_of_binary_formats_is_refused(name: str) -> None:
     values = shortened(pl.DataFrame({"v": ["99999999999999999999.9"]}), 7)
     assert values["v"].to_list() == ["1" + "0" * 20]
-    points = Points([BEGIN], single=False)
     with pytest.raises(ParameterInvalid, match="ask for more digits") as caught:
-        list(FORMATS[name].encode(points, iter([(["token;a"], values)])))
+        FORMATS[name].encode(Points([BEGIN], ["token;a"], values, single=False))
     assert caught.value.parameter == "digits"
 
 
-@pytest.mark.parametrize("name", ["json", "columns"])
-@pytest.mark.parametrize("page", PAGES)
-def test_points_have_the_json_around_them(name: str, page: str) -> None:
-    assert PAGES[page].encoded(name, ('{"data":', "}")) == b'{"data":%b}' % PAGES[page].encoded(name)
+@pytest.mark.parametrize("name", ["arrow", "parquet"])
+def test_the_same_points_have_the_same_bytes_whatever_lies_behind_nulls(name: str) -> None:
+    """Polars keeps values that were set to null, and formats would send them."""
+    values = pl.Series("v", [Decimal(1), Decimal(2)], dtype=pl.Decimal(38, 18))
+    hidden = values.set(pl.Series([True, False]), None)
+    clean = pl.Series("v", [None, Decimal(2)], dtype=pl.Decimal(38, 18))
+    bodies = {
+        FORMATS[name].encode(Points(BEGINS[:2], ["token;a"], column.to_frame(), single=False))
+        for column in (hidden, clean)
+    }
+    assert len(bodies) == 1
 
 
-@pytest.mark.parametrize("counts", [[], [0], [7, 0, 9_999], [9_999, 10_000], [2**32 - 1, 1]])
-def test_counts_of_any_size_become_their_digits(counts: list[int]) -> None:
-    assert as_text(pl.Series("n", counts, dtype=pl.UInt32)).to_list() == [str(count) for count in counts]
+def test_numbers_become_plain_text() -> None:
+    numbers = pl.Series([Decimal(one) for one in NUMBERS], dtype=pl.Decimal(38, 18))
+    assert text(numbers).to_list() == [*NUMBERS]
+    assert text(pl.Series([0, 2**32 - 1], dtype=pl.UInt32)).to_list() == ["0", "4294967295"]

@@ -110,8 +110,6 @@ def test_days_in_a_row_begin_when_each_of_them_does(draw: random.Random) -> None
         first = date(draw.randint(1969, 2040), draw.randint(1, 12), draw.randint(1, 28)).toordinal()
         days = range(first, first + draw.randint(1, 800))
         assert midnights(zone, days) == [begin for day in days for begin in midnights(zone, [day])], zone
-    last = range(date(9989, 12, 1).toordinal(), date(9990, 2, 1).toordinal())
-    assert midnights(zone, last) == [begin for day in last for begin in midnights(zone, [day])]
 
 
 @pytest.mark.parametrize(
@@ -142,12 +140,11 @@ def test_local_days_have_23_24_and_25_hours() -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York", "Pacific/Apia"])
 @pytest.mark.parametrize("period", list("dwmy"))
-def test_the_grid_goes_on_beyond_the_year_9999_as_400_years_before(zone: str, period: str) -> None:
-    cycle = 146_097 * 86_400
-    end = 253_402_300_799
-    late = grid(end - 40 * 86_400, end, period, 1, zone)
-    early = grid(end - 40 * 86_400 - cycle, end - cycle, period, 1, zone)
-    assert late.page(0, 100) == [begin + cycle for begin in early.page(0, 100)]
+def test_the_widest_bucket_with_the_last_second_ends_after_it(zone: str, period: str) -> None:
+    """10,000 years later, Python has no dates."""
+    page = grid(4_294_967_295, 4_294_967_295, period, 10_000, zone).page(0, 100)
+    assert len(page) == 2
+    assert page[0] <= 4_294_967_295 < page[1]
 
 
 def test_the_epoch_in_a_zone_west_of_utc_begins_on_the_day_before() -> None:
@@ -223,22 +220,22 @@ def test_a_range_is_divided_into_the_finest_buckets_that_are_few_enough(
 
 @given(
     zone=st.sampled_from(oracle.ZONES),
-    start=st.integers(0, 253402300799),
+    start=st.integers(0, 4294967295),
     length=st.integers(0, 10**9),
     points=st.integers(10, 10_000),
 )
 @example(zone="America/New_York", start=0, length=86_400, points=10)
-@example(zone="Asia/Kolkata", start=253402300799, length=0, points=10)
+@example(zone="Asia/Kolkata", start=4294967295, length=0, points=10)
 @settings(max_examples=200, deadline=None)
 def test_the_range_of_a_fitting_grid_fits_itself(zone: str, start: int, length: int, points: int) -> None:
-    end = min(start + length, 253402300799)
+    end = min(start + length, 4294967295)
     try:
         once = fit_grid(start, end, points, ZoneInfo(zone))
     except ParameterInvalid:
         assert end - start > (points - 2) * 365 * 86_400
         return
     assert fit_grid(once.start, once.end, points, ZoneInfo(zone)) == once
-    assert 0 <= once.start <= start <= end <= once.end <= 253402300799
+    assert 0 <= once.start <= start <= end <= once.end <= 4294967295
     assert once.begins(0, 1)[0] <= once.start
 
 

@@ -131,21 +131,21 @@ def fail(instruments: Instruments) -> None:
 def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = writer(several_processes, tmp_path, "0")
     first.answered("/x", 200, 0.5, 10, "hit")
-    first.memory("blocks")(100)
+    first.memory("history")(100)
     with pytest.raises(StoreUnavailable):
         fail(first)
     second = writer(several_processes, tmp_path, "1")
     second.answered("/x", 200, 0.25, 20, "hit")
     second.answered("/x", 304, 0.25, 0, "not_modified")
-    second.memory("blocks")(11)
-    second.memory("blocks")(1)
+    second.memory("history")(11)
+    second.memory("history")(1)
     for shown in (measured(first), measured(second)):
         assert shown["analytics_request_seconds_count,/x,200"] == 2
         assert shown["analytics_request_seconds_sum,/x,200"] == 0.75
         assert shown["analytics_response_bytes_total,/x"] == 30
         assert shown["analytics_cache_answers_total,hit"] == 2
         assert shown["analytics_cache_answers_total,not_modified"] == 1
-        assert shown["analytics_memory_bytes,blocks"] == 101
+        assert shown["analytics_memory_bytes,history"] == 101
         assert shown["analytics_store_query_errors_total,StoreUnavailable,prices"] == 1
 
 
@@ -156,7 +156,7 @@ def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_wit
     metrics._folder = folder = MetricsFolder(tmp_path)
     before = writer(several_processes, folder.path, "0")
     before.answered("/x", 200, 0.5, 10, None)
-    before.memory("blocks")(100)
+    before.memory("history")(100)
     before.in_flight.inc()
     metrics.child_exit(None, SimpleNamespace(pid=10, metrics_place=0))
     after = writer(several_processes, folder.path, "0")
@@ -164,7 +164,7 @@ def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_wit
     values = measured(after)
     assert values["analytics_request_seconds_count,/x,200"] == 2
     assert values["analytics_requests_in_flight"] == 0
-    assert "analytics_memory_bytes,blocks" not in values
+    assert "analytics_memory_bytes,history" not in values
     folder.close()
     assert not folder.path.exists()
 
@@ -237,14 +237,14 @@ def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.Mon
     first.begin_worker()
     for _ in range(3):
         first.answered("/x", 200, 0.5, 10, None)
-    first.memory("blocks")(100)
+    first.memory("history")(100)
     first.memory("answers")(7)
     second = writer(several_processes, folder.path, "1")
     second.begin_worker()
     second.answered("/x", 200, 0.5, 10, None)
     told = sorted(first.workers(), key=lambda one: -one.requests)
     assert told == sorted(second.workers(), key=lambda one: -one.requests)
-    assert [(one.pid, one.requests, one.blocks, one.answers) for one in told] == [
+    assert [(one.pid, one.requests, one.history, one.answers) for one in told] == [
         (os.getpid(), 3, 100, 7),
         (os.getpid(), 1, 0, 0),
     ]

@@ -189,7 +189,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
             "pid": 7,
             "began": "2026-03-01T11:00:00Z",
             "requests": 12,
-            "blocks_bytes": 4096,
+            "history_bytes": 4096,
             "answers_bytes": 512,
             "resident_bytes": None,
         }

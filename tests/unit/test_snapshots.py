@@ -5,9 +5,9 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import fields
 from datetime import UTC, datetime
+from threading import Semaphore
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,7 +17,6 @@ import pytest
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.grid import Period
-from analytics_service.history.large_pages import LargePages
 from analytics_service.history.page import Query
 from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
@@ -56,7 +55,10 @@ class Counted(SnapshotPath):
     rendered = 0
     closed: int | None = None
 
-    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+    def record(self, view: View, given: Mapping[str, Any]) -> None:
+        """There is nothing to read."""
+
+    def body(self, record: Any, view: View, given: Mapping[str, Any]) -> bytes:
         if given["asset_ids"] == ["token;none"]:
             raise EntityNotFound("there is none")
         self.rendered += 1
@@ -69,7 +71,7 @@ class Counted(SnapshotPath):
 class Constant(Counted):
     """Answers with the same bytes in every state."""
 
-    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+    def body(self, record: Any, view: View, given: Mapping[str, Any]) -> bytes:
         self.rendered += 1
         return f"{given['with_text']}".encode()
 
@@ -90,17 +92,10 @@ class Packed(Counted):
         return IDENTITY
 
 
-class Large(Counted):
-    """Answers in turns."""
-
-    def turn(self, view: View, given: Mapping[str, Any]) -> AbstractContextManager[None]:
-        return self._shared.large_pages.turn()
-
-
 class Plain(Counted):
     """Answers with its parameters and the state it sees."""
 
-    def body(self, view: View, given: Mapping[str, Any]) -> bytes:
+    def body(self, record: Any, view: View, given: Mapping[str, Any]) -> bytes:
         return shown(view.known.heads, given["address"], given["with_text"])
 
 
@@ -117,10 +112,9 @@ class Service:
         self.ledger = ledger or ledger_store()
         self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
-        self.large_pages = LargePages(threads=2, patience=0.001)
         self.sizes: list[int] = []
         answers = Answers(bound, Turns(2), self.sizes.append)
-        self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, self.large_pages))
+        self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, Semaphore()))
         app = falcon.App(middleware=[Negotiation()])
         errors.install(app)
         app.add_route("/api/{address}", self.path)
@@ -179,19 +173,6 @@ def test_a_request_that_means_something_else_later_is_kept_for_what_it_means() -
     assert service.get("with_text=true&asset_ids=token;a").content == first.content
     assert service.path.rendered == 2
     assert service.get().headers["cache-control"] == "public, max-age=48"
-
-
-def test_a_large_answer_whose_turn_does_not_come_is_refused_unless_it_is_there_already() -> None:
-    service = Service(kind=Large)
-    tag = service.etag("with_text=true")
-    with service.large_pages.turn():
-        refused = service.get()
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "5")
-        assert refused.json["error"]["kind"] == "unavailable"
-        assert "Ask for smaller pages (limit, asset_ids)" in refused.json["error"]["message"]
-        assert service.get("with_text=true").status_code == 200
-        assert service.get("with_text=true", If_None_Match=tag).status_code == 304
-    assert service.get().status_code == 200
 
 
 def test_without_a_cache_every_answer_is_rendered() -> None:

@@ -83,14 +83,14 @@ def test_units_of_the_calendar_keep_the_time_of_day(zone: str, now: int, count: 
         ("0", 0),
         ("1764547200", 1764547200),
         ("0001764547200", 1764547200),
-        ("253402300799", 253402300799),
+        ("4294967295", 4294967295),
         ("2026-01-01T12:00", utc(2026, 1, 1, 17)),
         ("2026-01-01T12:00:07", utc(2026, 1, 1, 17, 0, 7)),
         ("2026-01-01T12:00Z", utc(2026, 1, 1, 12)),
         ("2026-01-01T12:00:07+05:30", utc(2026, 1, 1, 6, 30, 7)),
         ("2026-01-01T12:00 05:30", utc(2026, 1, 1, 6, 30)),
         ("2026-01-01T12:00-0330", utc(2026, 1, 1, 15, 30)),
-        ("9999-12-31T18:59:59", 253402300799),
+        ("2106-02-07T01:28:15", 4294967295),
         ("now", NOW),
         ("now-0d", NOW),
         ("now-90min", NOW - 5400),
@@ -132,11 +132,11 @@ def test_of_a_wall_time_that_occurs_twice_start_and_at_mean_the_earlier_and_end_
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1764547200000", "must be from 0 to 253402300799: unix seconds, not milliseconds"),
-        ("253402300800", "must be from 0 to 253402300799"),
-        ("-1", "must be from 0 to 253402300799"),
-        ("9" * 100, "must be from 0 to 253402300799"),
-        ("0" * 5_000 + "9" * 100, "must be from 0 to 253402300799"),
+        ("1764547200000", "must be from 0 to 4294967295: unix seconds, not milliseconds"),
+        ("4294967296", "must be from 0 to 4294967295"),
+        ("-1", "must be from 0 to 4294967295"),
+        ("9" * 100, "must be from 0 to 4294967295"),
+        ("0" * 5_000 + "9" * 100, "must be from 0 to 4294967295"),
         ("1764547200.5", "must be a whole second, without a fraction"),
         ("2026-01-01T12:00:00.000Z", "must be a whole second, without a fraction"),
         ("2026-01-01T12:00:00,5+05:30", "must be a whole second, without a fraction"),
@@ -166,6 +166,8 @@ def test_other_texts_are_refused_with_what_is_allowed(text: str, message: str) -
         ("1970-01-01", "Asia/Kolkata", Edge.START),
         ("0001-01-01", NEW_YORK, Edge.START),
         ("0001-01-01T00:00", "Asia/Kolkata", Edge.END),
+        ("2106-02-07", NEW_YORK, Edge.END),
+        ("2106-02-07T01:28:16", NEW_YORK, Edge.START),
         ("9999-12-31", NEW_YORK, Edge.END),
         ("9999-12-31T23:59", NEW_YORK, Edge.AT),
         ("now-57y", "UTC", Edge.START),
@@ -174,7 +176,7 @@ def test_other_texts_are_refused_with_what_is_allowed(text: str, message: str) -
     ],
 )
 def test_a_second_beyond_the_limits_is_refused_and_the_parameter_is_named(text: str, zone: str, edge: Edge) -> None:
-    with pytest.raises(ParameterInvalid, match="must be from 0 to 253402300799 in unix seconds") as caught:
+    with pytest.raises(ParameterInvalid, match="must be from 0 to 4294967295 in unix seconds") as caught:
         second(text, zone, edge)
     assert caught.value.parameter == edge
 
@@ -190,10 +192,10 @@ def test_a_relative_time_moves_with_now() -> None:
     assert second("now-1h", now=NOW + 1) == second("now-1h") + 1
 
 
-@given(at=st.datetimes(naive(1970, 1, 2)), offset=st.integers(-1439, 1439))
+@given(at=st.datetimes(naive(1970, 1, 2), naive(2106, 2, 5)), offset=st.integers(-1439, 1439))
 @settings(max_examples=100)
 def test_an_offset_is_that_from_utc(at: datetime, offset: int) -> None:
-    at = at.replace(microsecond=0, year=min(at.year, 9998))
+    at = at.replace(microsecond=0)
     text = f"{at:%Y-%m-%dT%H:%M:%S}{'-' if offset < 0 else '+'}{abs(offset) // 60:02}:{abs(offset) % 60:02}"
     expected = at.replace(tzinfo=timezone(timedelta(minutes=offset)))
     if expected.timestamp() >= 0:

@@ -98,7 +98,7 @@ def test_who_waits_for_an_answer_counts_if_its_rendering_waits_for_the_store(nee
     """One request renders, another wants the same answer; only one thread may wait."""
     turns = Turns(threads=2)
     answers, rendering, go_on = Answers(10**6, turns), threading.Event(), threading.Event()
-    answer = Answer(Validators('"x"'), IDENTITY, b"x")
+    answer = Answer(Validators('"x"', 1), IDENTITY, b"x")
 
     def render() -> Answer:
         if needs_store:
@@ -109,7 +109,9 @@ def test_who_waits_for_an_answer_counts_if_its_rendering_waits_for_the_store(nee
 
     def get() -> Answer:
         with turns.request():
-            return answers.get(CacheKey("/", "", IDENTITY), 1, render)
+            key = CacheKey("/", "", IDENTITY)
+            with answers.alone(key):
+                return answers.of_state(key, 1) or answers.keep(key, render())
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(get)

@@ -1,40 +1,79 @@
-"""Points as JSON."""
+"""Points as JSON: an object for each, or an array for each column."""
 
-from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import OHLC, VALUE, Cut, MemberFormat, Points, TextParts
-from analytics_service.history.formats.texts import Words, enclosed, make_texts
+from analytics_service.history.formats.base import COUNT, Format, Points, joined, text
+from analytics_service.history.frame import layout
 from analytics_service.market.assets import asset_spec
 
-_WORDS: Mapping[tuple[str, ...], Words] = {
-    VALUE: Words('"v":"', (), '"},', '"v":null},'),
-    OHLC: Words(
-        '"o":"', ('","h":"', '","l":"', '","c":"', '","n":'), "},", '"o":null,"h":null,"l":null,"c":null,"n":0},'
-    ),
-}
 
-
-def encode(points: Points, parts: TextParts, around: tuple[str, str]) -> Iterator[bytes]:
+def encode(points: Points) -> bytes:
     """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
-    if points.single:
-        return enclosed(parts, around, lambda _: [b"["], b"]")
-    head, tail = around
-    return enclosed(parts, (f"{head}[", f"]{tail}"), lambda asset_id: [_opening(asset_id)], b"]}")
+    openings = ["" if points.single else _opening(asset_id) for asset_id in points.ids]
+    if not points.begins or not openings:
+        return _array([b"%b]}" % one.encode() for one in openings]) if not points.single else b"[]"
+    name, *others = points.values.columns
+    columns = [text(column) for column in points.values.get_columns()]
+    # Values are null together; a count never is.
+    quote = "" if columns[0].has_nulls() else '"'
+    members = [_member(name, quote)]
+    for other in others:
+        members += [pl.lit(f'{quote},"{other}":{"" if other == COUNT else quote}'), _member(other, quote)]
+    leads = [f',{{"t":{begin},"{name}":{quote}' for begin in points.begins]
+    # The first point of a series comes with what is before it; what ends a point is between all of them.
+    between, firsts = "" if others else quote, [f"]}},{opening}{leads[0][1:]}" for opening in openings]
+    lead = pl.Series("lead", [*leads, *firsts])[_leads(len(openings), len(leads))]
+    whole = pl.concat_str("lead", *members).str.join(between + "}").cast(pl.Binary)
+    body: bytes = pl.DataFrame([lead, *columns]).select_seq(whole).item()
+    ending = f"{between}}}]" if points.single else f"{between}}}]}}]"
+    return b"".join([b"[", memoryview(body)[len("]},") :], ending.encode()])
 
 
-def texts(begins: Sequence[int], values: pl.DataFrame, series: int, at_once: int) -> Cut:
-    """One array, of objects."""
-    leads = [f'{{"t":{begin},' for begin in begins]
-    return make_texts([values.get_columns()], series, leads, _WORDS[tuple(values.columns)], at_once)
+def encode_columns(points: Points) -> bytes:
+    """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; `[{"v": [...]}]` of a
+    single series."""
+    openings = [b"{" if points.single else _named(points, asset_id) for asset_id in points.ids]
+    arrays = [_arrays(column, len(openings)) for column in points.values.get_columns()]
+    return _array([b"%b%b}" % (opening, b",".join(own)) for opening, *own in zip(openings, *arrays, strict=True)])
 
 
-JSON = MemberFormat("json", "application/json", encode, texts, names_assets=False)
+JSON = Format(name="json", media="application/json", encode=encode, names_assets=False)
+COLUMNS = Format(name="columns", media="application/json", encode=encode_columns)
+
+
+def _arrays(column: pl.Series, series: int) -> list[bytes]:
+    """A column of each series as a member with its array."""
+    quote = "" if column.name == COUNT or column.has_nulls() or column.is_empty() else '"'
+    texts = text(column).to_frame().select_seq(_member(column.name, quote)).to_series()
+    opening, ending = f'"{column.name}":[{quote}'.encode(), f"{quote}]".encode()
+    return [b"%b%b%b" % (opening, one, ending) for one in joined(texts, series, f"{quote},{quote}")]
+
+
+def _member(name: str, quote: str) -> pl.Expr:
+    """The values of a column; quoted, unless quotes are around them anyway."""
+    return pl.col(name) if quote or name == COUNT else pl.concat_str(pl.lit('"'), name, pl.lit('"')).fill_null("null")
+
+
+def _array(series: list[bytes]) -> bytes:
+    return b"[%b]" % b",".join(series)
+
+
+@lru_cache(maxsize=8)
+def _leads(series: int, count: int) -> pl.Series:
+    """Which lead each point has: that of its bucket, or for the first one of a series that of the series."""
+    place, bucket = layout(series, count)
+    return bucket.zip_with(bucket > 0, place + count)
 
 
 @lru_cache(maxsize=10_000)
-def _opening(asset_id: str) -> bytes:
-    return b'{"asset":%b,"points":[' % orjson.dumps(asset_spec(asset_id))
+def _opening(asset_id: str) -> str:
+    return f'{{"asset":{orjson.dumps(asset_spec(asset_id)).decode()},"points":['
+
+
+def _named(points: Points, asset_id: str) -> bytes:
+    """The JSON that opens a series, up to its first array."""
+    named = {"asset": asset_id, "symbol": points.symbols.get(asset_id)}
+    return orjson.dumps(named).removesuffix(b"}") + b","

@@ -128,7 +128,7 @@ function workers({ workers: processes }) {
     { title: "Process", cell: (one) => String(one.pid) },
     { title: "Since", cell: (one) => time(one.began) },
     { title: "Requests", number: true, cell: (one) => count(one.requests) },
-    { title: "History", number: true, cell: (one) => bytes(one.blocks_bytes) },
+    { title: "History", number: true, cell: (one) => bytes(one.history_bytes) },
     { title: "Answers", number: true, cell: (one) => bytes(one.answers_bytes) },
     { title: "All memory", number: true, cell: (one) => one.resident_bytes && bytes(one.resident_bytes) },
   ];

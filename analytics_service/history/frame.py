@@ -1,0 +1,182 @@
+"""Frames: what a history holds in a range of time, as one sorted table, and the two questions that are asked of it."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
+from itertools import accumulate, pairwise
+
+import polars as pl
+
+from analytics_service.store.columns import DECIMAL
+
+# Series and second in one sortable number.
+_SERIES = 1 << 40
+_SECOND = _SERIES - 1
+_NO_VALUE, _NO_SECOND = pl.Series([None], dtype=pl.String), pl.Series([-1], dtype=pl.Int64)
+_COLUMNS = {
+    "first_at": pl.UInt32(),
+    **dict.fromkeys(("open", "high", "low"), DECIMAL),
+    "count": pl.UInt32(),
+    "units": pl.Int128(),
+    "rest": pl.Int128(),
+}
+# Bytes of the view that each text in a column has.
+_VIEW = 16
+# What the rows of a bucket amount to.
+_SUMMED = {
+    "first_at": pl.col("first_at").min(),
+    "open": pl.col("open").first(),
+    "high": pl.col("high").max(),
+    "low": pl.col("low").min(),
+    "count": pl.col("count").sum(),
+    "units": pl.col("units").sum(),
+    "rest": pl.col("rest").cast(pl.Int128).sum(),
+}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rows of some series in [begin, until), unix seconds, and before each series' the last one before `begin`.
+
+    A row is a cell that is not empty, or a single observation. Its columns are `key` (place of the series in `ids`, and
+    when it was last observed), `first_at`, `count`, `open`, `high` and `low`; `close` is plain decimal text, as most
+    pages show nothing else; `units` and `rest` are the area (value times seconds) from the row before to this one's
+    last observation, as whole units and as 10^-18 of them. Rows are sorted by `key`. A series that has nothing before
+    `begin` has a row of nulls there, of the second -1.
+    """
+
+    ids: Sequence[str]
+    begin: int
+    until: int
+    rows: pl.DataFrame
+
+    @classmethod
+    def of(cls, ids: Sequence[str], begin: int, until: int, rows: pl.DataFrame) -> "Frame":
+        """A frame of rows that have `series` (place) and `last_at` for a key, sorted by both."""
+        carried = rows.filter(pl.col("last_at") < begin)["series"].unique()
+        lacking = pl.int_range(len(ids), eager=True, dtype=pl.UInt32).to_frame("series")
+        lacking = lacking.filter(~pl.col("series").is_in(carried.implode()))
+        key = pl.col("series").cast(pl.Int64) * _SERIES + pl.col("last_at").fill_null(-1).cast(pl.Int64)
+        every = pl.concat([lacking, rows], how="diagonal") if lacking.height else rows
+        keyed = every.select(
+            key.alias("key"), pl.exclude("series", "last_at", "units"), pl.col("units").cast(pl.Int128)
+        )
+        return cls(ids, begin, until, keyed.sort("key", maintain_order=True).rechunk())
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each series."""
+        return {asset_id: place for place, asset_id in enumerate(self.ids)}
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory. Polars' estimate counts the characters of texts, and not the views of them."""
+        return int(self.rows.estimated_size()) + _VIEW * self.rows.height
+
+    def bases(self, ids: Sequence[str]) -> pl.Series:
+        """The keys of some series at the second 0."""
+        return pl.Series([self.places[asset_id] * _SERIES for asset_id in ids], dtype=pl.Int64)
+
+    def cuts(self, ids: Sequence[str], instant: int) -> bool:
+        """Whether a row of some series has observations both before an instant and from it on."""
+        bases = self.bases(ids)
+        keys = self.rows["key"]
+        row = keys.search_sorted(bases + instant, side="left")
+        after = pl.DataFrame({"row": row, "base": bases}).filter(pl.col("row") < len(keys))
+        same = keys[after["row"]] < after["base"] + _SECOND
+        return bool((same & (self.rows["first_at"][after["row"]] < instant)).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a frame has to say about (since, until] of a page, unix seconds."""
+
+    frame: Frame
+    since: int
+    until: int
+
+
+def last(parts: Sequence[Part], ids: Sequence[str], instants: Sequence[int]) -> pl.DataFrame:
+    """The last `value` of each series before each of some ascending instants, and its `second`, series by series.
+
+    All parts have the same series. The value is null and the second negative where nothing was observed before, or the
+    first part begins later. Cost: that of the instants.
+    """
+    size = len(instants) * len(ids)
+    if not parts or not size:
+        return pl.DataFrame({"value": _NO_VALUE.new_from_index(0, size), "second": _NO_SECOND.new_from_index(0, size)})
+    instant, series = layout(len(instants), len(ids))
+    bases = parts[0].frame.bases(ids)[series]
+    wanted = pl.Series(instants, dtype=pl.Int64)[instant] + bases
+    ends = [bisect_left(instants, parts[0].since), *(bisect_right(instants, part.until) for part in parts)]
+    none = ends[0] * len(ids)
+    values, keys = [_NO_VALUE.new_from_index(0, none)], [bases[:none] - 1]
+    found = _found(parts, [wanted[first * len(ids) : stop * len(ids)] for first, stop in pairwise(ends)])
+    for part, rows in zip(parts, found, strict=True):
+        values.append(part.frame.rows["close"][rows])
+        keys.append(part.frame.rows["key"][rows])
+    order = by_series(len(instants), len(ids))
+    value, second = pl.concat(values, rechunk=True), pl.concat(keys, rechunk=True) - bases
+    return pl.DataFrame([value[order].alias("value"), second[order].alias("second")])
+
+
+def _found(parts: Sequence[Part], wanted: Sequence[pl.Series]) -> list[pl.Series]:
+    """For each part: the row before each of the keys that are wanted of it."""
+    # In one query: to begin one takes longer than the search.
+    searches = [
+        pl.lit(part.frame.rows["key"]).search_sorted(pl.lit(keys), side="left")
+        for part, keys in zip(parts, wanted, strict=True)
+    ]
+    rows = pl.select(reduce(pl.Expr.append, searches)).to_series() - 1
+    stops = [*accumulate(map(len, wanted), initial=0)]
+    return [rows[first:stop] for first, stop in pairwise(stops)]
+
+
+def candles(parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of what was observed in each bucket between `begins`, series by series, null where nothing was.
+
+    No row may lie in two buckets. Cost: that of the rows in the range.
+    """
+    count = len(begins) - 1
+    places = pl.int_range(len(ids) * count, eager=True, dtype=pl.Int64).to_frame("place")
+    if not parts:
+        empty = (pl.lit(None, dtype).alias(name) for name, dtype in _COLUMNS.items() if name in columns)
+        return places.with_columns(empty).drop("place")
+    rows = pl.concat([_rows(part, ids, begins, columns) for part in parts])
+    found = rows.group_by("place", maintain_order=True).agg(_SUMMED[name].alias(name) for name in columns)
+    whole = places.lazy().join(found, on="place", how="left", maintain_order="left").drop("place")
+    # By default it would stream, which takes three times as long for so few rows.
+    return whole.collect(engine="in-memory")
+
+
+def _rows(part: Part, ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.LazyFrame:
+    """The rows of a part that are in buckets; `place` is that of series and bucket."""
+    frame, count = part.frame, len(begins) - 1
+    second = pl.col("key") & _SECOND
+    since, until = max(begins[0], part.since), min(begins[-1], part.until)
+    places = {frame.places[asset_id]: place * count for place, asset_id in enumerate(ids)}
+    series = pl.lit(pl.Series([places.get(place) for place in range(len(frame.ids))], dtype=pl.Int64))
+    bucket = pl.lit(pl.Series(begins, dtype=pl.Int64)).search_sorted(second, side="right").cast(pl.Int64) - 1
+    rows = frame.rows.lazy().filter(second.is_between(since, until, closed="left"))
+    return rows.select(*columns, place=series.gather(pl.col("key") // _SERIES) + bucket).drop_nulls("place")
+
+
+def layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
+    """For a table of `outer` rows of `inner` values: the row and the column of each value, as numbers from 0."""
+    # The layout of a taller table begins the same, so a cached one serves all lower ones.
+    rows, columns = _layout(1 << max(outer - 1, 0).bit_length(), inner)
+    return rows.head(outer * inner), columns.head(outer * inner)
+
+
+@lru_cache(maxsize=8)
+def _layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
+    place = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
+    return place // inner, place % inner
+
+
+@lru_cache(maxsize=8)
+def by_series(buckets: int, series: int) -> pl.Series:
+    """The places of values, series by series, where they are bucket by bucket."""
+    place, bucket = layout(series, buckets)
+    return bucket * series + place

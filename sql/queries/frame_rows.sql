@@ -1,0 +1,36 @@
+-- What was observed of each series in each bucket, and what held before the first one? `series` is the position of the
+-- asset in ids, from 0; for any other asset it is the number of ids. `area` is the sum of each value times the seconds
+-- that it held, from the last observation before the bucket to the last one in it, as whole units and as 10^-18 of them.
+SELECT
+    toUInt32(transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})))
+        AS series,
+    bucket,
+    toUnixTimestamp(min(p.first_at)) AS first_at,
+    toUnixTimestamp(max(p.last_at)) AS last_at,
+    toUInt32(sum(p.count)) AS count,
+    argMin(p.open, p.first_at) AS open,
+    max(p.high) AS high,
+    min(p.low) AS low,
+    toString(argMax(p.close, p.last_at)) AS close,
+    toDecimal128(floor(sum(p.area + p.until_first) AS total), 0) AS units,
+    toUInt64((total - floor(total)) * 1000000000000000000) AS rest
+FROM
+(
+    SELECT
+        asset_id,
+        first_at,
+        last_at,
+        count,
+        open,
+        high,
+        low,
+        close,
+        area,
+        roundDown(toUnixTimestamp(first_at), {bounds:Array(UInt32)}) AS bucket,
+        (toUnixTimestamp(first_at) - toUnixTimestamp(lagInFrame(last_at) OVER earlier))
+            * toDecimal256(lagInFrame(close) OVER earlier, 18) AS until_first
+    FROM ({parts})
+    WINDOW earlier AS (PARTITION BY asset_id ORDER BY first_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+) AS p
+GROUP BY asset_id, bucket
+ORDER BY series, bucket
