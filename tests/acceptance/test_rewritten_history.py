@@ -20,7 +20,7 @@ HOUR, DAY = 3600, 86_400
 FIRST, LAST = (int(datetime(2025, month, day, tzinfo=UTC).timestamp()) for month, day in ((1, 1), (12, 31)))
 ADDRESSES = ("0xa", "0xb", "0xc", "0xd")
 IDS = [f"token;{address}" for address in ADDRESSES]
-# At first, workers have no blocks in memory for zones that are half or a quarter of an hour off.
+# Also zones that are half or a quarter of an hour off.
 ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Lord_Howe")
 READERS = 6
 # Pauses between the requests of a reader, so that readers leave time to the writer.
