@@ -78,14 +78,16 @@ class Frame:
         """The keys of some series at the second 0."""
         return pl.Series([self.places[asset_id] * _SERIES for asset_id in ids], dtype=pl.Int64)
 
-    def cuts(self, ids: Sequence[str], instant: int) -> bool:
-        """Whether a row of some series has observations both before an instant and from it on."""
-        bases = self.bases(ids)
-        keys = self.rows["key"]
-        row = keys.search_sorted(bases + instant, side="left")
-        after = pl.DataFrame({"row": row, "base": bases}).filter(pl.col("row") < len(keys))
-        same = keys[after["row"]] < after["base"] + _SECOND
-        return bool((same & (self.rows["first_at"][after["row"]] < instant)).any())
+    @cached_property
+    def _several(self) -> tuple[pl.Series, pl.Series]:
+        """When the first and the last observation of rows were made that have several."""
+        rows = self.rows.filter(pl.col("count") > 1)
+        return rows["first_at"], (rows["key"] & _SECOND).cast(pl.UInt32)
+
+    def cuts(self, instant: int) -> bool:
+        """Whether a row has observations both before a unix second and from it on."""
+        first, last = self._several
+        return bool(((first < instant) & (last >= instant)).any())
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class HistoryReader:
             frame = state.frame(ids, begins, until)
             return [Part(frame, frame.begin, until)]
         since = floor(until, QUARTER)
-        if since < until and parts[-1].frame.cuts(ids, until):
+        if since < until and parts[-1].frame.cuts(until):
             frame = state.frame(state.ids, [since], until)
             parts = [replace(part, until=min(part.until, since)) for part in parts if part.since < since]
             parts.append(Part(frame, since, until))

@@ -63,18 +63,19 @@ class End(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Page:
     """BUCKETS hours or days of a zone; `end` is the end of the last one, and `ahead` how many seconds before it, or
-    after it, the range ends."""
+    after it, the range ends. It begins so many seconds `into` the first one, which makes no other points."""
 
     period: str
     zone: str
     start: datetime
     end: datetime
     ahead: int = 1
+    into: int = 0
 
     @property
     def path(self) -> str:
         """The service's path of the page, over all assets."""
-        bounds = {"start": int(self.start.timestamp()), "end": int(self.end.timestamp()) - self.ahead}
+        bounds = {"start": int(self.start.timestamp()) + self.into, "end": int(self.end.timestamp()) - self.ahead}
         rest = {"period": self.period, "tz": self.zone, "limit": BUCKETS}
         return f"/api/v1/assets/price-history?{urlencode({**bounds, **rest})}"
 
@@ -112,7 +113,7 @@ def draw(
     @cache
     def page(number: int) -> Page:
         chance = random.Random(f"{seed} {period} {number}")
-        zone = chance.choice(zones)
+        zone, into = chance.choice(zones), chance.randrange(3600)
         free = int((_LAST - since - width).total_seconds() // 3600)
         # Every other page ends with the newest day or so, as if it were now.
         ago = chance.randrange(free) if number % 2 else chance.randrange(24)
@@ -124,8 +125,8 @@ def draw(
             start = (
                 (start.astimezone(UTC) + following).astimezone(ZoneInfo(zone)) if period == "h" else start + following
             )
-            return Page(period, zone, start, end, 0)
-        return Page(period, zone, start, end, chance.randrange(1, 3600) if to is End.RANDOM else 1)
+            return Page(period, zone, start, end, 0, into)
+        return Page(period, zone, start, end, chance.randrange(1, 3600) if to is End.RANDOM else 1, into)
 
     return page
 

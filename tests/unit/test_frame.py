@@ -173,5 +173,4 @@ def test_without_frames_nothing_was_observed() -> None:
 
 def test_an_instant_cuts_a_row_with_observations_on_both_sides() -> None:
     frame = frame_of({"a": [(5, Decimal(1)), (8, Decimal(2))], "b": [(6, Decimal(3))]}, 0, 20, [10])
-    assert [frame.cuts(["a", "b"], instant) for instant in (5, 6, 8, 9)] == [False, True, True, False]
-    assert not frame.cuts(["b"], 6)
+    assert [frame.cuts(instant) for instant in (5, 6, 8, 9)] == [False, True, True, False]

@@ -31,8 +31,8 @@ def _series(points: Points) -> list[bytes]:
     series, bucket = layout(len(assets), len(leads))
     columns = [text(column).fill_null("") for column in points.values.get_columns()]
     rows = pl.DataFrame([leads[bucket].alias("lead"), pl.Series("asset", assets, dtype=pl.String)[series], *columns])
-    members = [one for column in columns for one in (pl.lit(","), pl.col(column.name))][1:]
-    return joined(rows.select_seq(pl.concat_str("lead", "asset", *members)).to_series(), len(assets), _END)
+    form = "{}{}" + ",".join("{}" for _ in columns)
+    return joined(rows.select_seq(pl.format(form, *rows.columns)).to_series(), len(assets), _END)
 
 
 @lru_cache(maxsize=10_000)

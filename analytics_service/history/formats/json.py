@@ -19,15 +19,18 @@ def encode(points: Points) -> bytes:
     columns = [text(column) for column in points.values.get_columns()]
     # Values are null together; a count never is.
     quote = "" if columns[0].has_nulls() else '"'
-    members = [_member(name, quote)]
-    for other in others:
-        members += [pl.lit(f'{quote},"{other}":{"" if other == COUNT else quote}'), _member(other, quote)]
     leads = [f',{{"t":{begin},"{name}":{quote}' for begin in points.begins]
     # The first point of a series comes with what is before it; what ends a point is between all of them.
     between, firsts = "" if others else quote, [f"]}},{opening}{leads[0][1:]}" for opening in openings]
     lead = pl.Series("lead", [*leads, *firsts])[_leads(len(openings), len(leads))]
-    whole = pl.concat_str("lead", *members).str.join(between + "}").cast(pl.Binary)
-    body: bytes = pl.DataFrame([lead, *columns]).select_seq(whole).item()
+    if others or not quote:
+        form = "{}{}" + "".join(f'{quote},"{other}":{"" if other == COUNT else quote}{{}}' for other in others)
+        members = [_member(column, quote) for column in points.values.columns]
+        texts = pl.DataFrame([lead, *columns]).select_seq(points=pl.format(form, "lead", *members))
+    else:
+        # In a third of the time.
+        texts = (lead + columns[0]).to_frame("points")
+    body: bytes = texts.select_seq(pl.col("points").str.join(between + "}").cast(pl.Binary)).item()
     ending = f"{between}}}]" if points.single else f"{between}}}]}}]"
     return b"".join([b"[", memoryview(body)[len("]},") :], ending.encode()])
 
@@ -54,7 +57,7 @@ def _arrays(column: pl.Series, series: int) -> list[bytes]:
 
 def _member(name: str, quote: str) -> pl.Expr:
     """The values of a column; quoted, unless quotes are around them anyway."""
-    return pl.col(name) if quote or name == COUNT else pl.concat_str(pl.lit('"'), name, pl.lit('"')).fill_null("null")
+    return pl.col(name) if quote or name == COUNT else pl.format('"{}"', name).fill_null("null")
 
 
 def _array(series: list[bytes]) -> bytes:
