@@ -32,9 +32,9 @@ _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 
 def points(
     agg: Aggregate, parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], until: int, *, carry: bool
-) -> tuple[pl.DataFrame, int]:
+) -> tuple[pl.DataFrame, int | None]:
     """The points of the buckets between `begins` (unix s), of what was observed before `until`, series by series; and
-    when the last observation of these series before the page's end was made, unix seconds, or -1.
+    when the last observation of these series before the page's end was made, unix seconds; None before the first one.
 
     Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are plain decimal text or numbers; null before the first
     observation, in buckets that begin at `until` or later, and without `carry` in all buckets without observations.
@@ -56,7 +56,7 @@ def points(
         columns = [_COLUMN[agg]] if agg in _COLUMN else ["open", "high", "low"]
         found = candles(parts, ids, begins, [*columns, "count"])
         shown = _candles(found, value, columns, carry=carry)
-    return shown, newest if isinstance(newest, int) else -1
+    return shown, newest if isinstance(newest, int) and newest >= 0 else None
 
 
 def _candles(found: pl.DataFrame, close: pl.Series, columns: Sequence[str], *, carry: bool) -> pl.DataFrame:

@@ -21,6 +21,8 @@ _COLUMNS = {
     "units": pl.Int128(),
     "rest": pl.Int128(),
 }
+_REST = pl.exclude("series", "last_at")
+_UNIT = pl.lit(10**18, dtype=pl.Int128())
 # Bytes of the view that each text in a column has.
 _VIEW = 16
 # What the rows of a bucket amount to.
@@ -43,7 +45,7 @@ class Frame:
     when it was last observed), `first_at`, `count`, `open`, `high` and `low`; `close` is plain decimal text, as most
     pages show nothing else; `units` and `rest` are the area (value times seconds) from the row before to this one's
     last observation, as whole units and as 10^-18 of them. Rows are sorted by `key`. A series that has nothing before
-    `begin` has a row of nulls there, of the second -1.
+    `begin` has a row of nulls there, of the second -1. Frames of which only last values are asked have no more columns.
     """
 
     ids: Sequence[str]
@@ -53,16 +55,14 @@ class Frame:
 
     @classmethod
     def of(cls, ids: Sequence[str], begin: int, until: int, rows: pl.DataFrame) -> "Frame":
-        """A frame of rows that have `series` (place) and `last_at` for a key, sorted by both."""
-        carried = rows.filter(pl.col("last_at") < begin)["series"].unique()
-        lacking = pl.int_range(len(ids), eager=True, dtype=pl.UInt32).to_frame("series")
-        lacking = lacking.filter(~pl.col("series").is_in(carried.implode()))
-        key = pl.col("series").cast(pl.Int64) * _SERIES + pl.col("last_at").fill_null(-1).cast(pl.Int64)
-        every = pl.concat([lacking, rows], how="diagonal") if lacking.height else rows
-        keyed = every.select(
-            key.alias("key"), pl.exclude("series", "last_at", "units"), pl.col("units").cast(pl.Int128)
-        )
-        return cls(ids, begin, until, keyed.sort("key", maintain_order=True).rechunk())
+        """A frame of rows that have `series` (place) and `last_at` for a key. Their area, if they have one, is that
+        from the first to the last observation of each."""
+        carried = {*rows["series"].filter(rows["last_at"] < begin)}
+        key = rows["series"].cast(pl.Int64) * _SERIES + rows["last_at"].cast(pl.Int64)
+        lacking = [place * _SERIES - 1 for place in range(len(ids)) if place not in carried]
+        keyed = [pl.DataFrame({"key": lacking}, schema={"key": pl.Int64}), rows.select(key.alias("key"), _REST)]
+        ordered = pl.concat(keyed, how="diagonal", rechunk=True).sort("key", maintain_order=True)
+        return cls(ids, begin, until, _with_gaps(ordered) if "units" in ordered.columns else ordered)
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -162,6 +162,18 @@ def _rows(part: Part, ids: Sequence[str], begins: Sequence[int], columns: Sequen
     bucket = pl.lit(pl.Series(begins, dtype=pl.Int64)).search_sorted(second, side="right").cast(pl.Int64) - 1
     rows = frame.rows.lazy().filter(second.is_between(since, until, closed="left"))
     return rows.select(*columns, place=series.gather(pl.col("key") // _SERIES) + bucket).drop_nulls("place")
+
+
+def _with_gaps(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows whose area begins with the last observation of the row before, if that is of the same series."""
+    value = pl.col("close").cast(DECIMAL).to_physical().shift(1)
+    is_same = pl.col("key") // _SERIES == (pl.col("key") // _SERIES).shift(1)
+    gap = (pl.col("first_at").cast(pl.Int64) - (pl.col("key") & _SECOND).shift(1)).cast(pl.Int128)
+    whole, parts = (pl.when(is_same).then(one * gap).fill_null(0) for one in (value // _UNIT, value % _UNIT))
+    return rows.with_columns(
+        units=pl.col("units").cast(pl.Int128) + whole + (pl.col("rest").cast(pl.Int128) + parts) // _UNIT,
+        rest=((pl.col("rest").cast(pl.Int128) + parts) % _UNIT).cast(pl.UInt64),
+    )
 
 
 def layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:

@@ -12,7 +12,7 @@ from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.failures import ANY_FAILURE
 from analytics_service.history.frame import Frame
 from analytics_service.history.stored import State
-from analytics_service.market.instants import next_month
+from analytics_service.market.instants import month_start, next_month
 from analytics_service.store.cells import QUARTER, floor
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,18 @@ class _Key(NamedTuple):
 
     history: str
     month: int
+
+
+class _Wanted(NamedTuple):
+    """A month of a state to load; `is_asked` says that a page lacked it, so that it may push out others."""
+
+    state: State
+    month: int
+    is_asked: bool
+
+    @property
+    def name(self) -> _Key:
+        return _Key(self.state.history.name, self.month)
 
 
 class Memory:
@@ -42,8 +54,8 @@ class Memory:
         # By history: the generation of its frames, and the size of the largest one so far.
         self._generations: dict[str, int] = {}
         self._largest: dict[str, int] = {}
-        self._wanted: deque[tuple[State, int]] = deque()
-        self._loading: tuple[State, int] | None = None
+        self._wanted: deque[_Wanted] = deque()
+        self._loading: _Wanted | None = None
         self._thread: threading.Thread | None = None
 
     def renew(self, state: State, since: int) -> None:
@@ -75,20 +87,38 @@ class Memory:
                 self._measure(int(self._frames.currsize))
 
     def load(self, state: State, months: Collection[int], beside: int) -> None:
-        """Have the frames of some months loaded soon, if they fit together with so many others."""
+        """Have the frames of months that a page lacked loaded soon, if they fit together with so many others."""
         with self._lock:
-            if (len(months) + beside) * self._largest.get(state.history.name, 0) > self.limit:
-                return
-            wanted = [(state, month) for month in months]
-            waiting = {(one.history, month) for one, month in (*self._wanted, *filter(None, [self._loading]))}
-            self._wanted.extend(one for one in wanted if (state.history, one[1]) not in waiting)
-            if self._wanted and self._thread is None:
-                self._start()
+            if (len(months) + beside) * self._largest.get(state.history.name, 0) <= self.limit:
+                self._want(_Wanted(state, month, is_asked=True) for month in months)
+
+    def fill(self, state: State) -> None:
+        """Have all months loaded, the newest first, as long as there is room."""
+        months = [month_start(state.newest)]
+        while months[-1] > state.first:
+            months.append(month_start(months[-1] - 1))
+        with self._lock:
+            if state.ids and self.limit:
+                self._want(_Wanted(state, month, is_asked=False) for month in months)
 
     def wait(self, seconds: float | None = None) -> None:
         """Return when everything that pages lacked is loaded, or after so many seconds."""
         if thread := self._thread:
             thread.join(seconds)
+
+    def _want(self, wanted: Iterable["_Wanted"]) -> None:
+        """Have months loaded, those that pages asked for first; one that is being loaded is not loaded again."""
+        loading = self._loading.name if self._loading else None
+        waiting = {one.name: one for one in self._wanted}
+        for one in wanted:
+            there = waiting.get(one.name)
+            if one.name == loading or (there and (there.is_asked or not one.is_asked)):
+                continue
+            if there:
+                self._wanted.remove(there)
+            (self._wanted.appendleft if one.is_asked else self._wanted.append)(one)
+        if self._wanted and self._thread is None:
+            self._start()
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -102,9 +132,8 @@ class Memory:
 
     def _run(self) -> None:
         while (wanted := self._next()) is not None:
-            state, month = wanted
             try:
-                self.put(state, month, _month(state, month))
+                self.put(wanted.state, wanted.month, _month(wanted.state, wanted.month))
             except Superseded:
                 # The history was rewritten; pages will ask for the month again.
                 continue
@@ -116,9 +145,14 @@ class Memory:
             except ANY_FAILURE:
                 log.exception("A month of history was not loaded")
 
-    def _next(self) -> tuple[State, int] | None:
+    def _next(self) -> "_Wanted | None":
         with self._lock:
-            self._loading = self._wanted.popleft() if self._wanted else None
+            self._loading = None
+            while self._wanted and self._loading is None:
+                wanted = self._wanted.popleft()
+                room = self.limit - self._frames.currsize - self._largest.get(wanted.state.history.name, 0)
+                if wanted.is_asked or (room > 0 and wanted.name not in self._frames):
+                    self._loading = wanted
             if self._loading is None:
                 self._thread = None
             return self._loading

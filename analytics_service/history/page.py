@@ -99,9 +99,9 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     for an id without this history; Superseded when the history was rewritten since the head.
     """
     state = reader.at(head)
-    ids = [TOTAL] if single else _chosen(query, dict.fromkeys(state.ids), symbols)
+    ids = [TOTAL] if single else _chosen(query, state.series, symbols)
     begins, until = query.begins, min(query.end, state.newest) + 1
-    parts = reader.parts(state, ids, begins, until)
+    parts = reader.parts(state, ids, begins, until, whole=query.agg is not Aggregate.LAST)
     values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry)
     shown = shortened(values, query.digits)
     body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))

@@ -1,7 +1,6 @@
 """Reads histories: which frames a page is made of, from memory where all of them are there, else from the store."""
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from analytics_service.errors import Superseded
@@ -49,28 +48,35 @@ class HistoryReader:
         series = read_series(self._store, self.history, head.last_observed_at)
         changed = oldest_change(self._store, old.head, head) if old is not None else 0
         require_unchanged(self._store, head)
-        ids, first = list(series), min(series.values(), default=head.last_observed_at + 1)
-        if old is not None and old.ids == ids and (changed is None or changed > old.newest):
-            return replace(old, head=head, first=first)
-        state = State(self._store, self.history, head, ids, first, old.generation + 1 if old else 0)
-        self._memory.renew(state, (changed or 0) if old is not None and old.ids == ids else 0)
+        state = State(self._store, self.history, head, series, old.generation if old else 0)
+        if old is None or old.ids != state.ids:
+            changed = 0
+        if changed is not None and (old is None or changed <= old.newest):
+            state = replace(state, generation=state.generation + 1)
+            self._memory.renew(state, changed)
+            self._memory.fill(state)
         return state
 
-    def parts(self, state: State, ids: Sequence[str], begins: Sequence[int], until: int) -> list[Part]:
-        """What is needed of some series for the buckets between `begins` (unix s, ascending), as far as `until`.
+    def parts(self, state: State, ids: Sequence[str], begins: Sequence[int], until: int, *, whole: bool) -> list[Part]:
+        """What is needed of some series for the buckets between `begins` (unix s, ascending), as far as `until`: all
+        that was observed, or unless `whole` the last values.
 
         From memory without a query, unless the page ends within a quarter of an hour that is over, or is the first one
         after a snapshot. Where memory lacks a month, which is then loaded in the background, and for other buckets than
         those of quarters to days: one query, whose cost is that of the buckets. Superseded when the history was
         rewritten since the state.
         """
-        if not begins or until <= max(begins[0], state.first) or not {*ids} <= {*state.ids}:
+        if not begins or until <= max(begins[0], state.first) or not state.series.keys() >= {*ids}:
             return []
         until = min(begins[-1], until)
-        parts = self._from_memory(state, begins, until) if self._memory.limit and _suits(begins) else []
-        if not parts:
-            frame = state.frame(ids, begins, until)
+        months = _months(max(begins[0], state.first), until) if self._memory.limit and _suits(begins) else []
+        found = self._memory.find(state, months)
+        if not months or len(found) < len(months):
+            frame = state.frame(ids, begins, until, whole=whole)
+            # Only now, so that it does not keep this page waiting.
+            self._memory.load(state, [month for month in months if month not in found], len(found))
             return [Part(frame, frame.begin, until)]
+        parts = self._joined(state, found, until)
         since = floor(until, QUARTER)
         if since < until and parts[-1].frame.cuts(until):
             frame = state.frame(state.ids, [since], until)
@@ -84,28 +90,20 @@ class HistoryReader:
         if second >= state.newest:
             return state.newest
         begin = floor(second, QUARTER)
-        parts = self.parts(state, state.ids, [begin, begin + QUARTER], second + 1)
+        parts = self.parts(state, state.ids, [begin, begin + QUARTER], second + 1, whole=False)
         found = last(parts, state.ids, [second + 1])["second"].max()
         return found if isinstance(found, int) and found >= 0 else None
 
-    def _from_memory(self, state: State, begins: Sequence[int], until: int) -> list[Part]:
-        """The frames of the months that the buckets lie in; nothing if one is missing."""
-        months = [month_start(max(begins[0], state.first))]
-        while (following := next_month(months[-1])) < until:
-            months.append(following)
-        found = self._memory.find(state, months)
+    def _joined(self, state: State, found: Mapping[int, Frame], until: int) -> list[Part]:
+        """The frames of months that follow each other, and of what was observed after the newest one was loaded."""
         parts: list[Part] = []
-        for month in months:
-            frame = found.get(month)
-            if frame is None:
-                self._memory.load(state, [one for one in months if one not in found], len(found))
-                return []
+        for month, frame in found.items():
             parts.append(Part(frame, month, min(frame.until, until)))
             if frame.until < min(next_month(month), until):
-                recent = self._recent(state, frame.until, until)
+                parts.append(Part(self._recent(state, frame.until, until), frame.until, until))
                 if state.newest - frame.until > _MOST_RECENT:
-                    self._memory.load(state, months[bisect_right(months, month) - 1 :], len(parts) - 1)
-                return [*parts, Part(recent, frame.until, until)]
+                    self._memory.load(state, [late for late in found if late >= month], len(found))
+                break
         return parts
 
     def _recent(self, state: State, since: int, until: int) -> Frame:
@@ -118,6 +116,14 @@ class HistoryReader:
             )
             self._memory.put(state, RECENT, recent)
         return recent
+
+
+def _months(since: int, until: int) -> list[int]:
+    """The starts of the UTC months that a range of time lies in."""
+    months = [month_start(since)]
+    while (following := next_month(months[-1])) < until:
+        months.append(following)
+    return months
 
 
 def _suits(begins: Sequence[int]) -> bool:

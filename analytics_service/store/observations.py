@@ -77,9 +77,9 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
     """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one are
     left out. The second may not be after the family's newest observation, because cells that it has not closed are
     taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month."""
-    parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "all": 0, "bounds": [0]}
-    rows = store.frame("frame_rows", ["frame_before"], **parameters, **look_back(at + 1))
-    columns = rows.select("series", "close", "last_at").iter_rows()
+    parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "bounds": [0]}
+    rows = store.frame("last_rows", ["frame_before"], **parameters, **look_back(at + 1))
+    columns = rows.sort("series").select("series", "close", "last_at").iter_rows()
     return {ids[series]: (Decimal(value), instant(second)) for series, value, second in columns}
 
 

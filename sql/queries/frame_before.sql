@@ -1,10 +1,10 @@
 -- Which cells and observations may have the last value of each series before an instant, however long ago? Few rows,
 -- whatever the length of the history: cells of months before the instant's month, of days before its day, of quarter hours
 -- before its quarter, then observations.
-SELECT asset_id, first_at, last_at, count, open, high, low, close, area
+SELECT asset_id, first_at, last_at, close
 FROM cell FINAL
 WHERE history = {history:String}
-  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+  AND asset_id IN {ids:Array(String)}
   AND (
     (width = 'month' AND cell < toDateTime({month:UInt32}, 'UTC'))
     OR (width = 'day' AND cell >= toDateTime({month:UInt32}, 'UTC')
@@ -14,18 +14,9 @@ WHERE history = {history:String}
 
 UNION ALL
 
-SELECT
-    asset_id,
-    observed_at AS first_at,
-    observed_at AS last_at,
-    toUInt32(1) AS count,
-    value AS open,
-    value AS high,
-    value AS low,
-    value AS close,
-    toDecimal256(0, 18) AS area
+SELECT asset_id, observed_at AS first_at, observed_at AS last_at, value AS close
 FROM observation FINAL
 WHERE history = {history:String}
-  AND ({all:UInt8} OR asset_id IN {ids:Array(String)})
+  AND asset_id IN {ids:Array(String)}
   AND observed_at >= toDateTime({quarter:UInt32}, 'UTC')
   AND observed_at < toDateTime({before:UInt32}, 'UTC')

@@ -1,10 +1,9 @@
--- What was observed of each series in each bucket, and what held before the first one? `series` is the position of the
--- asset in ids, from 0; for any other asset it is the number of ids. `area` is the sum of each value times the seconds
--- that it held, from the last observation before the bucket to the last one in it, as whole units and as 10^-18 of them.
+-- What was observed of each series in each bucket? `series` is the position of the asset in ids, from 0; for any other
+-- asset it is the number of ids. `area` is the sum of each value times the seconds that it held, from the first to the
+-- last observation in the bucket, as whole units and as 10^-18 of them.
 SELECT
     toUInt32(transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})))
         AS series,
-    bucket,
     toUnixTimestamp(min(p.first_at)) AS first_at,
     toUnixTimestamp(max(p.last_at)) AS last_at,
     toUInt32(sum(p.count)) AS count,
@@ -27,10 +26,11 @@ FROM
         close,
         area,
         roundDown(toUnixTimestamp(first_at), {bounds:Array(UInt32)}) AS bucket,
-        (toUnixTimestamp(first_at) - toUnixTimestamp(lagInFrame(last_at) OVER earlier))
+        (toUnixTimestamp(first_at) - toUnixTimestamp(lagInFrame(last_at, 1, first_at) OVER earlier))
             * toDecimal256(lagInFrame(close) OVER earlier, 18) AS until_first
     FROM ({parts})
-    WINDOW earlier AS (PARTITION BY asset_id ORDER BY first_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    WINDOW earlier AS (
+        PARTITION BY asset_id, bucket ORDER BY first_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ) AS p
 GROUP BY asset_id, bucket
-ORDER BY series, bucket
+SETTINGS max_threads = 1

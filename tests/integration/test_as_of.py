@@ -452,7 +452,7 @@ def test_a_moment_that_is_corrected_while_it_is_read_is_read_again(prices: Price
     corrections = [{NOON + MINUTE: "2"}]
 
     def correct(statement: Statement) -> None:
-        if statement.name == "frame_rows" and corrections:
+        if statement.name == "last_rows" and corrections:
             backfill(JOBS["prices"], Quoting(corrections.pop()), store, [instant(NOON + MINUTE)])
 
     prices.before = correct

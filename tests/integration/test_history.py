@@ -165,6 +165,22 @@ def test_decimals_are_plain_without_exponent_or_trailing_zeros(client: falcon.te
         assert [point["v"] for point in series["points"]] == (prices if period == "h" else ["100"])
 
 
+@pytest.mark.parametrize("ids", ["", "&asset_ids=token;a"])
+def test_a_page_before_the_first_observation_is_as_of_nothing(
+    client: falcon.testing.TestClient, store: Store, ids: str
+) -> None:
+    """In the month of the first observation or long before, from memory and from the store."""
+    noon = second(2026, 3, 1, 12)
+    commit(store, {"token;a": [(noon, Decimal(7))], "token;b": [(noon + 60, Decimal(8))]})
+    for end in (noon - 1, noon - 3600, second(2025, 1, 1)):
+        for start in (end - 7200, end - 90_000):
+            query = f"start={start}&end={end}&period=h{ids}"
+            answer = client.simulate_get("/api/v1/assets/price-history", query_string=query)
+            assert {point["v"] for point in answer.json["data"]["series"][0]["points"]} == {None}
+            assert not {"as-of", "last-modified"} & {name.lower() for name in answer.headers}
+            client.app.memory.wait()
+
+
 def test_a_page_of_one_bucket_of_no_length_carries_the_value_before_it(
     client: falcon.testing.TestClient, store: Store
 ) -> None:

@@ -53,18 +53,16 @@ def frame_of(series: dict[str, Seen], begin: int, until: int, cuts: Sequence[int
     rows: list[tuple[object, ...]] = []
     for place, observed in enumerate(series.values()):
         known = [(at, value) for at, value in sorted(dict(observed).items()) if at < until]
-        held: tuple[int, Decimal] | None = None
         groups: dict[int, Seen] = {}
         for at, value in known:
             groups.setdefault(-1 if at < begin else bisect_right([begin, *cuts], at), []).append((at, value))
         for number, group in groups.items():
-            # The area from the observation before on: each value until the next second.
-            before = [held] if held else []
+            # The area from the first to the last observation: each value until the next second.
             area = sum(
                 int(value.scaleb(18, Context(prec=60))) * (following - at)
-                for (at, value), (following, _) in zip([*before, *group], [*before, *group][1:], strict=False)
+                for (at, value), (following, _) in pairwise(group)
             )
-            held, own = group[-1], [value for _, value in group]
+            own = [value for _, value in group]
             shown = group[-1:] if number == -1 else group
             rows.append(
                 (
