@@ -108,11 +108,10 @@ class Memory:
 
     def _want(self, wanted: Iterable["_Wanted"]) -> None:
         """Have months loaded, those that pages asked for first; one that is being loaded is not loaded again."""
-        loading = self._loading.name if self._loading else None
-        waiting = {one.name: one for one in self._wanted}
+        waiting = {(one.name, one.state.generation): one for one in (*filter(None, [self._loading]), *self._wanted)}
         for one in wanted:
-            there = waiting.get(one.name)
-            if one.name == loading or (there and (there.is_asked or not one.is_asked)):
+            there = waiting.get((one.name, one.state.generation))
+            if there and (there is self._loading or there.is_asked or not one.is_asked):
                 continue
             if there:
                 self._wanted.remove(there)
@@ -151,7 +150,7 @@ class Memory:
             while self._wanted and self._loading is None:
                 wanted = self._wanted.popleft()
                 room = self.limit - self._frames.currsize - self._largest.get(wanted.state.history.name, 0)
-                if wanted.is_asked or (room > 0 and wanted.name not in self._frames):
+                if wanted.is_asked or (room >= 0 and wanted.name not in self._frames):
                     self._loading = wanted
             if self._loading is None:
                 self._thread = None

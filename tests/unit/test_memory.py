@@ -1,0 +1,174 @@
+"""Frames in memory: no more than fit, the least recently used ones make room, and what loads them in the background."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.exceptions import PanicException
+
+from analytics_service.errors import StoreUnavailable, Superseded
+from analytics_service.history.frame import Frame
+from analytics_service.history.memory import Memory
+from analytics_service.history.stored import State
+from analytics_service.market.instants import next_month
+from analytics_service.store.histories import LOANS, PRICES
+from analytics_service.store.ledger import Head
+
+# Months of 2025, the oldest first; the newest observation is in the last one.
+MONTHS = [1735689600, 1738368000, 1740787200, 1743465600]
+NOTHING: Any = None
+
+
+def frame(begin: int) -> Frame:
+    rows = pl.DataFrame({"key": [1], "count": [1]}, schema={"key": pl.Int64, "count": pl.UInt32})
+    return Frame(["token;a"], begin, next_month(begin), rows)
+
+
+SIZE = frame(0).size
+
+
+@dataclass(frozen=True)
+class Made(State):
+    """A state whose frames are made up."""
+
+    made: list[int] = field(default_factory=list, compare=False)
+    errors: dict[int, BaseException] = field(default_factory=dict, compare=False)
+    begun: threading.Event = field(default_factory=threading.Event, compare=False)
+    go_on: threading.Event = field(default_factory=threading.Event, compare=False)
+
+    def frame(self, ids: Sequence[str], bounds: Sequence[int], until: int, *, whole: bool = True) -> Frame:
+        self.begun.set()
+        assert self.go_on.wait(30)
+        self.made.append(bounds[0])
+        if error := self.errors.get(bounds[0]):
+            raise error
+        return frame(bounds[0])
+
+
+def state(generation: int = 1, *, held: bool = False) -> Made:
+    """A state of prices; it makes frames when told to, or at once."""
+    head = Head("prices", MONTHS[3] + 5000, MONTHS[3] + 5000, version=1, runs=1)
+    made = Made(NOTHING, PRICES, head, {"token;a": MONTHS[0] + 60}, generation)
+    if not held:
+        made.go_on.set()
+    return made
+
+
+def memory_of(limit: int, *months: int) -> tuple[Memory, Made]:
+    """A memory with some months of prices."""
+    memory, own = Memory(limit), state()
+    memory.renew(own, 0)
+    for month in months:
+        memory.put(own, month, frame(month))
+    return memory, own
+
+
+def there(memory: Memory, own: State) -> list[int]:
+    """The months that are there. Looking counts as use."""
+    return sorted(memory.find(own, MONTHS))
+
+
+def test_the_least_recently_used_months_make_room() -> None:
+    memory, own = memory_of(3 * SIZE, *MONTHS[:3])
+    memory.find(own, MONTHS[:1])
+    memory.put(own, MONTHS[3], frame(MONTHS[3]))
+    assert there(memory, own) == [MONTHS[0], MONTHS[2], MONTHS[3]]
+
+
+def test_a_frame_larger_than_all_memory_is_not_kept() -> None:
+    memory, own = memory_of(SIZE - 1, MONTHS[0])
+    assert there(memory, own) == []
+
+
+def test_histories_are_told_apart() -> None:
+    memory, own = memory_of(10 * SIZE, MONTHS[0])
+    other = replace(own, history=LOANS)
+    memory.renew(other, 0)
+    assert (there(memory, own), there(memory, other)) == ([MONTHS[0]], [])
+
+
+def test_a_later_generation_keeps_what_ends_before_the_change_and_takes_no_older_frames() -> None:
+    memory, own = memory_of(10 * SIZE, *MONTHS[:3])
+    later = state(2)
+    memory.renew(later, MONTHS[1] + 100)
+    memory.put(own, MONTHS[3], frame(MONTHS[3]))
+    assert there(memory, later) == [MONTHS[0]]
+    with pytest.raises(Superseded):
+        memory.find(own, MONTHS)
+
+
+def test_all_months_are_loaded_the_newest_first_as_long_as_there_is_room() -> None:
+    for room, loaded in ((10, [3, 2, 1, 0]), (2, [3, 2])):
+        memory, own = memory_of(room * SIZE)
+        memory.fill(own)
+        memory.wait()
+        assert own.made == [MONTHS[number] for number in loaded]
+        assert there(memory, own) == sorted(own.made)
+
+
+def test_what_a_page_lacked_is_loaded_before_the_rest_and_once() -> None:
+    memory, own = memory_of(10 * SIZE)
+    held = replace(own, go_on=threading.Event())
+    memory.fill(held)
+    assert held.begun.wait(30)
+    for _ in range(3):
+        memory.load(held, [MONTHS[0], MONTHS[3]], 0)
+    held.go_on.set()
+    memory.wait()
+    assert held.made == [MONTHS[3], MONTHS[0], MONTHS[2], MONTHS[1]]
+
+
+def test_what_a_page_lacked_makes_others_give_way_unless_its_months_do_not_fit_together() -> None:
+    memory, own = memory_of(2 * SIZE, *MONTHS[:2])
+    memory.load(own, MONTHS[2:], 1)
+    memory.wait()
+    assert (own.made, there(memory, own)) == ([], MONTHS[:2])
+    memory.load(own, MONTHS[2:], 0)
+    memory.wait()
+    assert there(memory, own) == MONTHS[2:]
+
+
+def test_a_memory_of_nothing_loads_nothing() -> None:
+    memory, own = memory_of(0)
+    memory.fill(own)
+    memory.wait()
+    assert own.made == []
+
+
+@pytest.mark.parametrize(
+    ("error", "made", "said"),
+    [
+        # The rest would fail too.
+        (StoreUnavailable("gone"), [3], "History is not kept in memory for now: gone"),
+        (Superseded("rewritten"), [3, 2, 1, 0], ""),
+        (ValueError("a bug"), [3, 2, 1, 0], "A month of history was not loaded"),
+        (PanicException("a panic"), [3, 2, 1, 0], "A month of history was not loaded"),
+    ],
+)
+def test_a_month_that_cannot_be_loaded_is_left_out(
+    caplog: pytest.LogCaptureFixture, error: BaseException, made: list[int], said: str
+) -> None:
+    memory, own = memory_of(10 * SIZE)
+    own.errors[MONTHS[3]] = error
+    memory.fill(own)
+    memory.wait()
+    assert own.made == [MONTHS[number] for number in made]
+    assert there(memory, own) == sorted(own.made[1:])
+    assert [one.getMessage() for one in caplog.records] == ([said] if said else [])
+    # It can be asked for again.
+    own.errors.clear()
+    memory.load(own, MONTHS[3:], 0)
+    memory.wait()
+    assert MONTHS[3] in there(memory, own)
+
+
+def test_the_bytes_in_use_are_told() -> None:
+    told: list[int] = []
+    memory, own = Memory(10 * SIZE, told.append), state()
+    memory.renew(own, 0)
+    memory.put(own, MONTHS[0], frame(MONTHS[0]))
+    memory.renew(state(2), 0)
+    assert told == [0, SIZE, 0]
