@@ -137,9 +137,9 @@ class SnapshotPath(Resource):
             plain = answers.of_state(key.uncoded, state)
             if plain is None:
                 plain = answers.keep(key.uncoded, self._plain(given, view, state))
-        if key.coding == IDENTITY:
-            return plain
-        return answers.keep(key, Answer(plain.validators, key.coding, plain.body, self.content_headers(given)))
+            if key.coding == IDENTITY:
+                return plain
+            return answers.keep(key, Answer(plain.validators, key.coding, plain.body, self.content_headers(given)))
 
     def _plain(self, given: Mapping[str, Any], view: View, state: State) -> Answer:
         """A new answer without a coding."""
