@@ -79,7 +79,7 @@ class Settings:
         "Seconds a query may run, at most 3.5 in a worker; the client waits 5 more, gunicorn 15 more.",
     )
     history_memory: int = _setting(
-        136,
+        96,
         values.Whole(0, 65_536),
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )

@@ -61,7 +61,7 @@ class Frame:
         key = rows["series"].cast(pl.Int64) * _SERIES + rows["last_at"].cast(pl.Int64)
         lacking = [place * _SERIES - 1 for place in range(len(ids)) if place not in carried]
         keyed = [pl.DataFrame({"key": lacking}, schema={"key": pl.Int64}), rows.select(key.alias("key"), _REST)]
-        ordered = pl.concat(keyed, how="diagonal", rechunk=True).sort("key", maintain_order=True)
+        ordered = pl.concat(keyed, how="diagonal").sort("key", maintain_order=True)
         return cls(ids, begin, until, _with_gaps(ordered) if "units" in ordered.columns else ordered)
 
     @cached_property

@@ -70,7 +70,8 @@ class State:
             **parameters,
         )
         # An asset that is newer than the state has a place after the last one.
-        rows = rows.filter(rows["series"] < len(ids))
+        if (rows["series"] == len(ids)).any():
+            rows = rows.filter(rows["series"] < len(ids))
         carried = {*rows.filter(rows["last_at"] < begin)["series"]}
         silent = [place for place, one in enumerate(ids) if place not in carried and self.series[one] < reach]
         if silent:

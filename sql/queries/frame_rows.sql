@@ -1,6 +1,7 @@
 -- What was observed of each series in each bucket? `series` is the position of the asset in ids, from 0; for any other
 -- asset it is the number of ids. `area` is the sum of each value times the seconds that it held, from the first to the
--- last observation in the bucket, as whole units and as 10^-18 of them.
+-- last observation in the bucket, as whole units and as 10^-18 of them. Filters are on the sort key alone, so rows may be
+-- left out before FINAL.
 SELECT
     toUInt32(transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})))
         AS series,
@@ -33,4 +34,4 @@ FROM
         PARTITION BY asset_id, bucket ORDER BY first_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ) AS p
 GROUP BY asset_id, bucket
-SETTINGS max_threads = 1
+SETTINGS optimize_move_to_prewhere_if_final = 1
