@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from analytics_service.history.frame import Part, candles, last, layout
+from analytics_service.history.frame import UNIT, Part, candles, last, layout
 from analytics_service.store.columns import DECIMAL
 
 
@@ -26,7 +26,7 @@ class Aggregate(StrEnum):
 
 _COLUMN = {Aggregate.FIRST: "open", Aggregate.MIN: "low", Aggregate.MAX: "high"}
 _WIDE = pl.Int128()
-_UNIT, _TWO, _ONE, _ZERO = (pl.lit(number, dtype=_WIDE) for number in (10**18, 2, 1, 0))
+_TWO, _ONE, _ZERO = (pl.lit(number, dtype=_WIDE) for number in (2, 1, 0))
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 
 
@@ -113,19 +113,19 @@ def _mean(
 
 def _held(value: str, part: str) -> pl.Expr:
     """Units or rest of a value times the seconds for which it held; 0 without a value."""
-    number = pl.col(value) // _UNIT if part == "//" else pl.col(value) % _UNIT
+    number = pl.col(value) // UNIT if part == "//" else pl.col(value) % UNIT
     return (number * pl.col(f"{value}_for")).fill_null(0)
 
 
 def _quotient() -> pl.Expr:
     """The area divided by its seconds, rounded half to even to 18 decimals; of 0 seconds, anything."""
     seconds = pl.max_horizontal("seconds", _ONE)
-    parts = pl.col("units") % seconds * _UNIT + pl.col("rest")
+    parts = pl.col("units") % seconds * UNIT + pl.col("rest")
     fraction = parts // seconds
     # Twice the remainder minus the divisor: positive above a half, zero at a half, negative below.
     left = parts % seconds * _TWO - seconds
     up = (left > _ZERO) | ((left == _ZERO) & (fraction % _TWO != _ZERO))
-    mean = pl.col("units") // seconds * _UNIT + fraction + up.cast(_WIDE)
+    mean = pl.col("units") // seconds * UNIT + fraction + up.cast(_WIDE)
     return mean.cast(pl.Decimal(38, 0)) * _SMALLEST
 
 

@@ -22,7 +22,8 @@ _COLUMNS = {
     "rest": pl.Int128(),
 }
 _REST = pl.exclude("series", "last_at")
-_UNIT = pl.lit(10**18, dtype=pl.Int128())
+# A whole unit, as a value's smallest steps.
+UNIT = pl.lit(10**18, dtype=pl.Int128())
 # Bytes of the view that each text in a column has.
 _VIEW = 16
 # What the rows of a bucket amount to.
@@ -169,10 +170,10 @@ def _with_gaps(rows: pl.DataFrame) -> pl.DataFrame:
     value = pl.col("close").cast(DECIMAL).to_physical().shift(1)
     is_same = pl.col("key") // _SERIES == (pl.col("key") // _SERIES).shift(1)
     gap = (pl.col("first_at").cast(pl.Int64) - (pl.col("key") & _SECOND).shift(1)).cast(pl.Int128)
-    whole, parts = (pl.when(is_same).then(one * gap).fill_null(0) for one in (value // _UNIT, value % _UNIT))
+    whole, parts = (pl.when(is_same).then(one * gap).fill_null(0) for one in (value // UNIT, value % UNIT))
     return rows.with_columns(
-        units=pl.col("units").cast(pl.Int128) + whole + (pl.col("rest").cast(pl.Int128) + parts) // _UNIT,
-        rest=((pl.col("rest").cast(pl.Int128) + parts) % _UNIT).cast(pl.UInt64),
+        units=pl.col("units").cast(pl.Int128) + whole + (pl.col("rest").cast(pl.Int128) + parts) // UNIT,
+        rest=((pl.col("rest").cast(pl.Int128) + parts) % UNIT).cast(pl.UInt64),
     )
 
 

@@ -70,15 +70,14 @@ class HistoryPath(SnapshotPath):
         """The page. LargePagesBusy if it is large and too many of them are being made."""
         query, head = self._page(view, given), view.head(*self.families)
         symbols = view.symbols if self._has_symbols(given) else {}
-        if points_of(self._reader, query, head) <= _LARGE:
-            return read_page(self._reader, query, head, symbols, single=self.single)
-        permit = self._shared.large_pages
-        if not permit.acquire(blocking=False):
+        is_large = points_of(self._reader, query, head) > _LARGE
+        if is_large and not self._shared.large_pages.acquire(blocking=False):
             raise LargePagesBusy
         try:
             return read_page(self._reader, query, head, symbols, single=self.single)
         finally:
-            permit.release()
+            if is_large:
+                self._shared.large_pages.release()
 
     def body(self, record: Page, view: View, given: Mapping[str, Any]) -> bytes:
         """The page: in an envelope, unless the format is one of files."""

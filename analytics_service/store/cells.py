@@ -80,9 +80,9 @@ def closing_span(after: int, newest: int) -> Span | None:
     if month_start(begin) != month_start(end):
         since = month_start(begin)
     elif begin // DAY != end // DAY:
-        since = begin - begin % DAY
+        since = floor(begin, DAY)
     elif begin // QUARTER != end // QUARTER:
-        since = begin - begin % QUARTER
+        since = floor(begin, QUARTER)
     else:
         return None
     return Span(since, end)

@@ -24,7 +24,7 @@ from pyarrow import ipc, parquet
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats import FORMATS
-from analytics_service.history.formats.base import OHLC, VALUE, Points, text
+from analytics_service.history.formats.base import Points, text
 from analytics_service.history.formats.times import times
 from tests import oracle
 
@@ -41,6 +41,7 @@ NUMBERS = (
 )
 DECIMAL = pa.decimal128(38, 18)
 Value = str | int | None
+VALUE, OHLC = ("v",), ("o", "h", "l", "c", "n")
 
 
 @dataclass(frozen=True)

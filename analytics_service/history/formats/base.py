@@ -6,11 +6,8 @@ from datetime import UTC, tzinfo
 
 import polars as pl
 
-# The columns of a page: the value of each bucket, or the first, greatest, least and last of its observations and how
-# many they are.
-VALUE = ("v",)
+# The column that says how many observations a bucket has; all others are values.
 COUNT = "n"
-OHLC = ("o", "h", "l", "c", COUNT)
 _PLAIN = pl.col("value").cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
 
 
@@ -19,10 +16,10 @@ class Points:
     """The points of a page.
 
     `begins` are the starts of its buckets, unix seconds. `values` has a row for each point, series by series, and the
-    columns VALUE or OHLC: numbers or their plain texts, null where there is none (in all columns alike), and a count
-    for `n`.
-    `single` is true for the one series over all assets. `symbols` are by asset id, for formats that name assets.
-    Formats that show times of day show them in the `zone`.
+    column `v`; or `o`, `h`, `l` and `c`, the first, greatest, least and last observation, and their count `n`. Values
+    are numbers or their plain texts, null where there is none (in all columns alike). `single` is true for the one
+    series over all assets. `symbols` are by asset id, for formats that name assets. Formats that show times of day show
+    them in the `zone`.
     """
 
     begins: Sequence[int]
