@@ -9,7 +9,7 @@ from analytics_service.state.health import Monitor, SnapshotStatus
 from analytics_service.state.report import FamilyReport, ImportReport, LastRun, Report, TableReport
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
-from analytics_service.store.job_runs import JobRun, read_runs, told_intervals
+from analytics_service.store.job_runs import JobRun, read_runs
 from analytics_service.store.scheduled_runs import ScheduledRun, scheduled_runs
 from analytics_service.store.schema import missing, what_is_missing
 
@@ -79,15 +79,12 @@ def _families(
     rows = dict(store.frame("rows_by_family").iter_rows())
     alive = {scheduler.name for scheduler in found.schedulers if scheduler.alive}
     said = {one.family: [run for run in runs if run.family == one.family] for one in snapshots}
-    told = told_intervals(runs, found.schedulers)
-    intervals = {one.family: told.get(one.family, one.interval) for one in snapshots}
-    scheduled = {family: every for family, every in intervals.items() if every}
+    scheduled = {one.family: one.interval for one in snapshots if one.interval}
     newest = {run.family: run for run in scheduled_runs(store, scheduled, unix_second(found.at))}
     return [
         _family(
             one,
             rows.get(one.family, 0),
-            intervals[one.family],
             [replace(run, next_at=run.next_at if run.scheduler in alive else None) for run in said[one.family]],
             newest.get(one.family),
         )
@@ -95,9 +92,7 @@ def _families(
     ]
 
 
-def _family(
-    one: SnapshotStatus, rows: int, interval: int | None, said: Sequence[JobRun], newest: ScheduledRun | None
-) -> FamilyReport:
+def _family(one: SnapshotStatus, rows: int, said: Sequence[JobRun], newest: ScheduledRun | None) -> FamilyReport:
     failed = max((run for run in said if run.failed_at), key=lambda run: run.failed_at or 0, default=None)
     next_at = min((run.next_at for run in said if run.next_at), default=None)
     return FamilyReport(
@@ -106,7 +101,7 @@ def _family(
         age_seconds=one.age_seconds,
         fresh=one.fresh,
         rows=rows,
-        interval=interval,
+        interval=one.interval,
         gaps=newest.missing if newest else None,
         next_run=None if next_at is None else instant(next_at),
         failed_at=instant(failed.failed_at) if failed and failed.failed_at else None,

@@ -198,6 +198,18 @@ def test_what_is_fresh_follows_from_the_intervals_of_the_scheduler(every_quarter
         assert {(one["interval_seconds"], one["fresh"]) for one in families} == {(900, status == 200)}
 
 
+def test_nothing_is_scheduled_where_there_is_no_source(
+    settings: Settings, store: Store, every_quarter: Callable[[int], App]
+) -> None:
+    """A scheduler that ran last week does not change that."""
+    every_quarter(0)
+    unscheduled = replace(settings, source="none")
+    app = create_app(unscheduled, store, lambda: at(NOON + 4501), FreshHeads(store))
+    found = document(Client(app.operators))
+    assert {one["interval_seconds"] for one in found["families"]} == {None}
+    assert {one["gaps_last_day"] for one in found["families"]} == {None}
+
+
 def test_metrics_tell_of_the_scheduler_as_it_runs(every_quarter: Callable[[int], App]) -> None:
     lines = Client(every_quarter(4500).operators).simulate_get("/metrics").text.splitlines()
     assert 'analytics_snapshot_fresh{family="prices"} 1.0' in lines
