@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
+from analytics_service.config.values import Networks
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import errors
@@ -42,7 +43,6 @@ from analytics_service.resources import (
 )
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
-from analytics_service.setting_values import Networks
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views

@@ -5,7 +5,7 @@ import os
 from gunicorn.errors import AppImportError
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import require_attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.rate_limit import shared_counts

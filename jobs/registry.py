@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.sources.registry import NONE
 from jobs.snapshot import Collect
 

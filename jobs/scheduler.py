@@ -19,12 +19,12 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from analytics_service import logs
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
-from analytics_service.failures import ANY_FAILURE
 from analytics_service.market.instants import EPOCH, MILLISECONDS, floored, shown, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.connection import Store
+from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.job_runs import JobRun, forget_future, record, scheduler_name
 from analytics_service.store.retries import Retries
 from jobs.registry import JOBS, Job

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.sources.base import Source
 from analytics_service.state.heads import Heads, Known, Seen

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from analytics_service.config.files import NewFile
 from analytics_service.errors import BackupFailed, BackupRefused
-from analytics_service.files import NewFile
 from analytics_service.store.applied import Applied
 from analytics_service.store.progress import Reporter
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from analytics_service.backups.archive import FORMAT, ArchiveWriter, Manifest, Snapshot, TableContent, writing
-from analytics_service.config import service_version
+from analytics_service.config.settings import service_version
 from analytics_service.errors import BackupFailed, BackupRefused, StoreUnavailable, Superseded
 from analytics_service.market.instants import unix_second
 from analytics_service.store.applied import Applied, shipped

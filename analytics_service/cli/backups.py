@@ -16,7 +16,7 @@ from analytics_service.cli.context import command_line, load_settings, open_stor
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.signals import explained
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import BackupRefused
 from analytics_service.market.instants import instant, shown

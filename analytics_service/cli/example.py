@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from analytics_service.config import table
+from analytics_service.config.settings import table
 
 _ENV = "env"
 _FILES = {

@@ -12,7 +12,7 @@ from analytics_service.cli.context import load_settings, open_store, open_store_
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.signals import explained
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import SHOWN, Request, Summary, import_files, try_import, with_rest
 from analytics_service.market.assets import Asset

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from analytics_service.cli.values import value_type
-from analytics_service.config import parse_setting, table
+from analytics_service.config.settings import parse_setting, table
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

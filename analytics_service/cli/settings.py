@@ -3,7 +3,7 @@
 import click
 
 from analytics_service.cli.context import load_settings
-from analytics_service.config import table
+from analytics_service.config.settings import table
 
 
 @click.command()

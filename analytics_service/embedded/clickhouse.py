@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.query_log import keep_query_log
 from analytics_service.embedded.server import EmbeddedServer

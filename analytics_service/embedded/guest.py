@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.errors import EmbeddedServerError

@@ -3,7 +3,7 @@
 import logging
 from contextlib import closing
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import scripts, statements

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
-from analytics_service.failures import ANY_FAILURE
 from analytics_service.history.frame import Frame
 from analytics_service.history.stored import State
 from analytics_service.market.instants import month_start, next_month
 from analytics_service.store.cells import QUARTER, floor
+from analytics_service.store.failures import ANY_FAILURE
 
 log = logging.getLogger(__name__)
 

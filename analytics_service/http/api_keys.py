@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from analytics_service.config import Settings
+from analytics_service.config.files import NewFile
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.files import NewFile
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 import falcon
 
-from analytics_service.setting_values import Networks
+from analytics_service.config.values import Networks
 
 Address = IPv4Address | IPv6Address
 # A client is normally given a whole network of this size, so all its addresses count as one client.

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
+from analytics_service.config.values import zone
 from analytics_service.market.assets import split_id
-from analytics_service.setting_values import zone
 
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)

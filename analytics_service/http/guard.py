@@ -4,12 +4,12 @@ import re
 
 import falcon
 
+from analytics_service.config.values import Networks
 from analytics_service.http.api_keys import ApiKeys
 from analytics_service.http.clients import client_of
 from analytics_service.http.errors import RequestError
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.rate_limit import LEFT, POLICY, RateLimit
-from analytics_service.setting_values import Networks
 
 _GUARDED = "/api/v1"
 # It has no data, and readers of /docs have no key.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 
+from analytics_service.config.values import Rate
 from analytics_service.http.answer import RANGE
 from analytics_service.http.envelope import failure_schema, success_schema
 from analytics_service.http.errors import CASES
@@ -12,7 +13,6 @@ from analytics_service.http.rate_limit import LEFT, POLICY
 from analytics_service.http.resource import Resource
 from analytics_service.present.schema import components, schema_of
 from analytics_service.present.shapes import ByShape, Many
-from analytics_service.setting_values import Rate
 
 Routes = Sequence[tuple[str, Resource]]
 Object = dict[str, object]

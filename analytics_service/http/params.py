@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from analytics_service.config.values import flag
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.digits import MAX_DIGITS
 from analytics_service.history.formats import FORMATS
@@ -11,7 +12,6 @@ from analytics_service.http import forms, times
 from analytics_service.http.param import Param
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action
-from analytics_service.setting_values import flag
 
 # The period that leaves it to the service to choose buckets.
 AUTO = "auto"

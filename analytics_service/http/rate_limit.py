@@ -17,7 +17,7 @@ from functools import cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from analytics_service.setting_values import Rate
+from analytics_service.config.values import Rate
 
 _SECOND = 10**9
 # Names of the headers that tell clients of the limit.

@@ -6,8 +6,8 @@ from types import TracebackType
 
 import polars as pl
 
+from analytics_service.config.files import NewFile
 from analytics_service.errors import ImportRefused
-from analytics_service.files import NewFile
 from analytics_service.imports.tables import Table
 
 # The mode of an ordinary new file: the umask decides who else may read it.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError, StoreFailure
 from analytics_service.present.operations import OPERATIONS
 from analytics_service.resources.health import Operational

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import is_orphan
 from analytics_service.store.sockets import listening

@@ -15,7 +15,7 @@ from analytics_service.processes.memory import bound_idle_memory, imported_for_g
 bound_idle_memory()
 
 from analytics_service import logs
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, require_attached
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys

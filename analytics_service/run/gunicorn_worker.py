@@ -16,11 +16,11 @@ from typing import Any
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from analytics_service.failures import ANY_FAILURE
 from analytics_service.http.errors import malformed
 from analytics_service.http.request_ids import new_request_id
 from analytics_service.logs import REQUEST_ID
 from analytics_service.run.connection import Connection
+from analytics_service.store.failures import ANY_FAILURE
 
 # Seconds within which a request's head must arrive, and within which a client must read some of its answer.
 _PATIENCE = 10.0

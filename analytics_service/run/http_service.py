@@ -10,7 +10,7 @@ from functools import partial
 from io import FileIO
 from queue import Empty, SimpleQueue
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program
 from analytics_service.processes.replaceable import Replaceable

@@ -3,7 +3,7 @@
 import logging
 from contextlib import ExitStack, closing
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse
 from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.errors import AnalyticsError

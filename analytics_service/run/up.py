@@ -9,7 +9,7 @@ from functools import partial
 
 import click
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.errors import (
     AccessRefused,

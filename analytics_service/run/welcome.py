@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.run.address import local_url
 from analytics_service.sources.base import Sample, Source

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
-from analytics_service.config import parse_setting
+from analytics_service.config.settings import parse_setting
+from analytics_service.config.values import SOURCES
 from analytics_service.errors import AnalyticsError, SettingError
-from analytics_service.setting_values import SOURCES
 from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 

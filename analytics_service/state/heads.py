@@ -16,9 +16,9 @@ from analytics_service.errors import (
     StoreUnavailable,
     Superseded,
 )
-from analytics_service.failures import ANY_FAILURE
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
+from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.job_runs import read_runs, told_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
 from analytics_service.store.rewrite import Recovery

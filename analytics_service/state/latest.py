@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from analytics_service.errors import AnalyticsError
-from analytics_service.failures import ANY_FAILURE
+from analytics_service.store.failures import ANY_FAILURE
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from analytics_service.config import service_version
+from analytics_service.config.settings import service_version
 from analytics_service.store.job_runs import Scheduler
 from analytics_service.store.ledger import Origin, any_simulated
 

@@ -21,7 +21,7 @@ from clickhouse_connect.driver.exceptions import (
 from clickhouse_connect.driver.httputil import get_pool_manager
 from clickhouse_connect.driver.summary import QuerySummary
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import AccessRefused, AnalyticsError, SchemaError, StoreFailure, StoreUnavailable
 from analytics_service.store.peer import connection_to
 from analytics_service.store.reach import cause_of, ping, unreachable

@@ -24,11 +24,11 @@ from contextlib import contextmanager
 import polars as pl
 
 from analytics_service.errors import AnalyticsError, BackupFailed
-from analytics_service.failures import ANY_FAILURE
 from analytics_service.store.applied import require_current
 from analytics_service.store.assets import ASSETS, SHOWN_WITH
 from analytics_service.store.cells import compute_touched
 from analytics_service.store.connection import Store
+from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import (
     LEDGER,

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 
 RUNNING = "running.json"

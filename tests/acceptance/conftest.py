@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from analytics_service.config import PREFIX
-from analytics_service.setting_values import SOURCES
+from analytics_service.config.settings import PREFIX
+from analytics_service.config.values import SOURCES
 from tests.acceptance.browser import browser, chromium
 from tests.processes import PATIENCE, free_port, until
 from tests.samples import samples

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached
 from tests import clickhouse
 from tests.acceptance.conftest import Service, kill, stop

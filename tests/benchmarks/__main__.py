@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from tests.benchmarks import (
     current,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median, median_low
 from urllib.parse import urlencode
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.market.instants import multiples
 from analytics_service.market.positions import Position
 from analytics_service.sources.simulated.source import SimulatedSource

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from tests.benchmarks.bench import Bench, sql_path
 from tests.benchmarks.gunicorn import gunicorn
 from tests.benchmarks.harness import Figure, connection

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from clickhouse_connect.driver.client import Client
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.store.connection import Store
 from tests.benchmarks.bench import Bench

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.processes.child import Child, start_python
 
 SERVICE = "analytics_service.wsgi:app"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.store.connection import Store
 from tests import clickhouse
 from tests.benchmarks.bench import Bench
@@ -31,7 +31,7 @@ IMPORT = """
 import json, os, resource, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store

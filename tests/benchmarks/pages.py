@@ -10,7 +10,7 @@ from functools import cache
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo, available_timezones
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from tests.benchmarks.bench import Bench, sql_path
 from tests.benchmarks.gunicorn import gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from analytics_service.config import PREFIX, Settings
+from analytics_service.config.settings import PREFIX, Settings
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import wait_until_ready
 from tests.benchmarks.harness import Figure

@@ -5,7 +5,7 @@ from contextlib import closing
 
 from clickhouse_connect.driver.client import Client
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.store.cells import close_cells
 from analytics_service.store.connection import Store

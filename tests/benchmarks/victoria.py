@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from tests.benchmarks.bench import sql_path
 from tests.benchmarks.harness import NotMeasured, connection
 

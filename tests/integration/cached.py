@@ -15,7 +15,7 @@ import falcon.testing
 import polars as pl
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.state.heads import Heads, Known
 from analytics_service.store.connection import Store
 from tests import oracle

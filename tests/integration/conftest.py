@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clickhouse_connect.driver.client import Client
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.store.connection import Store
 from analytics_service.store.migrations import migrate
 from tests.clickhouse import client

@@ -15,7 +15,7 @@ from typing import Any
 import falcon.testing
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state.heads import Heads
 from jobs.registry import JOBS

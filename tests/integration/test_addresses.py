@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import AccessRefused, StoreUnavailable
 from analytics_service.store.connection import Store
 from tests.processes import PATIENCE, slack

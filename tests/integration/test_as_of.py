@@ -10,7 +10,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, unix_second
 from analytics_service.market.markets import LendMarket

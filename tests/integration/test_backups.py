@@ -19,7 +19,7 @@ from analytics_service.app import create_app
 from analytics_service.backups.archive import FORMAT, ArchiveReader
 from analytics_service.backups.restoring import require_restorable, restore
 from analytics_service.backups.taking import NOT_SAVED, back_up
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import BackupFailed, BackupRefused, Superseded
 from analytics_service.store.admission import read_side
 from analytics_service.store.applied import shipped

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.imports import families
 from analytics_service.imports.run import Request, import_files

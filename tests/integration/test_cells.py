@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.store.connection import Store

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import analytics_service
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import Child, start_python
 from analytics_service.run.address import require_free

@@ -16,7 +16,7 @@ import pytest
 import urllib3
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.http.api_keys import add_key
 from analytics_service.store.connection import Store
 from tests.doubles import FirstHeads, WatchedStore

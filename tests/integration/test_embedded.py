@@ -24,7 +24,7 @@ import polars as pl
 import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, serving
 from analytics_service.embedded.configuration import Ports
 from analytics_service.embedded.folder import DataFolder
@@ -44,7 +44,7 @@ from tests.recorder import Recorder
 _SUPERVISOR = """
 import sys
 from pathlib import Path
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 with clickhouse(Settings(data_dir=Path(sys.argv[1])), "supervisor") as settings:
     print(settings.data_dir, flush=True)
@@ -52,7 +52,7 @@ with clickhouse(Settings(data_dir=Path(sys.argv[1])), "supervisor") as settings:
 """
 _ASKS = """
 import os
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.store.connection import Store
 print(Store(Settings.from_environment(os.environ)).server_version())
 """

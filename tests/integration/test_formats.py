@@ -13,7 +13,7 @@ import falcon.testing
 import polars as pl
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.history.formats import FORMATS
 from analytics_service.sources.simulated.universe import ASSETS
 from analytics_service.store.connection import Store

@@ -12,7 +12,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.market.prices import Price
 from analytics_service.store import ledger
 from analytics_service.store.columns import versioned

@@ -11,7 +11,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.store.connection import Store
 from tests import oracle
 from tests.doubles import FreshHeads

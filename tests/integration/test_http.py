@@ -14,7 +14,7 @@ import pytest
 from falcon.inspect import inspect_routes
 
 from analytics_service.app import App, create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.resources import metrics
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.universe import LISTINGS

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
 from analytics_service.imports.run import Summary
@@ -125,7 +125,7 @@ STOPPED = """
 import os, signal, sys
 from datetime import datetime
 from pathlib import Path
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store

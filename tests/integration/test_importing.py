@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.families import PRICES
 from analytics_service.imports.run import Request, Summary, import_files, try_import

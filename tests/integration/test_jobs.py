@@ -13,7 +13,7 @@ import pytest
 from clickhouse_connect.driver.client import Client
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import multiples

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, PageQuery
 from analytics_service.market.instants import multiples

@@ -10,7 +10,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.history.candles import Aggregate
 from analytics_service.history.formats import FORMATS

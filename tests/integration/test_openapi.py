@@ -13,7 +13,7 @@ import pytest
 from falcon.inspect import inspect_routes
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.market.assets import Asset
 from analytics_service.market.positions import SwapContract
 from analytics_service.market.prices import Price

@@ -15,7 +15,7 @@ import pytest
 from analytics_service.app import App, create_app
 from analytics_service.cli.report import report
 from analytics_service.cli.report_forms import as_json
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS, JobRun, read_runs, record

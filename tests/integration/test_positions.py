@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SnapshotRefused, StoreUnavailable
 from analytics_service.market.activity import Activity
 from analytics_service.market.positions import (

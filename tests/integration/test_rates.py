@@ -13,7 +13,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.imports.families import PRICES, RATES
 from analytics_service.imports.run import Request, Summary, import_files

@@ -10,7 +10,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import Superseded
 from analytics_service.history.candles import Aggregate, points
 from analytics_service.history.memory import Memory

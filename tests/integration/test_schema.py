@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from analytics_service.cli.main import cli
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.applied import Migration, pending, shipped

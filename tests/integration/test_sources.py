@@ -15,7 +15,7 @@ from clickhouse_connect.driver.client import Client
 from analytics_service.app import create_app
 from analytics_service.cli.context import require_source
 from analytics_service.cli.report import report
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceRefused
 from analytics_service.imports.families import PRICES as PRICE_FILES
 from analytics_service.imports.run import Request, try_import

@@ -13,7 +13,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.sources.simulated import RICH_ADDRESS

@@ -6,7 +6,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.run.address import local_url, require_free
 from tests.processes import free_port

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
 from analytics_service.cli.values import parse_duration, parse_instant
-from analytics_service.config import table
+from analytics_service.config.settings import table
 from analytics_service.http.api_keys import ApiKeys
 from tests.processes import free_port
 

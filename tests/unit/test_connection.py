@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.store.connection import Store
 

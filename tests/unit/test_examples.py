@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import analytics_service
-from analytics_service.config import Settings, table
+from analytics_service.config.settings import Settings, table
 from tests.unit.test_cli import run
 
 _PACKAGE = Path(analytics_service.__file__).parent

@@ -9,7 +9,8 @@ import pytest
 from falcon.inspect import inspect_routes
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
+from analytics_service.config.values import Networks, Rate, networks
 from analytics_service.http import errors
 from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import ApiKeys, add_key
@@ -20,7 +21,6 @@ from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.middleware import CrossOrigin, Negotiation, Protection
 from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.resource import Resource
-from analytics_service.setting_values import Networks, Rate, networks
 
 PATH = "/api/v1/assets"
 Result = falcon.testing.Result

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry, values
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from analytics_service.http.measuring import OWN_REQUEST

@@ -10,6 +10,7 @@ import falcon
 import jsonschema_rs
 import pytest
 
+from analytics_service.config.values import Rate
 from analytics_service.http import params
 from analytics_service.http.components import published
 from analytics_service.http.docs import page
@@ -19,7 +20,6 @@ from analytics_service.http.param import Param
 from analytics_service.http.resource import Resource
 from analytics_service.present.kinds import AMOUNT, RATIO, STRING, USD, word
 from analytics_service.present.shapes import Field, Many, Shape
-from analytics_service.setting_values import Rate
 
 MARKET = Shape(
     "Market",

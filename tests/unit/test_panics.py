@@ -7,7 +7,7 @@ import pytest
 from polars.exceptions import PanicException
 
 from analytics_service.app import App, create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.state.heads import Heads
 from analytics_service.store.connection import Store
 from tests.samples import samples

@@ -6,8 +6,8 @@ from collections import deque
 
 import pytest
 
+from analytics_service.config.values import Rate
 from analytics_service.http.rate_limit import Counts
-from analytics_service.setting_values import Rate
 
 SECOND = 10**9
 # From 3.12 on Python warns of forks beside threads. These children only count.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config import SettingRow, table
+from analytics_service.config.settings import SettingRow, table
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")

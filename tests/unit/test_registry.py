@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import jobs
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from jobs.registry import JOBS
 
 

@@ -11,7 +11,7 @@ from polars.exceptions import PanicException
 
 from analytics_service.cli.report import expected_address, report
 from analytics_service.cli.report_forms import aligned, as_json, as_text, size
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import EmbeddedServerError
 from analytics_service.state.report import (

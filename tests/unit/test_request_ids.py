@@ -7,7 +7,7 @@ import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.http.errors import malformed
 from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID, TextFormatter
 

@@ -16,7 +16,7 @@ from apscheduler.events import (
     JobSubmissionEvent,
 )
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source

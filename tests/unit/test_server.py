@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 from analytics_service.store.server import (

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from analytics_service.app import create_app
-from analytics_service.config import Settings
+from analytics_service.config.settings import Settings
+from analytics_service.config.values import Rate
 from analytics_service.run.warm import warm
-from analytics_service.setting_values import Rate
 
 GUARDED = Settings(query_timeout=1, api_keys_file=Path(os.devnull), rate_limit=Rate(1, 60))
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analytics_service.config import PREFIX, Settings, table
+from analytics_service.config.settings import PREFIX, Settings, table
+from analytics_service.config.values import Rate
 from analytics_service.errors import SettingError
-from analytics_service.setting_values import Rate
 
 EVERY = [row.name.upper() for row in table() if row.name.endswith("_every")]
 MALFORMED = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import platformdirs
 
-from analytics_service import setting_values as values
+from analytics_service.config import values
 from analytics_service.errors import SettingError
 
 PREFIX = "ANALYTICS_"
