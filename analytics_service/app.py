@@ -36,10 +36,10 @@ from analytics_service.resources import (
     markets,
     metrics,
     operations,
-    page,
     ptoken,
     swaps,
     users,
+    web_page,
 )
 from analytics_service.resources.history import MultiSeries, SingleSeries
 from analytics_service.resources.snapshots import Schedule, Shared
@@ -53,7 +53,7 @@ from jobs.registry import intervals
 
 _MIB = 2**20
 Routes = list[tuple[str, Resource]]
-_FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", page.Files())]
+_FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
@@ -109,7 +109,7 @@ def create_app(
     heads = heads or Heads(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     every = partial(heads.intervals, intervals(settings))
-    answers = Answers(settings.answer_memory * _MIB, store.turns, instruments.memory("answers"))
+    answers = Answers(settings.answer_memory * _MIB, store.bulkhead, instruments.memory("answers"))
     large_pages = Semaphore(max(settings.threads // 4, 1))
     shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
     monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
@@ -121,7 +121,7 @@ def create_app(
     described = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
     described_page = docs.Docs(described, shared.views, asks_for_keys=asks_for_keys)
     routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", described_page)]
-    routes += [("/", page.Page("index", keys=str(asks_for_keys).lower())), *_FILES]
+    routes += [("/", web_page.WebPage("index", keys=str(asks_for_keys).lower())), *_FILES]
 
     guard = _guard(settings, counts)
     measuring = Measuring(instruments, logs=settings.access_log)
@@ -143,7 +143,7 @@ def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
         middleware=[RequestIds(), Negotiation(), Protection()]
     )
-    told = [*routes, ("/", page.Page("operations"))]
+    told = [*routes, ("/", web_page.WebPage("operations"))]
     errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in told))}")
     _add(app, [*told, *_FILES])
     return app
@@ -169,7 +169,7 @@ def _probes(monitor: Monitor) -> Routes:
 def _history(shared: Shared, reader: HistoryReader) -> Routes:
     """The paths of one entry in the table of histories."""
     served = ((reader.history.by_asset, MultiSeries), (reader.history.total, SingleSeries))
-    return [(f"/api/v1{path.path}", page(shared, reader, path)) for path, page in served if path]
+    return [(f"/api/v1{path.path}", resource(shared, reader, path)) for path, resource in served if path]
 
 
 def _current(shared: Shared) -> Routes:

@@ -11,7 +11,7 @@ import polars as pl
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.sources.base import Source
-from analytics_service.state.heads import Heads, Known, Seen
+from analytics_service.state.heads import Heads, Look, ShownHeads
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun
@@ -250,12 +250,12 @@ class FreshHeads(Heads):
     def __init__(self, store: Store) -> None:
         super().__init__(store, every=None)
 
-    def known(self) -> Known:
+    def shown(self) -> ShownHeads:
         """The heads as they are now."""
         self.look()
-        return super().known()
+        return super().shown()
 
-    def seen(self) -> Seen:
+    def last_look(self) -> Look:
         """The ledger as it is now."""
         self.look()
-        return super().seen()
+        return super().last_look()

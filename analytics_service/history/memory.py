@@ -10,7 +10,7 @@ from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
 from analytics_service.history.frame import Frame
-from analytics_service.history.stored import State
+from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import month_start, next_month
 from analytics_service.store.cells import QUARTER, floor
 from analytics_service.store.failures import ANY_FAILURE
@@ -29,15 +29,15 @@ class _Key(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """A month of a state to load; `is_asked` says that a page lacked it, so that it may push out others."""
+    """A month of a pinned history to load; `is_asked` says that a page lacked it, so that it may push out others."""
 
-    state: State
+    pinned: PinnedHistory
     month: int
     is_asked: bool
 
     @property
     def name(self) -> _Key:
-        return _Key(self.state.history.name, self.month)
+        return _Key(self.pinned.history.name, self.month)
 
 
 class Memory:
@@ -58,48 +58,48 @@ class Memory:
         self._loading: _Wanted | None = None
         self._thread: threading.Thread | None = None
 
-    def renew(self, state: State, since: int) -> None:
-        """Begin the generation of a state: forget what may hold instants from a unix second on."""
-        name = state.history.name
+    def renew(self, pinned: PinnedHistory, since: int) -> None:
+        """Begin a generation: forget what may hold instants from a unix second on."""
+        name = pinned.history.name
         with self._lock:
-            self._generations[name] = state.generation
+            self._generations[name] = pinned.generation
             stale = [key for key, frame in self._frames.items() if key.history == name and frame.until > since]
             for key in stale:
                 del self._frames[key]
             self._measure(int(self._frames.currsize))
 
-    def find(self, state: State, months: Iterable[int]) -> Mapping[int, Frame]:
+    def find(self, pinned: PinnedHistory, months: Iterable[int]) -> Mapping[int, Frame]:
         """The frames of some months that are there. Superseded when there is a later generation."""
-        name = state.history.name
+        name = pinned.history.name
         with self._lock:
-            if self._generations.get(name) != state.generation:
-                raise Superseded(f"{name} has a newer state.")
+            if self._generations.get(name) != pinned.generation:
+                raise Superseded(f"{name} has a newer head.")
             found = {month: self._frames.get(_Key(name, month)) for month in months}
         return {month: frame for month, frame in found.items() if frame is not None}
 
-    def put(self, state: State, month: int, frame: Frame) -> None:
+    def put(self, pinned: PinnedHistory, month: int, frame: Frame) -> None:
         """Keep a frame, unless there is a later generation or it does not fit."""
-        name = state.history.name
+        name = pinned.history.name
         with self._lock:
             self._largest[name] = max(self._largest.get(name, 0), frame.size)
-            if self._generations.get(name) == state.generation and frame.size <= self.limit:
+            if self._generations.get(name) == pinned.generation and frame.size <= self.limit:
                 self._frames[_Key(name, month)] = frame
                 self._measure(int(self._frames.currsize))
 
-    def load(self, state: State, months: Collection[int], beside: int) -> None:
+    def load(self, pinned: PinnedHistory, months: Collection[int], beside: int) -> None:
         """Have the frames of months that a page lacked loaded soon, if they fit together with so many others."""
         with self._lock:
-            if (len(months) + beside) * self._largest.get(state.history.name, 0) <= self.limit:
-                self._want(_Wanted(state, month, is_asked=True) for month in months)
+            if (len(months) + beside) * self._largest.get(pinned.history.name, 0) <= self.limit:
+                self._want(_Wanted(pinned, month, is_asked=True) for month in months)
 
-    def fill(self, state: State) -> None:
+    def fill(self, pinned: PinnedHistory) -> None:
         """Have all months loaded, the newest first, as long as there is room."""
-        months = [month_start(state.newest)]
-        while months[-1] > state.first:
+        months = [month_start(pinned.newest)]
+        while months[-1] > pinned.first:
             months.append(month_start(months[-1] - 1))
         with self._lock:
-            if state.ids and self.limit:
-                self._want(_Wanted(state, month, is_asked=False) for month in months)
+            if pinned.ids and self.limit:
+                self._want(_Wanted(pinned, month, is_asked=False) for month in months)
 
     def wait(self, seconds: float | None = None) -> None:
         """Return when everything that pages lacked is loaded, or after so many seconds."""
@@ -108,9 +108,9 @@ class Memory:
 
     def _want(self, wanted: Iterable["_Wanted"]) -> None:
         """Have months loaded, those that pages asked for first; one that is being loaded is not loaded again."""
-        waiting = {(one.name, one.state.generation): one for one in (*filter(None, [self._loading]), *self._wanted)}
+        waiting = {(one.name, one.pinned.generation): one for one in (*filter(None, [self._loading]), *self._wanted)}
         for one in wanted:
-            there = waiting.get((one.name, one.state.generation))
+            there = waiting.get((one.name, one.pinned.generation))
             if there and (there is self._loading or there.is_asked or not one.is_asked):
                 continue
             if there:
@@ -132,7 +132,7 @@ class Memory:
     def _run(self) -> None:
         while (wanted := self._next()) is not None:
             try:
-                self.put(wanted.state, wanted.month, _month(wanted.state, wanted.month))
+                self.put(wanted.pinned, wanted.month, _month(wanted.pinned, wanted.month))
             except Superseded:
                 # The history was rewritten; pages will ask for the month again.
                 continue
@@ -149,7 +149,7 @@ class Memory:
             self._loading = None
             while self._wanted and self._loading is None:
                 wanted = self._wanted.popleft()
-                room = self.limit - self._frames.currsize - self._largest.get(wanted.state.history.name, 0)
+                room = self.limit - self._frames.currsize - self._largest.get(wanted.pinned.history.name, 0)
                 if wanted.is_asked or (room >= 0 and wanted.name not in self._frames):
                     self._loading = wanted
             if self._loading is None:
@@ -157,7 +157,7 @@ class Memory:
             return self._loading
 
 
-def _month(state: State, month: int) -> Frame:
+def _month(pinned: PinnedHistory, month: int) -> Frame:
     """The cells of the quarters of an hour in a month that are over."""
-    until = min(next_month(month), floor(state.newest + 1, QUARTER))
-    return state.frame(state.ids, range(month, max(until, month + 1), QUARTER), max(until, month))
+    until = min(next_month(month), floor(pinned.newest + 1, QUARTER))
+    return pinned.frame(pinned.ids, range(month, max(until, month + 1), QUARTER), max(until, month))

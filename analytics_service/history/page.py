@@ -98,17 +98,17 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     Cost: that of HistoryReader.parts and of the points. ParameterInvalid for too many buckets or points; EntityNotFound
     for an id without this history; Superseded when the history was rewritten since the head.
     """
-    state = reader.at(head)
-    ids = [TOTAL] if single else _chosen(query, state.series, symbols)
-    begins, until = query.begins, min(query.end, state.newest) + 1
-    parts = reader.parts(state, ids, begins, until, whole=query.agg is not Aggregate.LAST)
+    pinned = reader.at(head)
+    ids = [TOTAL] if single else _chosen(query, pinned.series, symbols)
+    begins, until = query.begins, min(query.end, pinned.newest) + 1
+    parts = reader.parts(pinned, ids, begins, until, whole=query.agg is not Aggregate.LAST)
     values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry)
     shown = shortened(values, query.digits)
     body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))
     if query.last >= head.at:
         return Page(query, body, head.at)
-    is_known = parts and len(ids) == len(state.ids)
-    return Page(query, body, newest if is_known else reader.last_instant(state, query.last))
+    is_known = parts and len(ids) == len(pinned.ids)
+    return Page(query, body, newest if is_known else reader.last_instant(pinned, query.last))
 
 
 def points_of(reader: HistoryReader, query: Query, head: Head) -> int:

@@ -6,14 +6,14 @@ from dataclasses import replace
 from analytics_service.errors import Superseded
 from analytics_service.history.frame import Frame, Part, last
 from analytics_service.history.memory import RECENT, Memory
-from analytics_service.history.stored import State
+from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import DAY, month_start, next_month
 from analytics_service.store.cells import QUARTER, floor
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import History
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
 from analytics_service.store.observations import read_series
-from analytics_service.store.turns import OneAtATime
+from analytics_service.store.shared_lock import SharedLock
 
 # Buckets whose mean width is greater are read from the store: it has cells of days.
 _WIDEST = 2 * DAY
@@ -28,93 +28,95 @@ class HistoryReader:
         self.history = history
         self._store = store
         self._memory = memory
-        self._advancing = OneAtATime()
-        self._state: State | None = None
+        self._advancing = SharedLock()
+        self._pinned: PinnedHistory | None = None
 
-    def at(self, head: Head) -> State:
-        """The state of a head. Superseded when a newer one has been asked for in between."""
-        state = self._state
-        if state is not None and state.head == head:
-            return state
-        if state is not None and state.head.runs > head.runs:
-            raise Superseded(f"{head.family} has a newer state.")
-        self._store.take_turn()
-        with self._advancing.turn():
-            if self._state is None or self._state.head != head:
-                self._state = self._advanced(self._state, head)
-            return self._state
+    def at(self, head: Head) -> PinnedHistory:
+        """The history pinned to a head. Superseded when a newer one has been asked for in between."""
+        pinned = self._pinned
+        if pinned is not None and pinned.head == head:
+            return pinned
+        if pinned is not None and pinned.head.runs > head.runs:
+            raise Superseded(f"{head.family} has a newer head.")
+        self._store.enter_bulkhead()
+        with self._advancing.held():
+            if self._pinned is None or self._pinned.head != head:
+                self._pinned = self._advanced(self._pinned, head)
+            return self._pinned
 
-    def _advanced(self, old: State | None, head: Head) -> State:
+    def _advanced(self, old: PinnedHistory | None, head: Head) -> PinnedHistory:
         series = read_series(self._store, self.history, head.last_observed_at)
         changed = oldest_change(self._store, old.head, head) if old is not None else 0
         require_unchanged(self._store, head)
-        state = State(self._store, self.history, head, series, old.generation if old else 0)
-        if old is None or old.ids != state.ids:
+        pinned = PinnedHistory(self._store, self.history, head, series, old.generation if old else 0)
+        if old is None or old.ids != pinned.ids:
             changed = 0
         if changed is not None and (old is None or changed <= old.newest):
-            state = replace(state, generation=state.generation + 1)
-            self._memory.renew(state, changed)
-            self._memory.fill(state)
-        return state
+            pinned = replace(pinned, generation=pinned.generation + 1)
+            self._memory.renew(pinned, changed)
+            self._memory.fill(pinned)
+        return pinned
 
-    def parts(self, state: State, ids: Sequence[str], begins: Sequence[int], until: int, *, whole: bool) -> list[Part]:
+    def parts(
+        self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], until: int, *, whole: bool
+    ) -> list[Part]:
         """What is needed of some series for the buckets between `begins` (unix s, ascending), as far as `until`: all
         that was observed, or unless `whole` the last values.
 
         From memory without a query, unless the page ends within a quarter of an hour that is over, or is the first one
         after a snapshot. Where memory lacks a month, which is then loaded in the background, and for other buckets than
         those of quarters to days: one query, whose cost is that of the buckets. Superseded when the history was
-        rewritten since the state.
+        rewritten since its head.
         """
-        if not begins or until <= max(begins[0], state.first) or not state.series.keys() >= {*ids}:
+        if not begins or until <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
             return []
         until = min(begins[-1], until)
-        months = _months(max(begins[0], state.first), until) if self._memory.limit and _suits(begins) else []
-        found = self._memory.find(state, months)
+        months = _months(max(begins[0], pinned.first), until) if self._memory.limit and _suits(begins) else []
+        found = self._memory.find(pinned, months)
         if not months or len(found) < len(months):
-            frame = state.frame(ids, begins, until, whole=whole)
+            frame = pinned.frame(ids, begins, until, whole=whole)
             # Only now, so that it does not keep this page waiting.
-            self._memory.load(state, [month for month in months if month not in found], len(found))
+            self._memory.load(pinned, [month for month in months if month not in found], len(found))
             return [Part(frame, frame.begin, until)]
-        parts = self._joined(state, found, until)
+        parts = self._joined(pinned, found, until)
         since = floor(until, QUARTER)
         if since < until and parts[-1].frame.cuts(until):
-            frame = state.frame(state.ids, [since], until)
+            frame = pinned.frame(pinned.ids, [since], until)
             parts = [replace(part, until=min(part.until, since)) for part in parts if part.since < since]
             parts.append(Part(frame, since, until))
         return parts
 
-    def last_instant(self, state: State, second: int) -> int | None:
+    def last_instant(self, pinned: PinnedHistory, second: int) -> int | None:
         """When the history's last observation at or before a second was made, unix seconds; None before the first.
         Cost and errors are those of a page of one bucket."""
-        if second >= state.newest:
-            return state.newest
+        if second >= pinned.newest:
+            return pinned.newest
         begin = floor(second, QUARTER)
-        parts = self.parts(state, state.ids, [begin, begin + QUARTER], second + 1, whole=False)
-        found = last(parts, state.ids, [second + 1])["second"].max()
+        parts = self.parts(pinned, pinned.ids, [begin, begin + QUARTER], second + 1, whole=False)
+        found = last(parts, pinned.ids, [second + 1])["second"].max()
         return found if isinstance(found, int) and found >= 0 else None
 
-    def _joined(self, state: State, found: Mapping[int, Frame], until: int) -> list[Part]:
+    def _joined(self, pinned: PinnedHistory, found: Mapping[int, Frame], until: int) -> list[Part]:
         """The frames of months that follow each other, and of what was observed after the newest one was loaded."""
         parts: list[Part] = []
         for month, frame in found.items():
             parts.append(Part(frame, month, min(frame.until, until)))
             if frame.until < min(next_month(month), until):
-                parts.append(Part(self._recent(state, frame.until, until), frame.until, until))
-                if state.newest - frame.until > _MOST_RECENT:
-                    self._memory.load(state, [late for late in found if late >= month], len(found))
+                parts.append(Part(self._recent(pinned, frame.until, until), frame.until, until))
+                if pinned.newest - frame.until > _MOST_RECENT:
+                    self._memory.load(pinned, [late for late in found if late >= month], len(found))
                 break
         return parts
 
-    def _recent(self, state: State, since: int, until: int) -> Frame:
+    def _recent(self, pinned: PinnedHistory, since: int, until: int) -> Frame:
         """What was observed from the start of a quarter of an hour on: cells, and what no cell has yet."""
-        recent = self._memory.find(state, [RECENT]).get(RECENT)
+        recent = self._memory.find(pinned, [RECENT]).get(RECENT)
         if recent is None or recent.begin > since or recent.until < until:
-            tail = floor(state.newest + 1, QUARTER)
-            recent = state.frame(
-                state.ids, [*range(since, tail, QUARTER), *range(tail, state.newest + 1)], state.newest + 1
+            tail = floor(pinned.newest + 1, QUARTER)
+            recent = pinned.frame(
+                pinned.ids, [*range(since, tail, QUARTER), *range(tail, pinned.newest + 1)], pinned.newest + 1
             )
-            self._memory.put(state, RECENT, recent)
+            self._memory.put(pinned, RECENT, recent)
         return recent
 
 

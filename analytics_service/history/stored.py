@@ -22,10 +22,10 @@ _REACH, _REACH_OF_DAYS = DAY, 31 * DAY
 
 
 @dataclass(frozen=True)
-class State:
+class PinnedHistory:
     """A history in the store as of a head, with the first instant (unix s) of each series, in the order of ids.
 
-    `generation` is another number once what an earlier state shows has changed, or there are other series.
+    `generation` is another number once what an earlier head shows has changed, or there are other series.
     """
 
     store: Store
@@ -54,8 +54,7 @@ class State:
         anything between two of them. Unless `whole`, it has the last values only, which takes half as long.
 
         Cost: one query, which reads the cells that cover the range, and single observations where an instant cuts one;
-        and another one if a series was silent for long before. Superseded when the history was rewritten since the
-        state.
+        and another one if a series was silent for long before. Superseded when the history was rewritten since.
         """
         begin = max(bounds[0], 0)
         inner = sorted({begin, *(bound for bound in bounds if begin < bound < until)})
@@ -69,7 +68,7 @@ class State:
             bounds=sorted({reach, *inner}),
             **parameters,
         )
-        # An asset that is newer than the state has a place after the last one.
+        # An asset that is newer than the head has a place after the last one.
         if (rows["series"] == len(ids)).any():
             rows = rows.filter(rows["series"] < len(ids))
         carried = {*rows.filter(rows["last_at"] < begin)["series"]}

@@ -10,7 +10,7 @@ from cachetools import LRUCache
 
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.coding import IDENTITY, Coding
-from analytics_service.store.turns import Turns
+from analytics_service.store.bulkhead import Bulkhead
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
@@ -56,13 +56,13 @@ class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing.
 
     Validators are kept longer than bodies, in an additional eighth of that size: a caller that has the current answer
-    gets a 304 without another rendering. `turns` are those of requests that wait for the store. `measure` is called
+    gets a 304 without another rendering. `bulkhead` is that of the store. `measure` is called
     with the bytes in use when they change.
     """
 
-    def __init__(self, limit: int, turns: Turns, measure: Callable[[int], None] = lambda size: None) -> None:
+    def __init__(self, limit: int, bulkhead: Bulkhead, measure: Callable[[int], None] = lambda size: None) -> None:
         self._limit = limit
-        self._turns = turns
+        self._bulkhead = bulkhead
         self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
         self._validators: LRUCache[CacheKey, _Kept] = LRUCache(limit // _LARGEST_SHARE, getsizeof=lambda one: one.size)
@@ -97,7 +97,7 @@ class Answers:
             lock = self._rendering.setdefault(key, threading.Lock())
         alone = lock.acquire(timeout=_SHORT_SECONDS)
         if not alone:
-            self._turns.take()
+            self._bulkhead.enter()
             alone = lock.acquire(timeout=_LONG_SECONDS)
         try:
             yield

@@ -73,7 +73,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class EventPage:
+class EventList:
     """Some consecutive events of an address; `count` is the number of all its events, whatever their action."""
 
     events: Sequence[Event]
@@ -81,8 +81,8 @@ class EventPage:
 
 
 @dataclass(frozen=True, slots=True)
-class PageQuery:
-    """Which events of an address a page has: `limit` of them after the event `previous`, in descending order of time
+class EventQuery:
+    """Which events of an address to list: `limit` of them after the event `previous`, in descending order of time
     and uuid, or in `ascending` order; only those of an `action` if one is given."""
 
     limit: int

@@ -64,7 +64,7 @@ class StatePath(SnapshotPath):
         if given["moment"] is None:
             return None
         at = given["moment"].at
-        heads = view.state((*self.made_from(view, given), *self.described_by(view, given)))
+        heads = view.heads_of((*self.made_from(view, given), *self.described_by(view, given)))
         return at + LATE if all(isinstance(head, PastHead) and head.awaits_jobs_only(at) for head in heads) else None
 
     def _moment(self, given: Mapping[str, Any]) -> Moment | None:

@@ -15,7 +15,7 @@ from analytics_service.http.docs import page
 from analytics_service.http.openapi import Object
 from analytics_service.http.resource import DESCRIPTIVE, Fixed, Resource
 from analytics_service.resources.examples import Values, values
-from analytics_service.state.heads import Known
+from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import Views
 from analytics_service.store.ledger import any_simulated
 
@@ -46,7 +46,7 @@ class Docs(Resource):
         self._views = views
         self._asks_for_keys = asks_for_keys
         # Clients may call the host what they like, so few are kept.
-        self._kept: LRUCache[tuple[str, Coding], tuple[Known | None, Answer | None]] = LRUCache(_HOSTS)
+        self._kept: LRUCache[tuple[str, Coding], tuple[ShownHeads | None, Answer | None]] = LRUCache(_HOSTS)
         self._lock = threading.Lock()
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
@@ -57,21 +57,21 @@ class Docs(Resource):
         self.given(req, path)
         base = req.prefix if _HOST.fullmatch(req.netloc) else "http://HOST"
         coding = negotiate(req.get_header("Accept-Encoding"))
-        known = self._known()
+        heads = self._heads()
         with self._lock:
             rendered_for, answer = self._kept.get((base, coding), (None, None))
-        if answer is None or rendered_for is not known:
+        if answer is None or rendered_for is not heads:
             whole = self._page(base)
             body = (whole or page(self._document, base, lambda path: {})).encode()
             answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
             with self._lock:
-                self._kept[base, coding] = known if whole else None, answer
+                self._kept[base, coding] = heads if whole else None, answer
         send(req, resp, answer, DESCRIPTIVE)
 
-    def _known(self) -> Known | None:
+    def _heads(self) -> ShownHeads | None:
         """The heads whose data the page's examples show; None while the store is away."""
         try:
-            return self._views.newest().known
+            return self._views.newest().heads
         except AnalyticsError:
             return None
 
@@ -84,6 +84,6 @@ class Docs(Resource):
                 def examples(path: str) -> Values:
                     return {} if self._asks_for_keys else values(path, view)
 
-                return page(self._document, base, examples, simulated=any_simulated(view.known.origins))
+                return page(self._document, base, examples, simulated=any_simulated(view.heads.origins))
         except AnalyticsError:
             return None

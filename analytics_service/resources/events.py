@@ -5,7 +5,7 @@ from typing import Any
 
 from analytics_service.http import params
 from analytics_service.http.envelope import success
-from analytics_service.market.events import EventPage, PageQuery
+from analytics_service.market.events import EventList, EventQuery
 from analytics_service.present.events import ACCOUNT_EVENT
 from analytics_service.present.shapes import Many
 from analytics_service.resources.current import StatePath, flags_of, scope_of
@@ -22,14 +22,14 @@ class TxHistory(StatePath):
     query = (*params.EVENTS, params.WITH_TEXT, params.WITH_VALUE)
     shape = Many(ACCOUNT_EVENT)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> EventPage:
-        """The page. EntityNotFound if prev_event_uuid names no event of the address."""
-        return view.events(given["address"], _page(given))
+    def record(self, view: View, given: Mapping[str, Any]) -> EventList:
+        """The list. EntityNotFound if prev_event_uuid names no event of the address."""
+        return view.events(given["address"], _query(given))
 
-    def body(self, record: EventPage, view: View, given: Mapping[str, Any]) -> bytes:
-        """The page's events, and how many there are."""
+    def body(self, record: EventList, view: View, given: Mapping[str, Any]) -> bytes:
+        """The listed events, and how many there are."""
         return success(self.shape.render(record.events, scope_of(view, flags_of(given))), count=record.count)
 
 
-def _page(given: Mapping[str, Any]) -> PageQuery:
-    return PageQuery(given["limit"], given["prev_event_uuid"], given["sort_order"] == "asc", given["action"])
+def _query(given: Mapping[str, Any]) -> EventQuery:
+    return EventQuery(given["limit"], given["prev_event_uuid"], given["sort_order"] == "asc", given["action"])

@@ -16,7 +16,8 @@ from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, Coding, negotiate
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
-from analytics_service.state.view import State, View, Views
+from analytics_service.state.view import View, Views
+from analytics_service.store.ledger import Head
 
 # Answers to `now` change with every second.
 _MOVING = "public, max-age=1"
@@ -34,16 +35,16 @@ class Schedule:
         self._intervals = intervals
         self._clock = clock
 
-    def due(self, state: State) -> int:
+    def due(self, heads: tuple[Head, ...]) -> int:
         """When the next snapshot of any of the families is expected, unix seconds; 0 when none is.
 
         An import may bring observations of the near future; they say nothing about when jobs run.
         """
-        heads = [newest for head in state if (newest := head.present) is not None]
-        if any(head.at > self.now() for head in heads):
+        newest = [present for head in heads if (present := head.present) is not None]
+        if any(head.at > self.now() for head in newest):
             return 0
         every = self._intervals()
-        return min((head.at + every[head.family] for head in heads if head.family in every), default=0)
+        return min((head.at + every[head.family] for head in newest if head.family in every), default=0)
 
     def now(self) -> int:
         """The unix second of now."""
@@ -127,30 +128,30 @@ class SnapshotPath(Resource):
     def _of_view(self, req: falcon.Request, key: CacheKey, given: Mapping[str, Any], view: View) -> Answer:
         """The answer for a view: the one that is kept, or a new one; none but its validators if the caller has it."""
         answers = self._shared.answers
-        state = view.state(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
-        known = answers.validators(key, state)
+        heads = view.heads_of(dict.fromkeys((*self.made_from(view, given), *self.described_by(view, given))))
+        known = answers.validators(key, heads)
         if known is not None and lists_tag(req.get_header("If-None-Match"), known.etag(key.coding)):
             return Answer(known, key.coding)
         with answers.alone(key.uncoded):
-            if (kept := answers.of_state(key, state)) is not None:
+            if (kept := answers.of_state(key, heads)) is not None:
                 return kept
-            plain = answers.of_state(key.uncoded, state)
+            plain = answers.of_state(key.uncoded, heads)
             if plain is None:
-                plain = answers.keep(key.uncoded, self._plain(given, view, state))
+                plain = answers.keep(key.uncoded, self._plain(given, view, heads))
             if key.coding == IDENTITY:
                 return plain
             return answers.keep(key, Answer(plain.validators, key.coding, plain.body, self.content_headers(given)))
 
-    def _plain(self, given: Mapping[str, Any], view: View, state: State) -> Answer:
+    def _plain(self, given: Mapping[str, Any], view: View, heads: tuple[Head, ...]) -> Answer:
         """A new answer without a coding."""
         schedule, record = self._shared.schedule, self.record(view, given)
         body, as_of = self.body(record, view, given), self.as_of(record, view, given)
         validators = Validators(
             tag=tag_of(body),
-            state=state,
+            state=heads,
             as_of=tuple(sorted(as_of.items())),
             modified=min(max(as_of.values()), schedule.now()) if as_of else None,
-            due=schedule.due(view.state(self.made_from(view, given))),
+            due=schedule.due(view.heads_of(self.made_from(view, given))),
             closes_at=self.closes_at(view, given),
             next=self.next(given),
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",

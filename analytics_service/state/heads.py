@@ -40,7 +40,7 @@ _OUTDATED = "The schema is not that of this version; `analytics-service migrate`
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ShownHeads:
     """Heads by family, the families that have runs but no head because they are being rewritten, and where the data is
     from."""
 
@@ -63,7 +63,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Look:
     """The result of a look: the ledger, and whether the schema is that of this version."""
 
     ledger: Ledger
@@ -93,20 +93,23 @@ class Heads:
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
         self._rolling: threading.Thread | None = None
-        self._known: Known | None = None
+        self._newest: ShownHeads | None = None
         self._looked_at = float("-inf")
         self._looks = 0
         self._error: AnalyticsError | None = None
-        self._seen: Seen | AnalyticsError | None = None
+        self._last_look: Look | AnalyticsError | None = None
         self._checked_at = float("-inf")
         self._intervals: Mapping[str, int] = {}
 
-    def known(self) -> Known:
-        """The newest heads: the same object until one of them changes. StoreUnavailable when none are recent enough."""
-        known = self._known or self._first()
+    def shown(self) -> ShownHeads:
+        """The heads that readers are shown: the same object until one of them changes.
+
+        StoreUnavailable when none are recent enough.
+        """
+        newest = self._newest or self._first()
         if self._is_outdated:
             raise StoreUnavailable("The ledger could not be read for too long.")
-        return known
+        return newest
 
     @property
     def _is_outdated(self) -> bool:
@@ -115,8 +118,8 @@ class Heads:
     @property
     def origins(self) -> frozenset[Origin]:
         """Where the data that readers are shown is from; nothing before the first look."""
-        known = self._known
-        return frozenset() if known is None else known.origins
+        newest = self._newest
+        return frozenset() if newest is None else newest.origins
 
     def intervals(self, own: Mapping[str, int]) -> Mapping[str, int]:
         """Seconds between snapshots of each scheduled family, as schedulers recorded them (rule 1.3).
@@ -126,23 +129,23 @@ class Heads:
         """
         return {family: self._intervals.get(family, every) for family, every in own.items()}
 
-    def seen(self) -> Seen:
+    def last_look(self) -> Look:
         """The result of the last look. Does not query the store, and waits only before the first look, for a moment.
 
         Raises the error of that look.
         """
-        if self._seen is None:
+        if self._last_look is None:
             self._look_first(_FIRST_GLANCE)
         # Read once: another thread may be looking.
-        seen = self._seen
-        if isinstance(seen, Seen):
-            return seen
-        raise seen or StoreUnavailable("The ledger has not been read yet.")
+        look = self._last_look
+        if isinstance(look, Look):
+            return look
+        raise look or StoreUnavailable("The ledger has not been read yet.")
 
     def what_lacks(self) -> str:
         """Why requests cannot be answered from the store now, in words for its operator; empty when they can."""
         try:
-            return "" if self.seen().schema_current else _OUTDATED
+            return "" if self.last_look().schema_current else _OUTDATED
         except AnalyticsError as error:
             return str(error)
 
@@ -162,17 +165,17 @@ class Heads:
         begun = self.clock()
         error: AnalyticsError | None = None
         ledger = Ledger({})
-        known = self._known
+        newest = self._newest
         try:
             ledger = self._read(begun)
-            known = self._shown(ledger, known or Known())
+            newest = self._shown(ledger, newest or ShownHeads())
         except AnalyticsError as caught:
-            error = self._seen = caught
+            error = self._last_look = caught
         with self._changed:
             self._tell(error)
             if error is None:
                 # The answer of a slow store is as old as the question.
-                self._known, self._looked_at = known, begun
+                self._newest, self._looked_at = newest, begun
             self._error = error
             self._looks += 1
             self._changed.notify_all()
@@ -180,13 +183,17 @@ class Heads:
 
     def _read(self, now: float) -> Ledger:
         ledger = read_ledger(self._store)
-        self._seen = Seen(ledger, self._schema_is_current(now))
+        self._last_look = Look(ledger, self._schema_is_current(now))
         return ledger
 
     def _schema_is_current(self, now: float) -> bool:
         """Whether the schema is current. It seldom changes, so a current one is not checked at every look. With it,
         the schedulers' intervals are read."""
-        if isinstance(self._seen, Seen) and self._seen.schema_current and now < self._checked_at + _CHECK_EVERY:
+        if (
+            isinstance(self._last_look, Look)
+            and self._last_look.schema_current
+            and now < self._checked_at + _CHECK_EVERY
+        ):
             return True
         self._checked_at = now
         try:
@@ -204,23 +211,23 @@ class Heads:
         except AnalyticsError as error:
             log.debug("The schedulers' intervals cannot be read: %s", error)
 
-    def _shown(self, ledger: Ledger, before: Known) -> Known:
+    def _shown(self, ledger: Ledger, before: ShownHeads) -> ShownHeads:
         """What readers are shown of a look at the ledger."""
         kept = {family: before.heads[family] for family in ledger.open if family in before.heads}
         heads = {family: head for family, head in ledger.heads.items() if family not in ledger.open} | kept
-        known = Known(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
-        return before if known == before else known
+        shown = ShownHeads(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
+        return before if shown == before else shown
 
-    def _first(self) -> Known:
+    def _first(self) -> ShownHeads:
         """The outcome of the first look; of a further one, if all so far have failed."""
-        self._store.take_turn()
+        self._store.enter_bulkhead()
         if self._looks and self._every is not None:
             self.wait()
         else:
             self._look_first(_FIRST_LOOK)
-        if self._known is None:
+        if self._newest is None:
             raise self._error or StoreUnavailable("The ledger has not been read yet.")
-        return self._known
+        return self._newest
 
     def _look_first(self, seconds: float) -> None:
         """Begin to look, and wait for the first look, for so many seconds at most."""

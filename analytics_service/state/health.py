@@ -88,14 +88,14 @@ class Monitor:
     def check(self) -> Status:
         """The status now. An unreachable store is part of it, not an error."""
         try:
-            seen = self._heads.seen()
+            look = self._heads.last_look()
         except (StoreUnavailable, AccessRefused):
             # Answers in memory are still shown, so readers must still learn whether the data is simulated.
             origins = _sorted(self._heads.origins)
             return Status(self._clock(), reachable=False, schema_current=False, origins=origins)
         except AnalyticsError:
             return Status(self._clock(), reachable=True, schema_current=False)
-        now, ledger = self._clock(), seen.ledger
+        now, ledger = self._clock(), look.ledger
         has_jobs = self._is_told or any(origin.spec for origin in ledger.origins)
         intervals = self._intervals() if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
@@ -103,10 +103,10 @@ class Monitor:
         return Status(
             now,
             reachable=True,
-            schema_current=seen.schema_current,
+            schema_current=look.schema_current,
             snapshots=snapshots,
             origins=_sorted(ledger.origins),
-            withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.known().without)),
+            withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.shown().without)),
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from cachetools import LRUCache
 
 from analytics_service.market.instants import unix_second
-from analytics_service.state.heads import Known
+from analytics_service.state.heads import ShownHeads
 from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
@@ -34,28 +34,28 @@ class Moments:
         self._lock = threading.Lock()
         self._heads: LRUCache[tuple[str, Moment], PastHead] = LRUCache(_MOST_HEADS)
 
-    def heads(self, known: Known, families: Iterable[str], moment: Moment) -> dict[str, Head]:
-        """The heads of some families as of a moment, by family. Errors are those of Known.head, save NoSnapshot."""
-        return {family: self._head(known, family, moment) for family in families}
+    def heads(self, heads: ShownHeads, families: Iterable[str], moment: Moment) -> dict[str, Head]:
+        """The heads of families as of a moment, by family. Errors are those of ShownHeads.head but NoSnapshot."""
+        return {family: self._head(heads, family, moment) for family in families}
 
-    def _head(self, known: Known, family: str, moment: Moment) -> Head:
+    def _head(self, heads: ShownHeads, family: str, moment: Moment) -> Head:
         """A family's newest head if all that it shows lies at or before the moment."""
-        newest = known.head(family) if known.has(family) else None
+        newest = heads.head(family) if heads.has(family) else None
         if newest is not None and max(newest.at, newest.last_observed_at) <= moment.at:
             return newest
         with self._lock:
-            kept = self._heads.get((family, moment))
-        if kept is not None and kept.holds(newest):
-            return kept
-        found = PastHead(family, at=NONE, last_observed_at=NONE, version=0, runs=0, rewrites=rewrites_of(newest))
+            cached = self._heads.get((family, moment))
+        if cached is not None and cached.holds(newest):
+            return cached
+        past = PastHead(family, at=NONE, last_observed_at=NONE, version=0, runs=0, rewrites=rewrites_of(newest))
         if newest is not None:
-            found = self._found(newest, moment, imported=IMPORTED in known.origins)
+            past = self._find(newest, moment, imported=IMPORTED in heads.origins)
             require_unchanged(self._store, newest)
         with self._lock:
-            self._heads[family, moment] = found
-        return found
+            self._heads[family, moment] = past
+        return past
 
-    def _found(self, newest: Head, moment: Moment, *, imported: bool) -> PastHead:
+    def _find(self, newest: Head, moment: Moment, *, imported: bool) -> PastHead:
         described = newest.family == SHOWN_WITH
         # A run may add observations that are later than all others, though the newest snapshot is later still.
         late = moment.late or moment.at >= newest.last_observed_at
@@ -72,5 +72,5 @@ class Moments:
         """The newest of the family's snapshots and imported observations up to `last_observed_at`."""
         ids = list(read_assets(self._store, head.version, head.reaching))
         histories = [history for history in HISTORIES if history.family == head.family]
-        found = [read_latest(self._store, history, ids, head.last_observed_at) for history in histories]
-        return max([head.at, *(unix_second(at) for latest in found for _, at in latest.values())])
+        values = [read_latest(self._store, history, ids, head.last_observed_at) for history in histories]
+        return max([head.at, *(unix_second(at) for latest in values for _, at in latest.values())])

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 from analytics_service.errors import EntityNotFound, StoreUnavailable
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
-from analytics_service.market.events import EventPage, PageQuery
+from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.part import Part
@@ -22,7 +22,7 @@ from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.market.values import with_receipt_prices
-from analytics_service.state.heads import Heads, Known
+from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import SHOWN_WITH, read_assets
 from analytics_service.store.connection import Store
@@ -37,7 +37,6 @@ from analytics_service.store.positions import read_activity, read_example_addres
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract, read_example_contract
 
-State = tuple[Head, ...]
 _T = TypeVar("_T")
 # How long a request waits for a rewrite to finish, seconds.
 _PATIENCE = 6.0
@@ -50,16 +49,16 @@ class View:
     family was rewritten since is Superseded, if it was not read before.
     """
 
-    def __init__(self, store: Store, known: Known, interest: InterestPaid) -> None:
-        self.known = known
+    def __init__(self, store: Store, heads: ShownHeads, interest: InterestPaid) -> None:
+        self.heads = heads
         self._interest = interest
         self._store = store
 
     def head(self, family: str) -> Head:
         """The family's head."""
-        return self.known.head(family)
+        return self.heads.head(family)
 
-    def state(self, families: Iterable[str]) -> State:
+    def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
         """A value that changes whenever any data of the families does."""
         return tuple(self.head(family) for family in families)
 
@@ -82,7 +81,7 @@ class View:
     @property
     def shows_assets(self) -> bool:
         """Whether there is a snapshot that assets are shown with, even if it cannot be read now."""
-        return self.known.has(SHOWN_WITH)
+        return self.heads.has(SHOWN_WITH)
 
     @Part
     def symbols(self) -> dict[str, str]:
@@ -171,8 +170,8 @@ class View:
         """The unlock arrangements of a (lower-case) address."""
         return self.unlocking.get(address, [])
 
-    def events(self, address: str, query: PageQuery) -> EventPage:
-        """A page of what a (lower-case) address did. EntityNotFound if the event before it is none of the address's."""
+    def events(self, address: str, query: EventQuery) -> EventList:
+        """A list of what a (lower-case) address did. EntityNotFound if the event before it is none of the address's."""
         return self._read("loans", lambda head: read_account_events(self._store, address, head.at, query))
 
     def contract(self, address: str) -> SwapContract | None:
@@ -187,21 +186,21 @@ class PastView(View):
 
     def head(self, family: str) -> Head:
         """The family's head as of the moment."""
-        head = self.known.head(family)
+        head = self.heads.head(family)
         if head.at == NONE:
             first = first_moment(self._store, family)
             cure = "" if first is None else f" Ask for {shown(instant(first))} or later."
             raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.{cure}")
         return head
 
-    def state(self, families: Iterable[str]) -> State:
+    def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
         """A value that changes whenever any data of the families does, those without a snapshot included."""
-        return tuple(self.known.head(family) for family in families)
+        return tuple(self.heads.head(family) for family in families)
 
     @Part
     def assets(self) -> dict[str, Asset]:
         """Every asset, by id, in the order of ids, also where there are no prices yet."""
-        head = self.known.head(SHOWN_WITH)
+        head = self.heads.head(SHOWN_WITH)
         if not head.version:
             return {}
         reaching = head.reaching if isinstance(head, PastHead) else head.version
@@ -233,46 +232,46 @@ class Views:
         self._store = store
         self._heads = heads
         self._moments = Moments(store)
-        self._past: LRUCache[State, PastView] = LRUCache(_MOST_VIEWS)
+        self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MOST_VIEWS)
         self._lock = threading.Lock()
         self._interest = InterestPaid(store)
-        self._view = View(store, Known(), self._interest)
+        self._view = View(store, ShownHeads(), self._interest)
 
     def newest(self) -> View:
         """The view of the newest heads."""
-        known, view = self._heads.known(), self._view
-        if view.known is not known:
-            view = self._view = View(self._store, known, self._interest)
+        heads, view = self._heads.shown(), self._view
+        if view.heads is not heads:
+            view = self._view = View(self._store, heads, self._interest)
         return view
 
     def past(self, moment: Moment, families: Iterable[str]) -> PastView:
         """The view of some families as of a moment. Moments with the same snapshots have the same view."""
-        heads = self._moments.heads(self._heads.known(), families, moment)
-        state = tuple(heads.values())
+        heads = self._moments.heads(self._heads.shown(), families, moment)
+        key = tuple(heads.values())
         with self._lock:
-            view = self._past.get(state)
+            view = self._past.get(key)
             if view is None:
-                view = self._past[state] = PastView(self._store, Known(heads), self._interest)
+                view = self._past[key] = PastView(self._store, ShownHeads(heads), self._interest)
         return view
 
-    def shows(self, state: State) -> bool:
-        """Whether an answer of this state is what readers are shown now."""
-        heads = self._heads.known().heads
-        return all(head.holds(heads.get(head.family)) for head in state)
+    def shows(self, heads: tuple[Head, ...]) -> bool:
+        """Whether an answer made from these heads is what readers are shown now."""
+        newest = self._heads.shown().heads
+        return all(head.holds(newest.get(head.family)) for head in heads)
 
     def wait_for_rewrite(self, deadline: float) -> None:
         """Return after a further look at the ledger, because what was read has been rewritten meanwhile.
 
         StoreUnavailable after the deadline, or when too many requests wait for the store already (rule 8.9).
         """
-        self._store.take_turn()
+        self._store.enter_bulkhead()
         if self._heads.clock() >= deadline:
             raise StoreUnavailable("History is being rewritten.")
         self._heads.wait()
 
     def request(self) -> AbstractContextManager[None]:
         """The time in which a request may need the store (rule 8.9)."""
-        return self._store.turns.request()
+        return self._store.bulkhead.request()
 
     def deadline(self) -> float:
         """Until when a request that begins now may wait for a rewrite to finish."""

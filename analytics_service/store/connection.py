@@ -23,11 +23,11 @@ from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AccessRefused, AnalyticsError, SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.store.bulkhead import Bulkhead
 from analytics_service.store.peer import connection_to
 from analytics_service.store.reach import cause_of, ping, unreachable
 from analytics_service.store.server import address_of, server_of
 from analytics_service.store.sql import Parts, named_query
-from analytics_service.store.turns import Turns
 
 # Errors of the server that may pass: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
@@ -70,8 +70,8 @@ Measure = Callable[[str], AbstractContextManager[None]]
 class Store:
     """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used.
 
-    `turns` bounds the requests that wait for it at the same time. A process that is `serving` requests gives up what it
-    reads within seconds; others, and all that write, rather wait (rule 8.9).
+    `bulkhead` bounds the requests that wait for it at the same time. A process that is `serving` requests gives up
+    reading within seconds; others, and all that write, rather wait (rule 8.9).
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Store:
     ) -> None:
         self._measure = measure
         self.database = settings.clickhouse_database
-        self.turns = Turns(settings.threads)
+        self.bulkhead = Bulkhead(settings.threads)
         self._settings = settings
         self._query_seconds: float = settings.query_timeout
         self._answer_seconds = settings.client_timeout
@@ -90,16 +90,16 @@ class Store:
         self._clients: dict[int, Client] = {}
         self._lock = threading.Lock()
 
-    def take_turn(self) -> None:
+    def enter_bulkhead(self) -> None:
         """Called before a request waits for the store in any way (rule 8.9). StoreUnavailable when it must not."""
-        self.turns.take()
+        self.bulkhead.enter()
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         """The rows of a named query. DateTime columns arrive as UInt32 unix seconds.
 
         `parts` fills the placeholders of the query; see `named_query`.
         """
-        self.take_turn()
+        self.enter_bulkhead()
         with self._measure(query):
             return self._read(query, parts, parameters)
 
@@ -120,7 +120,7 @@ class Store:
             )
         if not body.endswith(_END_OF_STREAM):
             raise StoreUnavailable(f"ClickHouse broke off its answer (query {query}).")
-        self.turns.tell_of_answer()
+        self.bulkhead.answered()
         return pl.read_ipc_stream(body)
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 
 from analytics_service.errors import EntityNotFound
-from analytics_service.market.events import Action, Event, EventPage, Leg, PageQuery
+from analytics_service.market.events import Action, Event, EventList, EventQuery, Leg
 from analytics_service.store.columns import (
     AMOUNT,
     ASSET_ID,
@@ -65,10 +65,10 @@ def numbered(store: Store, rows: pl.DataFrame, known: int) -> pl.DataFrame:
     )
 
 
-def read_account_events(store: Store, address: str, until: int, query: PageQuery) -> EventPage:
-    """A page of the events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.7).
+def read_account_events(store: Store, address: str, until: int, query: EventQuery) -> EventList:
+    """A list of events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.7).
 
-    EntityNotFound if the event that it comes after is not one of them. The cost is that of the page.
+    EntityNotFound if the event that it comes after is not one of them. The cost is that of the list.
     """
     key = _key_of(store, address, until, query.previous) if query.previous else {}
     after = _AFTER if query.ascending else _BEFORE
@@ -88,7 +88,7 @@ def read_account_events(store: Store, address: str, until: int, query: PageQuery
     )
     events = [Event(**decoded(row, _EVENT)) for row in rows.iter_rows(named=True)]
     count = store.frame("account_event_count", address=address, until=until)["count"]
-    return EventPage(events, sum(count))
+    return EventList(events, sum(count))
 
 
 def _key_of(store: Store, address: str, until: int, uuid: str) -> dict[str, object]:

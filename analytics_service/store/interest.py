@@ -13,7 +13,7 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.market.interest import Lent, interest_held, interest_since
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, nth_completed, oldest_change
-from analytics_service.store.turns import OneAtATime
+from analytics_service.store.shared_lock import SharedLock
 
 # Snapshots that one query sums up: two weeks with one each minute, and some hundred thousand rows.
 _SPAN = 20_000
@@ -48,19 +48,19 @@ class InterestPaid:
         self._store = store
         self._span = span
         self._patience = patience
-        self._renewing = OneAtATime()
+        self._renewing = SharedLock()
         self._kept: _Kept | None = None
         # The sums at ends of spans (unix seconds), for one count of rewrites: a rewrite may change all of them.
         self._sums: dict[int, Mapping[str, _Earned]] = {0: {}}
         self._rewrites = 0
-        self._summing = OneAtATime()
+        self._summing = SharedLock()
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids.
 
         StoreUnavailable when there is too much to sum up in one request; the next one goes on from there.
         """
-        self._store.take_turn()
+        self._store.enter_bulkhead()
         earned = self._summed(head) if isinstance(head, PastHead) else self._earned(head)
         listed = {asset_id: one for asset_id, one in earned.items() if one.last_at == head.at}
         return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
@@ -70,7 +70,7 @@ class InterestPaid:
 
         A head that others have followed since the request began is like one of the past.
         """
-        with self._renewing.turn():
+        with self._renewing.held():
             kept = self._kept
             if kept is None or head.follows(kept.head):
                 kept = self._kept = self._renewed(kept, head)
@@ -87,7 +87,7 @@ class InterestPaid:
     def _summed(self, head: Head) -> Mapping[str, _Earned]:
         """The sums for a head: those at the end of the span before, which are kept, and what came since."""
         give_up = time.monotonic() + self._patience
-        with self._summing.turn():
+        with self._summing.held():
             if head.rewrites != self._rewrites:
                 self._rewrites, self._sums = head.rewrites, {0: {}}
             begin = max(end for end in self._sums if end <= head.at)

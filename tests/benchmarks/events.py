@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from clickhouse_connect.driver.client import Client
 
-from analytics_service.market.events import PageQuery
+from analytics_service.market.events import EventQuery
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from tests.benchmarks.bench import Bench
@@ -89,11 +89,11 @@ def _pages(store: Store, own: Client, draw: random.Random, addresses: list[str],
     for one in addresses:
         until = _BEGIN + events * _STEP
         begun = time.perf_counter()
-        first = read_account_events(store, one, until, PageQuery(20))
+        first = read_account_events(store, one, until, EventQuery(20))
         taken.append(time.perf_counter() - begun)
         previous = _middle(own, one, first.count)
         begun = time.perf_counter()
-        page = read_account_events(store, one, until, PageQuery(20, previous, ascending=draw.random() < 0.5))
+        page = read_account_events(store, one, until, EventQuery(20, previous, ascending=draw.random() < 0.5))
         taken.append(time.perf_counter() - begun)
         if not len(page.events) == len(first.events) == 20:
             raise RuntimeError(f"{one} has fewer events than were stored.")

@@ -16,7 +16,7 @@ import polars as pl
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
-from analytics_service.state.heads import Heads, Known
+from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.store.connection import Store
 from tests import oracle
 
@@ -122,11 +122,11 @@ class SteppedHeads(Heads):
         super().__init__(*arguments, **more)
         self._seen_at: float | None = None
 
-    def known(self) -> Known:
+    def shown(self) -> ShownHeads:
         if self._seen_at != self.clock():
             self._seen_at = self.clock()
             self.look()
-        return super().known()
+        return super().shown()
 
 
 class Service:

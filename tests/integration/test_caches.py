@@ -356,7 +356,7 @@ class Scenario:
             known = self.random.sample([*self.bodies], min(len(self.bodies), self.random.randint(0, 5)))
             if self.random.random() < 0.2:
                 known.append(expected.etag)
-            self.caching.heads.known()
+            self.caching.heads.shown()
             queries = self.store.queries.copy()
             answer = self.caching.get(question, coding, known)
             self._count(question, answer, self.store.queries - queries)

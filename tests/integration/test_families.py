@@ -132,7 +132,7 @@ def test_a_snapshot_without_its_ledger_row_is_not_shown(job: Job, store: Store, 
     with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
         run_once(job, HandMade(positions_=[POSITION]), broken, NOON)
     with pytest.raises(NoSnapshot):
-        FreshHeads(store).known().head(job.family)
+        FreshHeads(store).shown().head(job.family)
 
 
 @pytest.mark.parametrize("name", ["prices", "markets", "loans", "positions"])

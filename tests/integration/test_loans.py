@@ -10,7 +10,7 @@ import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
-from analytics_service.market.events import Action, Event, PageQuery
+from analytics_service.market.events import Action, Event, EventQuery
 from analytics_service.market.instants import multiples
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
@@ -165,6 +165,6 @@ def test_an_event_whose_value_cannot_be_stored_is_of_unknown_value_and_holds_up_
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f"The value of event strange is unknown: {Decimal(usd)} USD at a price of {price}."
     ]
-    page = read_account_events(store, "0xabc", SECOND + 120, PageQuery(100, ascending=True))
+    page = read_account_events(store, "0xabc", SECOND + 120, EventQuery(100, ascending=True))
     assert [(one.id, one.usd, one.price) for one in page.events if one.id == "strange"] == [("strange", None, None)]
     assert page.count == len(EVENTS) + 1

@@ -15,7 +15,7 @@ from analytics_service.errors import Superseded
 from analytics_service.history.candles import Aggregate, points
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
-from analytics_service.history.stored import State
+from analytics_service.history.stored import PinnedHistory
 from analytics_service.store import ledger
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES
@@ -41,11 +41,11 @@ class Reading:
 
     def page(self, head: Head, ids: Sequence[str], begins: Sequence[int], end: int, agg: Aggregate) -> pl.DataFrame:
         """The points of some series in the buckets between `begins`, as far as a second."""
-        state = self.reader.at(head)
-        until = min(end, state.newest) + 1
+        pinned = self.reader.at(head)
+        until = min(end, pinned.newest) + 1
         return points(
             agg,
-            self.reader.parts(state, ids, begins, until, whole=agg is not Aggregate.LAST),
+            self.reader.parts(pinned, ids, begins, until, whole=agg is not Aggregate.LAST),
             ids,
             begins,
             until,
@@ -147,14 +147,14 @@ def test_ticks_of_a_minute_show_what_the_store_has(store: Store, settings: Setti
     with closing(WatchedStore(settings)) as watched:
         caching, plain = Reading(watched), Reading(watched, 0)
         for number, head in enumerate(heads):
-            state: State = caching.reader.at(head)
+            pinned: PinnedHistory = caching.reader.at(head)
             if number % 15 == 0 or head == heads[-1]:
                 for start in range(MONTH, MONTH + HOUR, QUARTER):
                     begins = draw.choice(
                         [range(start - 6 * HOUR, start + 6 * HOUR, HOUR), range(start - DAY, end, DAY)]
                     )
                     last = draw.choice([head.last_observed_at, draw.randint(begins[0], head.last_observed_at)])
-                    ids = draw.sample(state.ids, draw.randint(1, len(state.ids)))
+                    ids = draw.sample(pinned.ids, draw.randint(1, len(pinned.ids)))
                     agg = draw.choice([Aggregate.LAST, Aggregate.OHLC, Aggregate.MEAN])
                     asked = (head, ids, [*begins], last, agg)
                     assert caching.page(*asked).equals(plain.page(*asked)), asked
@@ -208,11 +208,11 @@ def test_the_last_instant_of_a_page_is_that_of_all_series(
 ) -> None:
     reading = Reading(watched, size)
     head = written(store, {**history((-HOUR, 1), (10, 3)), "token;b": [(NOON - HOUR + 7, Decimal(2))]})
-    state = reading.reader.at(head)
+    pinned = reading.reader.at(head)
     for _ in range(2):
-        found = [reading.reader.last_instant(state, NOON + end) for end in (-1, -HOUR + 6, -HOUR + 7, 10, 20)]
+        found = [reading.reader.last_instant(pinned, NOON + end) for end in (-1, -HOUR + 6, -HOUR + 7, 10, 20)]
         assert found == [NOON - HOUR + 7, NOON - HOUR, NOON - HOUR + 7, NOON + 10, NOON + 10]
-        assert reading.reader.last_instant(state, NOON - HOUR - 1) is None
+        assert reading.reader.last_instant(pinned, NOON - HOUR - 1) is None
         reading.memory.wait()
 
 

@@ -14,7 +14,7 @@ from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.users import PARTS, UserPart, UserPath
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, UNHEALTHY_ADDRESS
 from analytics_service.sources.simulated.terms import ID_OF
-from analytics_service.state.heads import Known
+from analytics_service.state.heads import ShownHeads
 from analytics_service.state.view import View
 from analytics_service.store.interest import InterestPaid
 from tests.doubles import FirstHeads
@@ -245,12 +245,12 @@ def test_a_path_depends_on_exactly_the_families_that_it_names(
     simulated: Simulated, part: UserPath, valued: bool
 ) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
-    heads = FirstHeads(simulated.store).known().heads
+    heads = FirstHeads(simulated.store).shown().heads
     given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"]}
     resource = UserPart(shared_with_nobody(), part)
 
     def body(families: set[str]) -> bytes:
-        known = Known({family: head for family, head in heads.items() if family in families})
+        known = ShownHeads({family: head for family, head in heads.items() if family in families})
         view = View(simulated.store, known, InterestPaid(simulated.store))
         asked = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
         return resource.body(resource.record(view, asked), view, asked)

@@ -12,10 +12,10 @@ from analytics_service.errors import NoSnapshot, SchemaError, StoreUnavailable, 
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
+from analytics_service.store.bulkhead import Bulkhead
 from analytics_service.store.job_runs import JobRun, Scheduler, told_intervals
 from analytics_service.store.ledger import NONE, Head, PastHead, require_unchanged, rewrites_of
 from analytics_service.store.sql import Parts
-from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
 from tests.processes import slack, until
 
@@ -52,33 +52,33 @@ def heads(store: LedgerStore, time: Time) -> Heads:
 
 
 def test_questions_between_looks_do_not_read_the_ledger(heads: Heads, store: LedgerStore) -> None:
-    first = heads.known()
+    first = heads.shown()
     store.change("prices", version=2)
-    assert heads.known() is first
+    assert heads.shown() is first
     heads.look()
-    assert heads.known().head("prices").version == 2
+    assert heads.shown().head("prices").version == 2
     assert store.queries["ledger"] == 2
 
 
 def test_heads_stay_the_same_object_while_nothing_changes(heads: Heads) -> None:
-    first = heads.known()
+    first = heads.shown()
     heads.look()
-    assert heads.known() is first
+    assert heads.shown() is first
 
 
 def test_known_heads_hold_for_five_minutes_without_the_store(heads: Heads, store: LedgerStore, time: Time) -> None:
-    heads.known()
+    heads.shown()
     store.away = True
     time.now += 300
     heads.look()
-    assert heads.known().head("prices").version == 1
+    assert heads.shown().head("prices").version == 1
     time.now += 0.1
     with pytest.raises(StoreUnavailable):
-        heads.known()
+        heads.shown()
     store.away = False
     store.change("prices", version=3)
     heads.look()
-    assert heads.known().head("prices").version == 3
+    assert heads.shown().head("prices").version == 3
 
 
 def test_heads_are_as_old_as_the_question_to_a_slow_ledger(heads: Heads, store: LedgerStore, time: Time) -> None:
@@ -86,20 +86,20 @@ def test_heads_are_as_old_as_the_question_to_a_slow_ledger(heads: Heads, store: 
         time.now += 10
 
     store.on_look = take_ten_seconds
-    heads.known()
+    heads.shown()
     time.now += 290
-    heads.known()
+    heads.shown()
     time.now += 0.1
     with pytest.raises(StoreUnavailable):
-        heads.known()
+        heads.shown()
 
 
 def test_the_first_question_fails_at_once_when_the_store_is_away(heads: Heads, store: LedgerStore) -> None:
     store.away = True
     with pytest.raises(StoreUnavailable, match="away"):
-        heads.known()
+        heads.shown()
     store.away = False
-    assert heads.known().head("prices").version == 1
+    assert heads.shown().head("prices").version == 1
 
 
 def test_a_question_after_a_failed_look_has_another_look_taken(store: LedgerStore) -> None:
@@ -107,7 +107,7 @@ def test_a_question_after_a_failed_look_has_another_look_taken(store: LedgerStor
     heads = Heads(store, every=3600)
     store.away = True
     with pytest.raises(StoreUnavailable, match="away"):
-        heads.known()
+        heads.shown()
     store.away = False
     until(lambda: knows(heads))
 
@@ -115,7 +115,7 @@ def test_a_question_after_a_failed_look_has_another_look_taken(store: LedgerStor
 def knows(heads: Heads) -> bool:
     """Whether heads are known."""
     try:
-        return bool(heads.known().heads)
+        return bool(heads.shown().heads)
     except StoreUnavailable:
         return False
 
@@ -126,7 +126,7 @@ def test_a_missing_schema_is_told_as_such() -> None:
             raise SchemaError("run migrate")
 
     with pytest.raises(SchemaError):
-        Heads(WithoutTables(), every=None).known()
+        Heads(WithoutTables(), every=None).shown()
 
 
 def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: LedgerStore) -> None:
@@ -159,7 +159,7 @@ def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be
         store.is_broken = every == 480
         store.change("prices", version=every)
         heads.look()
-        assert heads.known().head("prices").version == every
+        assert heads.shown().head("prices").version == every
         seen.append(heads.intervals({"prices": 1}))
         time.now += 30
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
@@ -184,16 +184,16 @@ def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_
 
 def test_a_family_without_a_snapshot_is_named(heads: Heads) -> None:
     with pytest.raises(NoSnapshot, match="loans"):
-        heads.known().head("loans")
+        heads.shown().head("loans")
 
 
 def test_a_thread_looks_by_itself_and_hurries_for_those_who_wait(store: LedgerStore) -> None:
     heads = Heads(store, every=3600)
-    assert heads.known().head("prices").version == 1
+    assert heads.shown().head("prices").version == 1
     store.change("prices", version=2)
     for _ in range(100):
         heads.wait()
-        if heads.known().head("prices").version == 2:
+        if heads.shown().head("prices").version == 2:
             return
     pytest.fail("the change was not seen")
 
@@ -216,7 +216,7 @@ def test_one_thread_looks_however_many_wait() -> None:
     heads = Heads(store, every=3600)
 
     def wait() -> None:
-        heads.known()
+        heads.shown()
         heads.wait()
 
     waiting = [threading.Thread(target=wait) for _ in range(4)]
@@ -230,7 +230,7 @@ def test_one_thread_looks_however_many_wait() -> None:
 def test_requests_never_wait_for_a_look(store: LedgerStore) -> None:
     looking, go_on = threading.Event(), threading.Event()
     heads = Heads(store, every=0.01)
-    heads.known()
+    heads.shown()
 
     def hang() -> None:
         looking.set()
@@ -238,28 +238,28 @@ def test_requests_never_wait_for_a_look(store: LedgerStore) -> None:
 
     store.on_look = hang
     assert looking.wait(30)
-    assert heads.known().head("prices").version == 1
+    assert heads.shown().head("prices").version == 1
     go_on.set()
 
 
 def test_a_family_that_is_being_rewritten_keeps_its_head(heads: Heads, store: LedgerStore) -> None:
-    before = heads.known().head("prices")
+    before = heads.shown().head("prices")
     store.rewrite("prices")
     # A tick may end while a rewrite is under way; it is shown afterwards.
     store.change("prices", version=5, runs=2).change("rates", version=7)
     heads.look()
-    assert heads.known().head("prices") == before
-    assert heads.known().head("rates").version == 7
+    assert heads.shown().head("prices") == before
+    assert heads.shown().head("rates").version == 7
     store.open.clear()
     heads.look()
-    assert heads.known().head("prices") == Head("prices", NOON, NOON, 5, 2, 1)
+    assert heads.shown().head("prices") == Head("prices", NOON, NOON, 5, 2, 1)
 
 
 def test_a_process_that_starts_during_a_rewrite_waits_for_its_end(heads: Heads, store: LedgerStore) -> None:
     store.rewrite("prices")
     with pytest.raises(Superseded):
-        heads.known().head("prices")
-    assert heads.known().head("rates").version == 1
+        heads.shown().head("prices")
+    assert heads.shown().head("rates").version == 1
 
 
 def test_a_family_of_which_nothing_can_be_shown_is_a_fault(heads: Heads, store: LedgerStore) -> None:
@@ -345,7 +345,7 @@ def test_a_request_gives_up_after_six_seconds(heads: Heads, store: LedgerStore, 
 
 def test_what_needs_no_reading_does_not_wait(heads: Heads, store: LedgerStore, time: Time) -> None:
     views = Views(store, heads)
-    shown = views.newest().state(["prices"])
+    shown = views.newest().heads_of(["prices"])
     store.rewrite("prices")
     heads.look()
     assert views.shows(shown)
@@ -362,9 +362,9 @@ def test_only_so_many_requests_wait(store: LedgerStore) -> None:
         go_on.wait(30)
 
     heads = Heads(store, every=None, pause=hang)
-    store.turns = Turns(threads=2)
+    store.bulkhead = Bulkhead(threads=2)
     views = Views(store, heads)
-    heads.known()
+    heads.shown()
     store.rewrite("prices")
     answers: list[int] = []
     first = threading.Thread(target=lambda: answers.append(read(views, store)))

@@ -12,7 +12,7 @@ from polars.exceptions import PanicException
 from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.history.frame import Frame
 from analytics_service.history.memory import Memory
-from analytics_service.history.stored import State
+from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import next_month
 from analytics_service.store.histories import LOANS, PRICES
 from analytics_service.store.ledger import Head
@@ -31,8 +31,8 @@ SIZE = frame(0).size
 
 
 @dataclass(frozen=True)
-class Made(State):
-    """A state whose frames are made up."""
+class Made(PinnedHistory):
+    """A history whose frames are made up."""
 
     made: list[int] = field(default_factory=list, compare=False)
     errors: dict[int, BaseException] = field(default_factory=dict, compare=False)
@@ -48,8 +48,8 @@ class Made(State):
         return frame(bounds[0])
 
 
-def state(generation: int = 1, *, held: bool = False) -> Made:
-    """A state of prices; it makes frames when told to, or at once."""
+def pinned(generation: int = 1, *, held: bool = False) -> Made:
+    """A history of prices; it makes frames when told to, or at once."""
     head = Head("prices", MONTHS[3] + 5000, MONTHS[3] + 5000, version=1, runs=1)
     made = Made(NOTHING, PRICES, head, {"token;a": MONTHS[0] + 60}, generation)
     if not held:
@@ -59,14 +59,14 @@ def state(generation: int = 1, *, held: bool = False) -> Made:
 
 def memory_of(limit: int, *months: int) -> tuple[Memory, Made]:
     """A memory with some months of prices."""
-    memory, own = Memory(limit), state()
+    memory, own = Memory(limit), pinned()
     memory.renew(own, 0)
     for month in months:
         memory.put(own, month, frame(month))
     return memory, own
 
 
-def there(memory: Memory, own: State) -> list[int]:
+def there(memory: Memory, own: PinnedHistory) -> list[int]:
     """The months that are there. Looking counts as use."""
     return sorted(memory.find(own, MONTHS))
 
@@ -92,7 +92,7 @@ def test_histories_are_told_apart() -> None:
 
 def test_a_later_generation_keeps_what_ends_before_the_change_and_takes_no_older_frames() -> None:
     memory, own = memory_of(10 * SIZE, *MONTHS[:3])
-    later = state(2)
+    later = pinned(2)
     memory.renew(later, MONTHS[1] + 100)
     memory.put(own, MONTHS[3], frame(MONTHS[3]))
     assert there(memory, later) == [MONTHS[0]]
@@ -101,11 +101,11 @@ def test_a_later_generation_keeps_what_ends_before_the_change_and_takes_no_older
 
 
 def test_all_months_are_loaded_the_newest_first_as_long_as_there_is_room() -> None:
-    for room, loaded in ((10, [3, 2, 1, 0]), (2, [3, 2])):
+    for room, kept in ((10, [3, 2, 1, 0]), (2, [3, 2])):
         memory, own = memory_of(room * SIZE)
         memory.fill(own)
         memory.wait()
-        assert own.made == [MONTHS[number] for number in loaded]
+        assert own.made == [MONTHS[number] for number in kept]
         assert there(memory, own) == sorted(own.made)
 
 
@@ -167,8 +167,8 @@ def test_a_month_that_cannot_be_loaded_is_left_out(
 
 def test_the_bytes_in_use_are_told() -> None:
     told: list[int] = []
-    memory, own = Memory(10 * SIZE, told.append), state()
+    memory, own = Memory(10 * SIZE, told.append), pinned()
     memory.renew(own, 0)
     memory.put(own, MONTHS[0], frame(MONTHS[0]))
-    memory.renew(state(2), 0)
+    memory.renew(pinned(2), 0)
     assert told == [0, SIZE, 0]

@@ -18,14 +18,14 @@ NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
 class PanickingData(Heads):
     """Heads that requests for data cannot read."""
 
-    def known(self) -> NoReturn:
+    def shown(self) -> NoReturn:
         raise PanicException("a fault of Polars")
 
 
 class PanickingProbes(Heads):
     """Heads that probes cannot read."""
 
-    def seen(self) -> NoReturn:
+    def last_look(self) -> NoReturn:
         raise PanicException("a fault of Polars")
 
 

@@ -26,8 +26,8 @@ from analytics_service.http.middleware import Negotiation
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
+from analytics_service.store.bulkhead import Bulkhead
 from analytics_service.store.ledger import Head
-from analytics_service.store.turns import Turns
 from tests.doubles import NOON, LedgerStore
 
 if sys.version_info >= (3, 14):
@@ -96,7 +96,7 @@ class Plain(Counted):
     """Answers with its parameters and the state it sees."""
 
     def body(self, record: Any, view: View, given: Mapping[str, Any]) -> bytes:
-        return shown(view.known.heads, given["address"], given["with_text"])
+        return shown(view.heads.heads, given["address"], given["with_text"])
 
 
 def shown(heads: Mapping[str, Head], address: str, with_text: bool) -> bytes:
@@ -113,7 +113,7 @@ class Service:
         self.heads = Heads(self.ledger, every=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
         self.sizes: list[int] = []
-        answers = Answers(bound, Turns(2), self.sizes.append)
+        answers = Answers(bound, Bulkhead(2), self.sizes.append)
         self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, Semaphore()))
         app = falcon.App(middleware=[Negotiation()])
         errors.install(app)

@@ -25,7 +25,7 @@ _POLICY = "; ".join(
 )
 
 
-class Page(Fixed):
+class WebPage(Fixed):
     """An HTML page. It names its files by their versions, so browsers ask for it every time."""
 
     media = (falcon.MEDIA_HTML,)

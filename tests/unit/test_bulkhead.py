@@ -11,17 +11,18 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY
-from analytics_service.store.turns import OneAtATime, Turns
+from analytics_service.store.bulkhead import Bulkhead
+from analytics_service.store.shared_lock import SharedLock
 
 
 @contextmanager
-def waiting(turns: Turns, count: int) -> Iterator[threading.Event]:
+def waiting(bulkhead: Bulkhead, count: int) -> Iterator[threading.Event]:
     """So many requests that have their turn until the event, or at most until the end of the block."""
     go_on, begun = threading.Event(), threading.Semaphore(0)
 
     def wait() -> None:
-        with turns.request():
-            turns.take()
+        with bulkhead.request():
+            bulkhead.enter()
             begun.release()
             go_on.wait(30)
 
@@ -38,77 +39,77 @@ def waiting(turns: Turns, count: int) -> Iterator[threading.Event]:
             thread.join()
 
 
-def take(turns: Turns) -> None:
+def take(bulkhead: Bulkhead) -> None:
     """A request that needs the store."""
-    with turns.request():
-        turns.take()
+    with bulkhead.request():
+        bulkhead.enter()
 
 
 @pytest.mark.parametrize(("threads", "most"), [(1, 1), (2, 1), (3, 1), (4, 2), (8, 5), (16, 10), (256, 160)])
 def test_of_threads_five_eighths_may_wait_for_the_store_and_further_requests_are_refused(
     threads: int, most: int
 ) -> None:
-    turns = Turns(threads)
-    with waiting(turns, most), pytest.raises(StoreUnavailable, match="Too many"):
-        take(turns)
-    take(turns)
+    bulkhead = Bulkhead(threads)
+    with waiting(bulkhead, most), pytest.raises(StoreUnavailable, match="Too many"):
+        take(bulkhead)
+    take(bulkhead)
 
 
 def test_requests_wait_for_their_turn_only_while_the_store_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics_service.store.turns._PATIENCE", 30)
-    turns = Turns(threads=2)
-    with waiting(turns, 1) as go_on:
+    monkeypatch.setattr("analytics_service.store.bulkhead._PATIENCE", 30)
+    bulkhead = Bulkhead(threads=2)
+    with waiting(bulkhead, 1) as go_on:
         threading.Timer(0.1, go_on.set).start()
-        take(turns)
-    monkeypatch.setattr("analytics_service.store.turns._PATIENCE", 0.01)
-    with waiting(turns, 1) as go_on:
+        take(bulkhead)
+    monkeypatch.setattr("analytics_service.store.bulkhead._PATIENCE", 0.01)
+    with waiting(bulkhead, 1) as go_on:
         with pytest.raises(StoreUnavailable):
-            take(turns)
-        monkeypatch.setattr("analytics_service.store.turns._PATIENCE", 30)
+            take(bulkhead)
+        monkeypatch.setattr("analytics_service.store.bulkhead._PATIENCE", 30)
         with pytest.raises(StoreUnavailable):
-            take(turns)
-        turns.tell_of_answer()
+            take(bulkhead)
+        bulkhead.answered()
         threading.Timer(0.1, go_on.set).start()
-        take(turns)
+        take(bulkhead)
 
 
 def test_with_a_quarter_at_large_pages_one_of_three_threads_or_more_is_left() -> None:
     """The settings allow 1 to 256 threads."""
     for threads in range(3, 257):
-        most = Turns(threads)._free._value
+        most = Bulkhead(threads)._free._value
         assert most + max(threads // 4, 1) < threads
 
 
 def test_a_request_counts_once_however_often_it_needs_the_store() -> None:
-    turns = Turns(threads=2)
-    with turns.request():
-        turns.take()
-        turns.take()
-    take(turns)
+    bulkhead = Bulkhead(threads=2)
+    with bulkhead.request():
+        bulkhead.enter()
+        bulkhead.enter()
+    take(bulkhead)
 
 
 def test_threads_that_answer_no_request_do_not_count() -> None:
-    turns = Turns(threads=2)
-    with waiting(turns, 1):
-        turns.take()
+    bulkhead = Bulkhead(threads=2)
+    with waiting(bulkhead, 1):
+        bulkhead.enter()
 
 
 @pytest.mark.parametrize("needs_store", [True, False])
 def test_who_waits_for_an_answer_counts_if_its_rendering_waits_for_the_store(needs_store: bool) -> None:
     """One request renders, another wants the same answer; only one thread may wait."""
-    turns = Turns(threads=2)
-    answers, rendering, go_on = Answers(10**6, turns), threading.Event(), threading.Event()
+    bulkhead = Bulkhead(threads=2)
+    answers, rendering, go_on = Answers(10**6, bulkhead), threading.Event(), threading.Event()
     answer = Answer(Validators('"x"', 1), IDENTITY, b"x")
 
     def render() -> Answer:
         if needs_store:
-            turns.take()
+            bulkhead.enter()
         rendering.set()
         go_on.wait(30)
         return answer
 
     def get() -> Answer:
-        with turns.request():
+        with bulkhead.request():
             key = CacheKey("/", "", IDENTITY)
             with answers.alone(key):
                 return answers.of_state(key, 1) or answers.keep(key, render())
@@ -141,13 +142,13 @@ class ObservedLock:
         self._lock.release()
 
 
-def one_works_while_two_wait(shared: OneAtATime, work: Callable[[], None]) -> list[Future[None]]:
+def one_works_while_two_wait(shared: SharedLock, work: Callable[[], None]) -> list[Future[None]]:
     """The results of three threads. The first works when the two others wait for it."""
     lock = shared._lock = ObservedLock()  # type: ignore[assignment]
     begun, go_on = threading.Event(), threading.Event()
 
     def take() -> None:
-        with shared.turn():
+        with shared.held():
             begun.set()
             assert go_on.wait(30)
             work()
@@ -162,7 +163,7 @@ def one_works_while_two_wait(shared: OneAtATime, work: Callable[[], None]) -> li
 
 
 def test_those_that_wait_while_the_work_fails_get_its_error_and_later_ones_try_again() -> None:
-    shared, done = OneAtATime(), []
+    shared, done = SharedLock(), []
 
     def fail() -> None:
         done.append("failed")
@@ -170,14 +171,14 @@ def test_those_that_wait_while_the_work_fails_get_its_error_and_later_ones_try_a
 
     assert len({id(one.exception()) for one in one_works_while_two_wait(shared, fail)}) == 1
     assert done == ["failed"]
-    with shared.turn():
+    with shared.held():
         done.append("tried again")
     assert done == ["failed", "tried again"]
 
 
 def test_those_that_wait_while_the_work_succeeds_do_theirs() -> None:
-    shared, done = OneAtATime(), []
-    with pytest.raises(StoreUnavailable), shared.turn():
+    shared, done = SharedLock(), []
+    with pytest.raises(StoreUnavailable), shared.held():
         raise StoreUnavailable("too slow")
     assert [one.result() for one in one_works_while_two_wait(shared, lambda: done.append("done"))] == [None] * 3
     assert done == ["done"] * 3
