@@ -1,10 +1,14 @@
-"""Writes the data dictionary and the list of examples into sql/README.md: `python -m tests.dictionary`."""
+"""Writes the list of examples and the data dictionary into sql/README.md: `python -m tests.dictionary`."""
 
+import re
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
@@ -13,77 +17,130 @@ from analytics_service.store.migrations import migrate
 from analytics_service.store.sql import scripts
 from tests.clickhouse import client
 
+README = Path(__file__).parents[1] / "sql" / "README.md"
+# Bookkeeping of the service. Their columns are only named: researchers do not need them.
+_BOOKKEEPING = frozenset({"claim", "job_run", "position_digest", "rewrite", "schema_migration", "snapshot_head"})
+# So many tables must have a column with the same type and comment for it to be described in front of them.
+_SHARED_BY = 3
+# The page says once that all tables are read with FINAL.
+_ADVICE = re.compile(r"(;|, and) query with FINAL.*")
 _COLUMNS = """
-SELECT t.name, t.comment, c.name, c.type, c.comment
+SELECT t.name, t.engine = 'View', t.comment, c.name, c.type, c.comment
 FROM system.tables AS t
 INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
 WHERE t.database = currentDatabase() AND t.engine != 'MaterializedView'
 ORDER BY t.name, c.position
 """
-_PAGE = """# SQL for researchers
-
-Everything that the service writes can be queried in ClickHouse, under the names below. `migrations/` is the whole
-schema, `queries/` are the statements that the service itself runs, `embedded/` is the log of queries that the embedded
-server keeps, and `examples/` are questions to start from:
-
-{examples}
-
-Histories have a view each, such as `price`, `lend_rate` and `tvl`: one row an observation, with corrections applied. A
-condition on `asset_id` and `observed_at` reads no more of a view than of the table below it. All histories are in
-`observation`, and `cell` sums them up by 15 minutes, UTC day and UTC month (`width`), so candles and means of years are
-read from a few rows. A cell is complete once its family has an observation later than the cell. Until then the cell is
-missing, or covers only a part of the observations: leave it out, as the examples do. Where a history ends, as an
-imported one does, sum up the last quarter of an hour, day and month from the view. `tvl`, `net_tvl`, `deposits_usd`,
-`collateral_usd`, `debt_usd` and `utilization` are at the prices in `market_price`, which were taken with each snapshot
-of markets; those in `price` may be of other instants.
-
-The other tables hold snapshots: what the markets, the protocol token, positions and swap contracts were at an instant.
-A row of theirs with `observed_at` and `version` counts once `snapshot` lists a run with both, which a run does last.
-One that died may have left rows without it, so ask for `(observed_at, version) IN (SELECT at, version FROM snapshot
-WHERE family = 'markets')` where that matters. Tables may have a row twice, or a corrected one beside the old one,
-until ClickHouse merges them: read with `FINAL`. `asset` keeps every definition on purpose: the newest is that with the
-greatest `version`, as in the examples. `version` is when the run of a row began, in unix nanoseconds by the clock of
-ClickHouse; for a cell it is when the cell was computed.
-
-Prices and rates are exact decimals, amounts are whole denom units (10^`asset.decimals_denom` of them make a standard
-unit), and all times are UTC. `FORMAT Parquet` keeps decimals exact, but writes amounts as bytes: select
-`toString(amount)`. JSON formats write decimals as bare numbers, which most readers make floats of; `SETTINGS
-output_format_json_quote_decimals = 1` quotes them.
-
-Tables with `_staging_` in their names belong to an import or a backfill that is still writing; leave them alone.
-
-A new history needs no table: it is one entry in `analytics_service/store/histories.py`, and `migrate` makes its view.
-
-## Data dictionary
-
-{dictionary}"""
 
 
-def data_dictionary(settings: Settings) -> str:
-    """The meaning of every table and column of a database, from the comments of its schema, as Markdown."""
-    lines: list[str] = []
+class Column(NamedTuple):
+    """A column of a table, with its type and its comment."""
+
+    name: str
+    kind: str
+    meaning: str
+
+
+class Table(NamedTuple):
+    """A table or view with its comment and its columns."""
+
+    name: str
+    is_view: bool
+    meaning: str
+    columns: Sequence[Column]
+
+
+def renewed(page: str, settings: Settings) -> str:
+    """The page with the examples that there are now, and the dictionary of a database."""
+    page = _with_section(page, "Examples", _examples())
+    return _with_section(page, "Data dictionary", _dictionary(_tables(settings)))
+
+
+def _with_section(page: str, heading: str, lines: Sequence[str]) -> str:
+    """The page with other lines under a heading, up to the next one of its level."""
+    before, after = re.split(rf"(?m)(?<=^## {heading}$)", page)
+    rest = re.search(r"(?m)^## ", after)
+    return before + "\n\n" + "\n".join(lines) + "\n" + ("\n" + after[rest.start() :] if rest else "")
+
+
+def _examples() -> list[str]:
+    """Each example with the question that it begins with."""
+    texts = {script.stem: script.read_text("utf-8") for script in scripts("examples")}
+    questions = {name: text.removeprefix("-- ").partition("?")[0] for name, text in texts.items()}
+    return ["Files in [examples/](examples/):", "", *(f"- {name}: {question}?" for name, question in questions.items())]
+
+
+def _tables(settings: Settings) -> list[Table]:
+    """The tables and views of a database, by name."""
     with client(settings) as own:
         rows = own.query(_COLUMNS).result_rows
-    for (table, comment), columns in groupby(rows, itemgetter(0, 1)):
-        lines += ["", f"### {table}", "", f"{comment}.", "", "| column | type | meaning |", "|---|---|---|"]
-        lines += [f"| `{name}` | `{kind}` | {meaning} |" for _, _, name, kind, meaning in columns]
-    return "\n".join(lines).strip() + "\n"
+    return [
+        Table(name, bool(is_view), _ADVICE.sub("", meaning), [Column(*row[3:]) for row in columns])
+        for (name, is_view, meaning), columns in groupby(rows, itemgetter(0, 1, 2))
+    ]
+
+
+def _dictionary(tables: Sequence[Table]) -> list[str]:
+    """The meaning of every table and column."""
+    views = [table for table in tables if table.is_view]
+    own = [table for table in tables if table.name in _BOOKKEEPING]
+    others = [table for table in tables if table not in views and table not in own]
+    shared = _frequent(others, _SHARED_BY)
+
+    def shared_by(table: Table) -> str:
+        return ", ".join(f"`{column.name}`" for column in table.columns if column in shared)
+
+    lines = ["From the comments of the schema. `DESCRIBE TABLE` adds types, and columns of the last section.", ""]
+    lines += [*_views(views), "", "### Columns of many tables", "", *map(_described, shared)]
+    for names, group in groupby(sorted(others, key=shared_by), shared_by):
+        lines += ["", f"### Tables with {names}" if names else "### Tables with columns of their own only"]
+        lines += _group(list(group), shared)
+    lines += ["", "### Bookkeeping of the service", ""]
+    return lines + [f"- {table.name}: {table.meaning}" for table in own]
+
+
+def _group(tables: Sequence[Table], described: Sequence[Column]) -> list[str]:
+    """Tables with the columns that were not described yet: first those that all of several tables have."""
+    common = [column for column in _frequent(tables, max(len(tables), 2)) if column not in described]
+    lines = ["", "They also have:", "", *map(_described, common)] if common else []
+    for table in tables:
+        lines += ["", f"#### {table.name}", "", f"{table.meaning}.", ""]
+        lines += [_described(column) for column in table.columns if column not in (*described, *common)]
+    return lines
+
+
+def _views(views: Sequence[Table]) -> list[str]:
+    """Views of histories, which have all columns but one in common."""
+    shared = _frequent(views, len(views))
+    (meaning,) = {view.meaning.replace(view.name, "NAME") for view in views}
+    lines = ["### Views of histories", "", f"{meaning}.", "", *map(_described, shared), ""]
+    lines += ["view | value | meaning", "---|---|---"]
+    for view in views:
+        (value,) = [column for column in view.columns if column not in shared]
+        lines.append(f"{view.name} | {value.name} | {value.meaning}")
+    return lines
+
+
+def _frequent(tables: Sequence[Table], least: int) -> list[Column]:
+    """The columns that at least so many of the tables have, with the same type and comment."""
+    counts = Counter(column for table in tables for column in table.columns)
+    return [column for column, count in counts.items() if count >= least]
+
+
+def _described(column: Column) -> str:
+    """A line about a column. Readers of Markdown would take `<group>` for HTML."""
+    return f"- {column.name}: {column.meaning}".replace("<", r"\<")
 
 
 def main() -> None:
     """Generate from an embedded server's schema and the examples' first lines."""
-    examples = [
-        f"- [`{f.name}`](examples/{f.name}): {f.read_text('utf-8').splitlines()[0].removeprefix('-- ')}"
-        for f in scripts("examples")
-    ]
     with (
         tempfile.TemporaryDirectory() as folder,
         clickhouse(Settings(data_dir=Path(folder)), "dictionary") as settings,
         closing(Store(settings)) as store,
     ):
         migrate(store)
-        page = _PAGE.format(examples="\n".join(examples), dictionary=data_dictionary(settings))
-    (Path(__file__).parents[1] / "sql" / "README.md").write_text(page, "utf-8")
+        README.write_text(renewed(README.read_text("utf-8"), settings), "utf-8")
 
 
 if __name__ == "__main__":

@@ -191,7 +191,6 @@ def test_the_page_for_researchers_has_all_examples_and_the_dictionary_of_the_sch
     assert renewed(page, settings) == page
 
 
-@pytest.mark.usefixtures("store")
 def test_a_new_column_makes_the_page_for_researchers_stale(settings: Settings, store: Store) -> None:
     page = README.read_text("utf-8")
     store.execute("ALTER TABLE asset ADD COLUMN colour String COMMENT 'Colour of charts'")
