@@ -18,12 +18,13 @@ from analytics_service.store.sql import scripts
 from tests.clickhouse import client
 
 README = Path(__file__).parents[1] / "sql" / "README.md"
-# Bookkeeping of the service. Their columns are only named: researchers do not need them.
+# Bookkeeping of the service, without columns in the dictionary: researchers do not need them.
 _BOOKKEEPING = frozenset({"claim", "job_run", "position_digest", "rewrite", "schema_migration", "snapshot_head"})
 # So many tables must have a column with the same type and comment for it to be described in front of them.
 _SHARED_BY = 3
 # The page says once that all tables are read with FINAL.
 _ADVICE = re.compile(r"(;|, and) query with FINAL.*")
+_PLAIN = re.compile(r"LowCardinality\((\w+)\)|DateTime\('UTC'\)")
 _COLUMNS = """
 SELECT t.name, t.engine = 'View', t.comment, c.name, c.type, c.comment
 FROM system.tables AS t
@@ -90,7 +91,7 @@ def _dictionary(tables: Sequence[Table]) -> list[str]:
     def shared_by(table: Table) -> str:
         return ", ".join(f"`{column.name}`" for column in table.columns if column in shared)
 
-    lines = ["From the comments of the schema. `DESCRIBE TABLE` adds types, and columns of the last section.", ""]
+    lines = ["From the comments of the schema. `DESCRIBE TABLE` has the columns of the last section, too.", ""]
     lines += [*_views(views), "", "### Columns of many tables", "", *map(_described, shared)]
     for names, group in groupby(sorted(others, key=shared_by), shared_by):
         lines += ["", f"### Tables with {names}" if names else "### Tables with columns of their own only"]
@@ -129,7 +130,12 @@ def _frequent(tables: Sequence[Table], least: int) -> list[Column]:
 
 def _described(column: Column) -> str:
     """A line about a column. Readers of Markdown would take `<group>` for HTML."""
-    return f"- {column.name}: {column.meaning}".replace("<", r"\<")
+    return f"- `{column.name}` {_PLAIN.sub(_plain, column.kind)}: {column.meaning}".replace("<", r"\<")
+
+
+def _plain(kind: re.Match[str]) -> str:
+    """A type without what a reader of its values does not see: how it is stored, and the zone, which is always UTC."""
+    return kind[1] or "DateTime"
 
 
 def main() -> None:

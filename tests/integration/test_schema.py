@@ -168,15 +168,12 @@ def test_the_scripts_make_what_a_new_database_has(store: Store, run: Run) -> Non
     assert {name for (name,) in present} == {*made_by(shipped()), *(history.name for history in HISTORIES)}
 
 
-@pytest.mark.parametrize("version", ["25.7.9.1", "24.12.1.1", "9.1"])
-def test_an_old_server_is_refused_in_plain_words(version: str) -> None:
-    with pytest.raises(SchemaError, match=rf"{version}.*25\.8 is the oldest"):
+def test_an_old_server_is_refused_in_plain_words() -> None:
+    for version in ("25.7.9.1", "24.12.1.1", "9.1"):
+        with pytest.raises(SchemaError, match=rf"{version}.*25\.8 is the oldest"):
+            require_server(version)
+    for version in ("25.8.1.1", "26.1.2.3"):
         require_server(version)
-
-
-@pytest.mark.parametrize("version", ["25.8.1.1", "26.1.2.3", "26.9.2.1"])
-def test_a_supported_server_is_taken(version: str) -> None:
-    require_server(version)
 
 
 def test_every_table_and_column_says_what_it_means(store: Store, run: Run) -> None:
@@ -194,13 +191,14 @@ def test_the_page_for_researchers_has_all_examples_and_the_dictionary_of_the_sch
 def test_a_new_column_makes_the_page_for_researchers_stale(settings: Settings, store: Store) -> None:
     page = README.read_text("utf-8")
     store.execute("ALTER TABLE asset ADD COLUMN colour String COMMENT 'Colour of charts'")
-    assert "- colour: Colour of charts\n" in renewed(page, settings)
+    assert "- `colour` String: Colour of charts\n" in renewed(page, settings)
 
 
-@pytest.mark.parametrize("script", scripts("examples"), ids=lambda script: script.stem)
-def test_every_example_runs(store: Store, run: Run, script: Path) -> None:
-    for statement in statements(script.read_text("utf-8")):
-        run(statement.removesuffix(";"))
+@pytest.mark.usefixtures("store")
+def test_every_example_runs(run: Run) -> None:
+    for script in scripts("examples"):
+        for statement in statements(script.read_text("utf-8")):
+            run(statement.removesuffix(";"))
 
 
 def example(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Code cites rules by number, and the map of the code has them all."""
+"""Code cites rules by number; the READMEs of the rooms have them."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MAP = ROOT / "analytics_service" / "README.md"
+DOCUMENTS = sorted(ROOT.glob("analytics_service/*/README.md"))
 FOLDERS = ("analytics_service", "jobs", "sql", "tests")
 _NUMBER = r"\d+\.\d+"
 _CITATION = re.compile(rf"\brules? ({_NUMBER}(?:(?:, | and |, and | to ){_NUMBER})*)")
@@ -17,7 +17,7 @@ _ELSEWHERE = re.compile(r"\bdecisions\b|interface section")
 
 
 def defined(text: str) -> list[str]:
-    """The numbers of the rules that the map defines, in its order."""
+    """The numbers of the rules that a text defines, in its order."""
     return re.findall(rf"^\*\*({_NUMBER})\*\* ", text, re.MULTILINE)
 
 
@@ -29,7 +29,13 @@ def cited(text: str) -> Iterator[str]:
             to_section, to_number = map(int, (last or first).split("."))
             assert (section, number) <= (to_section, to_number), f"a range over sections or backwards: {citation}"
             assert section == to_section, f"a range over sections or backwards: {citation}"
-            yield from (f"{section}.{one}" for one in range(number, to_number + 1))
+            yield from (f"{section}.{rule}" for rule in range(number, to_number + 1))
+
+
+def rules() -> list[tuple[int, int]]:
+    """The numbers of all rules, in their order; a rule that stands in two documents is there twice."""
+    numbers = [number for document in DOCUMENTS for number in defined(document.read_text("utf-8"))]
+    return sorted((int(section), int(rule)) for section, rule in (number.split(".") for number in numbers))
 
 
 def flat(text: str) -> str:
@@ -38,28 +44,27 @@ def flat(text: str) -> str:
 
 
 def files() -> list[Path]:
-    found = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*"))]
-    return [path for path in found if path.suffix in (".py", ".sql", ".md") and path != Path(__file__)]
+    paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*"))]
+    return [path for path in paths if path.suffix in (".py", ".sql", ".md") and path != Path(__file__)]
 
 
-def test_every_cited_rule_is_in_the_map() -> None:
-    known = {*defined(MAP.read_text("utf-8"))}
+def test_every_cited_rule_is_in_a_document() -> None:
+    numbers = {f"{section}.{rule}" for section, rule in rules()}
     unknown = {
         f"{path.relative_to(ROOT)} cites {number}"
         for path in files()
         for number in cited(path.read_text("utf-8"))
-        if number not in known
+        if number not in numbers
     }
     assert not unknown
 
 
 def test_the_rules_of_each_section_are_numbered_from_one_without_gaps() -> None:
-    numbers = [tuple(map(int, number.split("."))) for number in defined(MAP.read_text("utf-8"))]
     sections: dict[int, list[int]] = {}
-    for section, number in numbers:
+    for section, number in rules():
         sections.setdefault(section, []).append(number)
     assert [*sections] == list(range(1, len(sections) + 1))
-    assert all(rules == list(range(1, len(rules) + 1)) for rules in sections.values()), sections
+    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in sections.values()), sections
 
 
 def test_no_file_cites_a_text_that_is_not_in_the_repository() -> None:
