@@ -57,7 +57,7 @@ _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The application, and what its answers come from.
+    """The application, and the objects that its answers come from.
 
     Requests that arrive at `metrics_port` are answered by `operators` (rule 1.4). Only gunicorn says where a request
     arrived; under another server `operators` answers nothing.
@@ -99,28 +99,30 @@ def create_app(
     heads: Heads | None = None,
     counts: Counts | None = None,
 ) -> App:
-    """The service over a store. Makes no connection; that happens with the first request, after any fork.
+    """The service over a store. It connects with the first request, after any fork.
 
-    `counts` of requests are those of this application only, unless others are given.
+    Unless `counts` are passed, the rate limit counts the requests of this application only.
     """
     instruments = Instruments()
     instruments.begin_worker()
     store = store or Store(settings, instruments.query, serving=True)
     heads = heads or Heads(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
-    every = partial(heads.intervals, intervals(settings))
+    current_intervals = partial(heads.intervals, intervals(settings))
     answers = Answers(settings.answer_memory * _MIB, store.bulkhead, instruments.memory("answers"))
     large_pages = Semaphore(max(settings.threads // 4, 1))
-    shared = Shared(Views(store, heads), answers, Schedule(every, clock), large_pages, ZoneInfo(settings.tz))
-    monitor = Monitor(heads, every, clock, is_told=settings.source is not None)
+    shared = Shared(
+        Views(store, heads), answers, Schedule(current_intervals, clock), large_pages, ZoneInfo(settings.tz)
+    )
+    monitor = Monitor(heads, current_intervals, clock, is_configured=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:
         reader = HistoryReader(store, history, memory)
         routes += _history(shared, reader)
     asks_for_keys = settings.api_keys_file is not None
-    described = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
-    described_page = docs.Docs(described, shared.views, asks_for_keys=asks_for_keys)
-    routes += [("/api/v1/openapi.json", docs.OpenApi(described)), ("/docs", described_page)]
+    api_document = document(routes, asks_for_keys=asks_for_keys, rate=settings.rate_limit)
+    docs_page = docs.Docs(api_document, shared.views, asks_for_keys=asks_for_keys)
+    routes += [("/api/v1/openapi.json", docs.OpenApi(api_document)), ("/docs", docs_page)]
     routes += [("/", web_page.WebPage("index", keys=str(asks_for_keys).lower())), *_FILES]
 
     guard = _guard(settings, counts)
@@ -131,26 +133,30 @@ def create_app(
     app.metrics_port, app.instruments = settings.metrics_port, instruments
     errors.install(app)
     _add(app, routes)
-    gauges = metrics.Build(settings.source), metrics.StoreGauges(monitor, clock), metrics.JobGauges(store, every, clock)
-    told = operations.Operations(settings, store, monitor, instruments.workers, clock)
-    measured = metrics.Metrics(instruments, *gauges)
-    app.operators = _operators([*_probes(monitor), ("/metrics", measured), ("/operations", told)])
+    scrape = metrics.Metrics(
+        instruments,
+        metrics.Build(settings.source),
+        metrics.StoreGauges(monitor, clock),
+        metrics.JobGauges(store, current_intervals, clock),
+    )
+    report = operations.Operations(settings, store, monitor, instruments.workers, clock)
+    app.operators = _operators([*_probes(monitor), ("/metrics", scrape), ("/operations", report)])
     return app
 
 
 def _operators(routes: Routes) -> "falcon.App[falcon.Request, falcon.Response]":
-    """The application on the operators' bind, with their page. Pages of other origins have no access to it."""
+    """The application on the operators' bind, with their page. Web pages of other origins have no access to it."""
     app: falcon.App[falcon.Request, falcon.Response] = falcon.App(
         middleware=[RequestIds(), Negotiation(), Protection()]
     )
-    told = [*routes, ("/", web_page.WebPage("operations"))]
-    errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in told))}")
-    _add(app, [*told, *_FILES])
+    listed = [*routes, ("/", web_page.WebPage("operations"))]
+    errors.install(app, f"the paths here are {', '.join(sorted(path for path, _ in listed))}")
+    _add(app, [*listed, *_FILES])
     return app
 
 
 def _guard(settings: Settings, counts: Counts | None) -> list[Guard]:
-    """Nothing, unless API keys or a rate limit are set."""
+    """The guard, if API keys or a rate limit are set."""
     keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
     limit = RateLimit(settings.rate_limit, counts or Counts()) if settings.rate_limit else None
     return [Guard(keys, limit, settings.trusted_proxies or Networks())] if keys or limit else []
@@ -162,7 +168,7 @@ def _add(app: falcon.App[falcon.Request, falcon.Response], routes: Routes) -> No
 
 
 def _probes(monitor: Monitor) -> Routes:
-    """Load balancers and orchestrators ask these on either bind."""
+    """The routes that load balancers and orchestrators request, on either bind."""
     return [("/healthz", health.Alive()), ("/readyz", health.Ready(monitor))]
 
 

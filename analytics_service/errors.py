@@ -1,4 +1,4 @@
-"""All exceptions of the service. Each message says what to do."""
+"""All exceptions of the service. Their messages say what to do."""
 
 
 class AnalyticsError(Exception):
@@ -14,7 +14,7 @@ class StoreUnavailable(AnalyticsError):
 
 
 class StoreFailure(AnalyticsError):
-    """ClickHouse refused a statement. Retrying will not help. The message is for logs only."""
+    """ClickHouse refused a statement. Retrying does not help. The message is for logs only."""
 
 
 class AccessRefused(StoreFailure):
@@ -22,7 +22,7 @@ class AccessRefused(StoreFailure):
 
 
 class SchemaError(AnalyticsError):
-    """The schema in ClickHouse is not the one that this version needs."""
+    """The schema in ClickHouse is not that of this version."""
 
 
 class NoSnapshot(AnalyticsError):
@@ -54,11 +54,11 @@ class LargePagesBusy(AnalyticsError):
 
 
 class EntityNotFound(AnalyticsError):
-    """A well-formed id names nothing."""
+    """There is nothing with a well-formed id."""
 
 
 class ParameterInvalid(AnalyticsError):
-    """A request parameter, named by `parameter`, is well formed but cannot be used here; the message says why."""
+    """The request parameter `parameter` is well formed but cannot be used here; the message says why."""
 
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(message)
@@ -74,11 +74,11 @@ class OutOfRange(AnalyticsError):
 
 
 class SnapshotRefused(AnalyticsError):
-    """A snapshot of an instant can never be taken; the message says why."""
+    """The snapshot of an instant can never be taken; the message says why."""
 
 
 class SourceRefused(AnalyticsError):
-    """Data of this source must not join what the store holds. Nothing has been written; the message says what to do."""
+    """Data of a source must not join the data of the store. Nothing has been written; the message says what to do."""
 
 
 class ImportRefused(AnalyticsError):
@@ -86,11 +86,11 @@ class ImportRefused(AnalyticsError):
 
 
 class BackupRefused(AnalyticsError):
-    """A backup cannot be taken or restored like this; nothing has been changed."""
+    """A backup cannot be taken or restored in this way; nothing has been changed."""
 
 
 class BackupFailed(AnalyticsError):
-    """A backup cannot be written or restored now; no file is left of it, and no store was changed."""
+    """A backup cannot be written or restored now; no file is left, and no store was changed."""
 
 
 class EmbeddedServerError(AnalyticsError):

@@ -1,6 +1,7 @@
-"""Logging: one line for each event on standard error, in UTC, for the commands and for gunicorn alike.
+"""Logging: a line for each event on standard error, in UTC, for the commands and for gunicorn alike.
 
-Lines are plain text or JSON. Those of a request name it. A failure that repeats is shown once a minute, with its count.
+Lines are plain text or JSON. Lines of a request have its id. A failure that repeats is shown once a minute, with its
+count.
 """
 
 import json
@@ -18,19 +19,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-# Identifies the request that the present thread answers; empty beside requests.
+# The id of the request that the present thread answers; empty outside of requests.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
-# The logger of the access log. Whether it is written to is a setting of its own, and not a matter of levels.
+# The logger of the access log. A separate setting turns it on, regardless of levels.
 ACCESS = "analytics_service.access"
-# Attributes that `extra` may give a record: further fields of its JSON object, and the subject, which keeps failures
-# with the same message but of different things apart.
+# Attributes that `extra` may give a record: further fields of its JSON object, and the subject, which distinguishes
+# failures that have the same message.
 FIELDS = "fields"
 ABOUT = "about"
 
 # Seconds in which a failure is shown once.
 _SPAN = 60.0
-# How many failures are remembered before those whose minute is over are dropped.
-_MANY = 1000
+# Number of remembered failures above which those whose minute is over are dropped.
+_MAX_FAILURES = 1000
 _RESET = "\x1b[0m"
 _COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
 
@@ -71,7 +72,7 @@ class JsonFormatter(logging.Formatter):
 
 @dataclass(slots=True)
 class _Failure:
-    """A failure that repeats: since when it is counted, how often it was, and its last record that was not shown."""
+    """A failure that repeats: the start of its minute, its count, and its last record that was not shown."""
 
     since: float
     times: int
@@ -81,13 +82,13 @@ class _Failure:
 class Handler(logging.StreamHandler[TextIO]):
     """Shows each line, but a failure (a warning or worse) that repeats within a minute only at the end of that minute.
 
-    Failures are the same if logger, level, message before its arguments are filled in, and type of exception are.
+    Failures are the same if their logger, level, message template, type of exception and subject are.
     """
 
     def __init__(
         self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic, *, wakes: bool = True
     ) -> None:
-        """Without `wakes`, held lines are shown when others are, and when the handler is closed."""
+        """Without `wakes`, held lines are shown with later lines, or when the handler is closed."""
         super().__init__(stream)
         self._clock = clock
         self._wakes = wakes
@@ -103,10 +104,10 @@ class Handler(logging.StreamHandler[TextIO]):
         key, now = _identity(record), self._clock()
         failure = self._failures.get(key)
         if failure is not None and failure.held is not None and now - failure.since >= _SPAN:
-            self._tell(key, failure, now)
+            self._show_held(key, failure, now)
             failure = self._failures[key]
         if failure is None or now - failure.since >= _SPAN:
-            self._forget(now)
+            self._prune(now)
             self._failures[key] = _Failure(now, 1)
             super().emit(record)
             return
@@ -114,19 +115,19 @@ class Handler(logging.StreamHandler[TextIO]):
         if failure.held is None and self._wakes:
             timer = threading.Timer(failure.since + _SPAN - now, self._end_of_span, (key,))
             timer.daemon = True
-            # Without a thread that wakes up, the count is shown with the next failure.
+            # If no thread can be started, the count is shown with the next failure.
             with suppress(RuntimeError):
                 timer.start()
         failure.held = _with_traces_dropped(record)
 
     def close(self) -> None:
-        """Show what is held."""
+        """Show the held lines."""
         self.acquire()
         try:
             self._leave_to_parent()
             for key, failure in list(self._failures.items()):
                 if failure.held is not None:
-                    self._tell(key, failure, self._clock())
+                    self._show_held(key, failure, self._clock())
             self._failures.clear()
         finally:
             self.release()
@@ -137,31 +138,33 @@ class Handler(logging.StreamHandler[TextIO]):
         try:
             failure = self._failures.get(key)
             if failure is not None and failure.held is not None:
-                self._tell(key, failure, self._clock())
+                self._show_held(key, failure, self._clock())
         finally:
             self.release()
 
-    def _tell(self, key: Hashable, failure: _Failure, now: float) -> None:
+    def _show_held(self, key: Hashable, failure: _Failure, now: float) -> None:
         """Show the last record with the count, in place of the first one of the next minute."""
         record = failure.held
         if record is not None:
             if failure.times > 1:
                 record.msg = f"{record.getMessage()} ({failure.times:,} times in the last minute)"
             self._failures[key] = _Failure(now, 0)
-            # It counts those of many requests.
+            # The line counts failures of many requests.
             token = REQUEST_ID.set("")
             super().emit(record)
             REQUEST_ID.reset(token)
 
     def _leave_to_parent(self) -> None:
-        """Forget what was held before a fork; the parent shows it."""
+        """After a fork, drop the held lines; the parent shows them."""
         if self._process != os.getpid():
             self._process = os.getpid()
             self._failures.clear()
 
-    def _forget(self, now: float) -> None:
-        if len(self._failures) >= _MANY:
-            kept = {key: one for key, one in self._failures.items() if one.held or now - one.since < _SPAN}
+    def _prune(self, now: float) -> None:
+        if len(self._failures) >= _MAX_FAILURES:
+            kept = {
+                key: failure for key, failure in self._failures.items() if failure.held or now - failure.since < _SPAN
+            }
             self._failures = kept
 
 
@@ -191,7 +194,7 @@ def configuration(level: str, form: str = "text") -> dict[str, Any]:
         "loggers": {
             "gunicorn.error": {"level": level.upper(), **shown},
             ACCESS: {"level": "INFO", **shown},
-            # They log errors that they also raise; the store reports those in its own words.
+            # They log errors that they also raise. The store reports those in its own words.
             "clickhouse_connect": {"level": "CRITICAL"},
             "urllib3": {"level": "CRITICAL"},
         },

@@ -1,1 +1,1 @@
-"""Scheduled jobs: a module for each, found by its name (see registry.py), and what runs them."""
+"""Scheduled jobs, each in a module that is found by its name (see registry.py), and their runner and scheduler."""

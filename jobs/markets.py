@@ -1,4 +1,4 @@
-"""Lend, collateral and debt markets, the rules of all borrowing, and what the markets are worth."""
+"""Lend, collateral and debt markets, the rules of all borrowing, and the USD values of the markets."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from analytics_service.market.assets import linked
 from analytics_service.market.prices import quoted
 from analytics_service.market.supply import market_values
 from analytics_service.market.values import with_receipt_prices
-from analytics_service.store.market_values import worth
+from analytics_service.store.market_values import values_by_history
 from analytics_service.store.markets import market_rows
 from analytics_service.store.observations import observations_of
 from jobs.snapshot import Batch, Snapshot
@@ -15,7 +15,7 @@ HISTORY = True
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The source's markets at the instants, and their values at its prices. SourceError when it has none of either."""
+    """The source's markets at the instants, and their values at its prices. SourceError if it lacks either."""
     return [_snapshot(batch, at) for at in batch.instants]
 
 
@@ -24,4 +24,4 @@ def _snapshot(batch: Batch, at: datetime) -> Snapshot:
     assets = linked({asset.id: asset for asset in batch.source.assets(at)})
     values = market_values(markets, assets, with_receipt_prices(prices, assets, markets))
     states = market_rows(markets, batch.source.config(at), prices)
-    return Snapshot(at, observations_of(worth(markets, values), at), states)
+    return Snapshot(at, observations_of(values_by_history(markets, values), at), states)

@@ -1,8 +1,8 @@
 """Accounts, stakes and wallets of all addresses: only items that changed since the stored state are written.
 
 Changes are found by comparing with the store, never with memory: a digest for each address identifies the state that
-was written last. A digest counts only if its run is complete; a run that died may have left others behind. For an
-address without such a digest, all items are compared.
+was written last. A digest counts only if its run is complete; a run that died may have left a later digest. For an
+address without a digest that counts, all items are compared.
 """
 
 import polars as pl
@@ -19,7 +19,7 @@ from analytics_service.store.positions import (
     read_digests,
     read_items,
 )
-from analytics_service.store.sql import MOST_ADDRESSES
+from analytics_service.store.sql import MAX_ADDRESSES
 from jobs.snapshot import Batch, Snapshot
 
 HISTORY = False
@@ -28,7 +28,7 @@ _GONE = 0
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The changes of positions up to one instant. SnapshotRefused when it is older than what is stored."""
+    """The changes of positions up to an instant. SnapshotRefused if it is older than the stored positions."""
     (at,) = batch.instants
     second = unix_second(at)
     digests = read_digests(batch.store)
@@ -54,14 +54,14 @@ def _refuse_past(batch: Batch, at: int) -> None:
 def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     """Addresses whose stored digest differs or does not count, in the columns address, digest (the new one) and stored.
 
-    The digest is _GONE for an address without items. `stored` says whether the store has any digest of the address; if
-    it has none, it has no items of it either.
+    The digest is _GONE for an address without items. `stored` says whether the store has a digest of the address. If it
+    has none, it has no items of the address either.
     """
     each_item = items.select("address", digest=pl.struct(pl.exclude("address")).hash())
     now = each_item.group_by("address").agg(pl.col("digest").bitwise_xor())
     was = pl.when(pl.col("complete") == 1).then("digest").alias("was")
-    known = stored.select("address", was, stored=pl.lit(True))
-    both = now.join(known, on="address", how="full", coalesce=True)
+    previous = stored.select("address", was, stored=pl.lit(True))
+    both = now.join(previous, on="address", how="full", coalesce=True)
     return (
         both.with_columns(pl.col("digest").fill_null(_GONE))
         .filter(pl.col("digest").ne_missing(pl.col("was")))
@@ -71,10 +71,11 @@ def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _differences(store: Store, items: pl.DataFrame, addresses: pl.DataFrame, at: int) -> pl.DataFrame:
-    """Items of the addresses that are new or different, and closed ones for those that are gone."""
+    """Items of the addresses that are new or different, and a closed item for each item that is gone."""
     now = items.join(addresses, on="address", how="semi")
-    known = addresses.filter("stored")["address"]
-    chunks = (known.slice(start, MOST_ADDRESSES).to_list() for start in range(0, known.len(), MOST_ADDRESSES))
+    stored_addresses = addresses.filter("stored")["address"]
+    starts = range(0, stored_addresses.len(), MAX_ADDRESSES)
+    chunks = (stored_addresses.slice(start, MAX_ADDRESSES).to_list() for start in starts)
     stored = pl.concat([items.clear(), *(read_items(store, chunk, at) for chunk in chunks)])
     changed = now.join(stored, on=ITEM, how="anti", nulls_equal=True).with_columns(closed=pl.lit(False))
     gone = stored.join(now, on=ITEM_KEY, how="anti").with_columns(**CLOSED, closed=pl.lit(True))

@@ -12,7 +12,7 @@ HISTORY = True
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The source's assets at the instants, and those of its prices that are new. SourceError when it quotes none."""
+    """The source's assets at the instants, and its new prices. SourceError if it quotes no prices."""
     snapshots: list[Snapshot] = []
     written: list[pl.DataFrame] = []
     for at in batch.instants:
@@ -24,10 +24,10 @@ def collect(batch: Batch) -> list[Snapshot]:
 
 
 def _new(batch: Batch, prices: pl.DataFrame, at: int, written: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The prices at an instant, without old ones that the oracle only repeats.
+    """The prices at an instant, without old prices that the oracle only repeats.
 
-    Repeated prices are in the store already, or in what the batch has `written` so far. Writing them again would change
-    what readers have seen.
+    Repeated prices are already in the store, or in the frames that the batch has `written` so far. Writing them again
+    would change what readers have seen.
     """
     if min(prices["observed_at"]) >= at:
         return prices

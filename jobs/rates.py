@@ -8,5 +8,5 @@ HISTORY = True
 
 
 def collect(batch: Batch) -> list[Snapshot]:
-    """The rates of the source's markets at the instants. SourceError when it has no markets."""
+    """The rates of the source's markets at the instants. SourceError if it has no markets."""
     return [Snapshot(at, observations_of(rates_of(batch.markets(at)), at)) for at in batch.instants]

@@ -1,8 +1,8 @@
-"""All jobs: each setting <name>_every is the interval of the job in the module jobs.<name>.
+"""All jobs. Each setting <name>_every is the interval of the job in the module jobs.<name>.
 
 Such a module has a docstring whose first line says what the job stores, a function `collect` (see snapshot.Collect),
-and HISTORY: whether snapshots of the past can be added, too. It is False where they are stored as changes. Jobs first
-run in the order of the settings.
+and HISTORY: whether snapshots of the past can be added. It is False if snapshots are stored as changes. Jobs first run
+in the order of the settings.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.sources.registry import NONE
 from jobs.snapshot import Collect
 
-_INTERVAL = "_every"
+_SUFFIX = "_every"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class Job:
 
     @property
     def family(self) -> str:
-        """The ledger's family, which has the name of the job."""
+        """The family in the ledger, which has the name of the job."""
         return self.name
 
-    def every(self, settings: Settings) -> int:
+    def interval(self, settings: Settings) -> int:
         """Seconds between snapshots."""
-        return int(getattr(settings, self.name + _INTERVAL))
+        return int(getattr(settings, self.name + _SUFFIX))
 
 
 def _job(name: str) -> Job:
@@ -41,12 +41,10 @@ def _job(name: str) -> Job:
 
 JOBS = {
     job.name: job
-    for job in (
-        _job(field.name.removesuffix(_INTERVAL)) for field in fields(Settings) if field.name.endswith(_INTERVAL)
-    )
+    for job in (_job(field.name.removesuffix(_SUFFIX)) for field in fields(Settings) if field.name.endswith(_SUFFIX))
 }
 
 
 def intervals(settings: Settings) -> Mapping[str, int]:
-    """The seconds between snapshots of each family. Without a source nothing is scheduled, so nothing can be late."""
-    return {} if settings.source == NONE else {job.family: job.every(settings) for job in JOBS.values()}
+    """The seconds between snapshots of each family. Without a source, nothing is scheduled and nothing can be late."""
+    return {} if settings.source == NONE else {job.family: job.interval(settings) for job in JOBS.values()}

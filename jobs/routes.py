@@ -1,4 +1,4 @@
-"""Routes of swap contracts: what each can swap to what."""
+"""Routes of swap contracts: the denoms that each can swap, and their targets."""
 
 from analytics_service.store.swaps import route_rows
 from jobs.snapshot import Batch, Snapshot

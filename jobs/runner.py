@@ -1,4 +1,4 @@
-"""Runs a job for an instant, or for all instants of a range. Snapshots that are complete are left alone."""
+"""Runs a job for an instant, or for all instants of a range. Complete snapshots are not taken again."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -21,14 +21,14 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-# How often snapshots are collected, at most, while other schedulers complete some of them, and the pause before each
-# further time. Mostly the other one is done by then.
+# Attempts to collect snapshots while other schedulers complete some of them, and the pause between attempts, in which
+# the other scheduler is usually done.
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.5
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
-# Instants of one backfill, which are listed before it begins: almost four years of minutes, in some hundred MB.
-_MOST_INSTANTS = 2_000_000
+# Instants of a backfill, which are listed before it begins: almost four years of minutes, in about 100 MB.
+_MAX_INSTANTS = 2_000_000
 
 
 class Outcome(StrEnum):
@@ -42,8 +42,8 @@ class Outcome(StrEnum):
 def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retries = ONCE) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
-    A job that keeps no history takes no snapshot older than the newest one, which no reader would see. StoreUnavailable
-    and SourceError are retried; the last one is raised.
+    A job that keeps no history takes no snapshot older than the newest, because no reader would see it.
+    StoreUnavailable and SourceError are retried; the last error is raised.
     """
     second = at.replace(microsecond=0)
 
@@ -55,7 +55,7 @@ def run_once(job: Job, source: Source, store: Store, at: datetime, retries: Retr
         return Outcome.DONE if _take(job, source, store, [second], "job", beginning) else Outcome.ALREADY_DONE
 
     policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=_log_retry)
-    return policy(lambda: _until_alone(attempt, retries))
+    return policy(lambda: _retry_overtaken(attempt, retries))
 
 
 def backfill(
@@ -65,10 +65,10 @@ def backfill(
     instants: Sequence[datetime],
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
-    """Take the snapshots that are missing of instants (whole seconds, oldest first); return how many were.
+    """Take the missing snapshots of instants (whole seconds, oldest first). Returns their number.
 
-    `progress` is called with the number of instants done since its last call. A backfill that was interrupted continues
-    where it stopped when it is run again. SnapshotRefused for a job that keeps no history.
+    `progress` is called with the number of instants done since its last call. An interrupted backfill continues where
+    it stopped when it is run again. SnapshotRefused for a job that keeps no history.
     """
     require_history(job)
     written = 0
@@ -78,23 +78,23 @@ def backfill(
         def attempt(chunk: Sequence[datetime] = chunk) -> int:
             return _take(job, source, store, chunk, "backfill", _begin(job, store, chunk))
 
-        written += _until_alone(attempt, ONCE)
+        written += _retry_overtaken(attempt, ONCE)
         progress(len(chunk))
     return written
 
 
-def instants_to_fill(start: datetime, end: datetime, every: timedelta) -> list[datetime]:
-    """The instants of a backfill, oldest first: the multiples of `every` in [start, end].
+def instants_to_fill(start: datetime, end: datetime, interval: timedelta) -> list[datetime]:
+    """The instants of a backfill, oldest first: the multiples of `interval` in [start, end].
 
-    SnapshotRefused for more than two million.
+    SnapshotRefused for more than two million instants.
     """
-    count = (end - start) // every
-    if count > _MOST_INSTANTS:
+    count = (end - start) // interval
+    if count > _MAX_INSTANTS:
         raise SnapshotRefused(
-            f"From --start to --end there are about {count:,} snapshots {every} apart, and one backfill takes at most "
-            f"{_MOST_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
+            f"From --start to --end there are about {count:,} snapshots {interval} apart, and one backfill takes at "
+            f"most {_MAX_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
         )
-    return multiples(start, end, every)
+    return multiples(start, end, interval)
 
 
 def require_history(job: Job) -> None:
@@ -106,8 +106,8 @@ def require_history(job: Job) -> None:
         )
 
 
-def _until_alone(act: Callable[[], _T], retries: Retries) -> _T:
-    """The result of taking snapshots. When another process is faster, what is left to take is collected again."""
+def _retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
+    """The result of taking snapshots. If another process is faster, the missing snapshots are collected again."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return act()
@@ -122,9 +122,9 @@ def _begin(job: Job, store: Store, instants: Sequence[datetime]) -> Beginning:
 
 
 def _take(job: Job, source: Source, store: Store, instants: Sequence[datetime], kind: str, beginning: Beginning) -> int:
-    """Collect and commit those of the instants, oldest first, that are missing, and return how many.
+    """Collect and commit the missing snapshots of instants, oldest first. Returns their number.
 
-    Overtaken, with nothing shown, when another process has completed some of the family's meanwhile.
+    Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the family.
     """
     missing = [at for at in instants if unix_second(at) not in beginning.completed]
     if missing:

@@ -32,12 +32,12 @@ from jobs.runner import Outcome, run_once
 
 log = logging.getLogger(__name__)
 
-# Seconds between looks at the clock.
+# Seconds between checks of the clock.
 _CLOCK_SECONDS = 1.0
-# A clock that is set back by less than this delays no run by more, so nothing is done about it.
+# A clock that is set back by less delays runs by less, so this is ignored.
 _SLACK = timedelta(seconds=1)
 Clock = Callable[[], datetime]
-# Takes the name of a job, the outcome of a run, and the seconds it took; None if it did not begin.
+# Called with the name of a job, the outcome of a run, and its seconds; None if the run did not begin.
 Measure = Callable[[str, str, float | None], None]
 
 
@@ -46,7 +46,7 @@ def _utc_now() -> datetime:
 
 
 def _unmeasured(job: str, outcome: str, seconds: float | None) -> None:
-    """Measure nothing."""
+    """Measures nothing."""
 
 
 def run(
@@ -59,15 +59,15 @@ def run(
     measure: Measure = _unmeasured,
     clock: Clock = _utc_now,
 ) -> None:
-    """Run the jobs until `stop` is set: each immediately for the current instant, then at every further one.
+    """Run the jobs until `stop` is set: each immediately for the current instant, then at every later instant.
 
-    Instants that passed while nothing ran are not made up for; `jobs backfill` does that. Once stopped, runs in
-    progress finish their attempt, but retry nothing, and wait some seconds only for a source that hangs.
+    Instants that passed while no scheduler ran are left to `jobs backfill`. Once stopped, runs in progress finish their
+    attempt without a retry. They wait only some seconds for a source that hangs.
     """
     scheduler = build(settings, source, store, stop, clock(), jobs=jobs, measure=measure)
     scheduler.start()
     scheduled = [scheduler.get_job(job.name) for job in jobs]
-    write_status(store, [one.func.status(unix_second(one.next_run_time)) for one in scheduled])
+    write_status(store, [job.func.status(unix_second(job.next_run_time)) for job in scheduled])
     log.info("The scheduler is running; snapshots come from %s.", source.spec)
     try:
         while not stop.wait(_CLOCK_SECONDS):
@@ -76,34 +76,34 @@ def run(
         stop.set()
         source.hurry()
         scheduler.shutdown(wait=True)
-        write_status(store, [one.func.status(None) for one in scheduled])
+        write_status(store, [job.func.status(None) for job in scheduled])
     log.info("The scheduler has stopped.")
 
 
 def follow_clock(scheduler: BackgroundScheduler, store: Store, clock: Clock) -> None:
-    """Bring forward the runs of jobs that a clock which was set back would keep from running.
+    """Bring forward the next runs of jobs after the clock was set back.
 
-    APScheduler waits until the clock shows the instant of the next run, which is never further ahead than one interval
-    unless the clock was set back.
+    APScheduler waits until the clock shows the instant of the next run. That instant is more than an interval ahead
+    only if the clock was set back.
     """
     moved: list[tuple[ScheduledJob, datetime, datetime]] = []
     for job in scheduler.get_jobs():
-        # The clock is read last. A run that begins after that would make the next one seem too far ahead.
-        due, every, now = job.next_run_time, job.trigger.interval, clock()
-        if due - now > every + _SLACK:
-            moved.append((job, due, floored(now, every) + every))
+        # The clock is read last: if a run began after the clock was read, its next run would seem too far ahead.
+        due, interval, now = job.next_run_time, job.trigger.interval, clock()
+        if due - now > interval + _SLACK:
+            moved.append((job, due, floored(now, interval) + interval))
     if not moved:
         return
     for job, _, at in moved:
-        # The job is told first, since it may begin its next run as soon as that is moved.
+        # The job is told first, because it may begin its next run as soon as that is moved.
         job.func.bring_forward(at)
         job.modify(next_run_time=at)
     log.warning(
         "The clock of this machine was set back. Jobs go on at multiples of their intervals: %s.",
         ", ".join(f"{job.id} at {shown(at)} instead of {shown(due)}" for job, due, at in moved),
     )
-    told = [job.func.status(unix_second(job.next_run_time)) for job in scheduler.get_jobs()]
-    write_status(store, told, after_future=True)
+    runs = [job.func.status(unix_second(job.next_run_time)) for job in scheduler.get_jobs()]
+    write_status(store, runs, after_future=True)
 
 
 def build(
@@ -116,40 +116,40 @@ def build(
     jobs: Sequence[Job] = tuple(JOBS.values()),
     measure: Measure = _unmeasured,
 ) -> BackgroundScheduler:
-    """A scheduler of the jobs, not started yet. The first instant of each job is the last one up to `now`."""
-    # `report` logs what happens to runs, in our words instead of APScheduler's.
+    """A scheduler of the jobs, not started yet. The first run of each job is for its last instant up to `now`."""
+    # `report` logs the outcome of runs instead of APScheduler.
     logging.getLogger("apscheduler.scheduler").setLevel(logging.ERROR)
     logging.getLogger("apscheduler.executors").setLevel(logging.CRITICAL)
     scheduler = BackgroundScheduler(timezone=UTC, executors={"default": InstantExecutor()})
     ticks: dict[str, Tick] = {}
     for job in jobs:
-        every = job.every(settings)
-        step = timedelta(seconds=every)
-        first = floored(now, step)
-        ticks[job.name] = Tick(job, source, store, step, Retries(every, wait=stop.wait), measure=measure)
+        seconds = job.interval(settings)
+        interval = timedelta(seconds=seconds)
+        first = floored(now, interval)
+        ticks[job.name] = Tick(job, source, store, interval, Retries(seconds, wait=stop.wait), measure=measure)
         scheduler.add_job(
             ticks[job.name],
-            IntervalTrigger(seconds=every, start_date=EPOCH, timezone=UTC),
+            IntervalTrigger(seconds=seconds, start_date=EPOCH, timezone=UTC),
             args=(first,),
             id=job.name,
             name=job.name,
             next_run_time=first,
-            # A run may begin as late as the next one is due.
-            misfire_grace_time=every,
+            # A run may begin until the next run is due.
+            misfire_grace_time=seconds,
             coalesce=True,
             max_instances=1,
         )
     scheduler.add_listener(report, EVENT_JOB_ERROR | EVENT_JOB_MAX_INSTANCES | EVENT_JOB_MISSED)
-    scheduler.add_listener(lambda event: ticks[event.job_id].left_out("skipped"), EVENT_JOB_MAX_INSTANCES)
-    scheduler.add_listener(lambda event: ticks[event.job_id].left_out("missed"), EVENT_JOB_MISSED)
+    scheduler.add_listener(lambda event: ticks[event.job_id].count_unstarted("skipped"), EVENT_JOB_MAX_INSTANCES)
+    scheduler.add_listener(lambda event: ticks[event.job_id].count_unstarted("missed"), EVENT_JOB_MISSED)
     return scheduler
 
 
 class InstantExecutor(ThreadPoolExecutor):  # type: ignore[misc]
-    """Passes a run its scheduled instant as argument, which APScheduler 3 does not."""
+    """Passes the scheduled instant to a run as its argument, which APScheduler 3 does not."""
 
     def _do_submit_job(self, job: ScheduledJob, run_times: list[datetime]) -> None:
-        # Called only when no run of the job is in progress. Coalesced, there is one instant.
+        # Called only when no run of the job is in progress. Runs are coalesced, so there is a single instant.
         job.args = tuple(run_times)
         super()._do_submit_job(job, run_times)
 
@@ -162,7 +162,7 @@ class Tick:
         job: Job,
         source: Source,
         store: Store,
-        every: timedelta,
+        interval: timedelta,
         retries: Retries,
         *,
         measure: Measure = _unmeasured,
@@ -170,24 +170,24 @@ class Tick:
         self._job = job
         self._source = source
         self._store = store
-        self._every = every
+        self._interval = interval
         self._retries = retries
         self._measure = measure
         self._last: datetime | None = None
-        # Instants since the last run that are already counted as left out.
-        self._left_out = 0
-        # The instant of the next run, where the clock was set back since the last one began.
+        # Instants since the last run that were already counted as skipped or missed.
+        self._unstarted = 0
+        # The instant of the next run, if the clock was set back since the last run began.
         self._brought_forward: datetime | None = None
-        self._status = JobRun(job.family, scheduler_name(), int(every.total_seconds()), next_at=None)
+        self._status = JobRun(job.family, scheduler_name(), int(interval.total_seconds()), next_at=None)
 
     def __call__(self, at: datetime) -> None:
-        """Run the job for the instant, log and count which instants before it were passed over, and tell operators."""
+        """Run the job for the instant, log and count the missed instants before it, and record the outcome."""
         name, last, self._last = self._job.name, self._last, at
-        counted, self._left_out = self._left_out, 0
+        counted, self._unstarted = self._unstarted, 0
         self._brought_forward = None
-        if last and at - last > self._every:
-            # APScheduler makes one run of all that were due while the whole process stood still, and tells nobody.
-            for _ in range((at - last) // self._every - 1 - counted):
+        if last and at - last > self._interval:
+            # While the process stood still, APScheduler coalesces all due runs into a single run, and reports nothing.
+            for _ in range((at - last) // self._interval - 1 - counted):
                 self._measure(name, "missed", None)
             remedy = f"; `analytics-service jobs backfill {name}` adds them" if self._job.history else ""
             log.warning(
@@ -200,19 +200,19 @@ class Tick:
             self._status = replace(self._status, failed_at=unix_second(at), error=reason_of(error))
             raise
         finally:
-            write_status(self._store, [self.status(unix_second(self._brought_forward or at + self._every))])
+            write_status(self._store, [self.status(unix_second(self._brought_forward or at + self._interval))])
 
-    def left_out(self, outcome: str) -> None:
+    def count_unstarted(self, outcome: str) -> None:
         """Count an instant whose run never began: `skipped` or `missed`."""
-        self._left_out += 1
+        self._unstarted += 1
         self._measure(self._job.name, outcome, None)
 
     def bring_forward(self, at: datetime) -> None:
-        """Take note of an earlier instant of the next run; a run that is in progress will tell operators of it."""
+        """Set an earlier instant of the next run. A run in progress records it when it ends."""
         self._brought_forward = at
 
     def status(self, next_at: int | None) -> JobRun:
-        """The report about its runs; `next_at` is the unix second of the next one, None if there is none."""
+        """The report about the job's runs. `next_at` is the unix second of the next run, None if there is none."""
         return replace(self._status, next_at=next_at)
 
     def _measured(self, at: datetime) -> Outcome:
@@ -230,8 +230,8 @@ class Tick:
 
 
 def write_status(store: Store, runs: list[JobRun], *, after_future: bool = False) -> None:
-    """Record runs for operators, perhaps in place of reports from the future. Failing to do so does no harm, because
-    the ledger says what is complete."""
+    """Record runs for operators; with `after_future`, in place of reports from the future. A failure is harmless: the
+    ledger says what is complete."""
     try:
         if after_future:
             forget_future(store)
@@ -246,7 +246,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def report(event: JobEvent) -> None:
-    """Log a run that failed, was skipped or came too late."""
+    """Log a run that failed, was skipped, or was missed because it came too late."""
     about = {logs.ABOUT: event.job_id}
     if event.code == EVENT_JOB_MAX_INSTANCES:
         for at in event.scheduled_run_times:

@@ -1,4 +1,4 @@
-"""The input of a job, its result, and the one function that writes results to the store."""
+"""The input of a job, its result, and the function that writes results to the store."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,16 +26,16 @@ from analytics_service.store.snapshot_table import SnapshotRows
 
 log = logging.getLogger(__name__)
 
-# By how much a clock of the source may be ahead.
-_MOST_AHEAD = timedelta(days=1)
+# How far a clock of the source may be ahead.
+_MAX_AHEAD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The instants (aware, whole seconds, oldest first) whose snapshots a job is to take, and where to read from.
+    """The instants (aware, whole seconds, oldest first) whose snapshots a job must take, with the source and the store.
 
-    The store tells the job what is there already; the job writes nothing. `head` is the newest state of the job's
-    family, if there is one.
+    The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's family, None
+    without a snapshot.
     """
 
     family: str
@@ -54,8 +54,8 @@ class Batch:
     def prices(self, at: datetime) -> Sequence[Price]:
         """The source's prices at an instant. SourceError when it quotes none.
 
-        Those that claim to be of more than a day later are left out: history would end there, and what comes after
-        them would be taken for corrections of the past.
+        Prices that claim to be from more than a day later are left out: with them, later observations would count as
+        corrections of the past.
         """
         prices = [price for price in self.source.prices(at) if self._is_credible(price, at)]
         if not prices:
@@ -64,8 +64,8 @@ class Batch:
 
     @staticmethod
     def _is_credible(price: Price, at: datetime) -> bool:
-        """Whether a price may have been observed when it claims to; a warning says which may not."""
-        if price.observed_at <= at + _MOST_AHEAD:
+        """Whether a price may have been observed when it claims to. Logs a warning if not."""
+        if price.observed_at <= at + _MAX_AHEAD:
             return True
         log.warning("The price of %s is left out: it claims to be of %s.", price.asset_id, shown(price.observed_at))
         return False
@@ -79,10 +79,10 @@ class Batch:
 class Snapshot:
     """One family's data as of `at`.
 
-    `observations` are those of its histories. `rows` are the rows of the snapshot in other tables; `dated` are batches
-    by table whose rows have instants of their own. None has a `version`. `assets` are definitions as of `at`, from jobs
-    that read them. `newest` is the unix second of the newest observation that the source states, for snapshots that may
-    bring no new ones.
+    `observations` are those of its histories. `rows` are the rows of the snapshot in other tables. `dated` has frames
+    by table whose rows have their own instants. None of them has a `version`. `assets` are definitions as of `at`, from
+    jobs that read them. `newest` is the unix second of the newest observation that the source states, for snapshots
+    that may have no new observations.
     """
 
     at: datetime
@@ -93,26 +93,26 @@ class Snapshot:
     newest: int | None = None
 
 
-# Takes the snapshots of a batch in the order of its instants. It reads no clock: time comes with the batch.
+# Takes the snapshots of a batch, in the order of its instants. It reads no clock: the batch has the time.
 Collect = Callable[[Batch], list[Snapshot]]
 
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How snapshots are taken: the kind of run (job or backfill), and where they are from."""
+    """How snapshots are taken: the kind of run (job or backfill), and the origin of the data."""
 
     kind: str
     origin: Origin
 
 
 def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginning: Beginning) -> None:
-    """Write snapshots of one job, oldest first, all with the same tables, as one run.
+    """Write snapshots of a job, oldest first, all with the same tables, as a single run.
 
-    All of it becomes visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). SourceRefused,
-    with nothing written, when the store holds data that theirs must not be mixed with (rule 8.7); Overtaken, with
-    nothing shown, when another process was faster.
+    They become visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). SourceRefused, with
+    nothing written, if the store has data that must not be mixed with theirs (rule 8.7). Overtaken, with nothing shown,
+    if another process was faster.
     """
-    runs = [_run(one, taking, beginning) for one in snapshots]
+    runs = [_run(snapshot, taking, beginning) for snapshot in snapshots]
     is_rewrite = _is_rewrite(runs, taking, beginning.head)
     if not is_rewrite and beginning.left is not None:
         runs[0] = replace(runs[0], first_observed_at=min(runs[0].first_observed_at, beginning.left))
@@ -133,8 +133,8 @@ def commit(store: Store, snapshots: Sequence[Snapshot], taking: Taking, beginnin
 
 
 def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
-    """Whether a run changes history that readers have seen by more than an oracle that lags: a backfill of the past, or
-    a snapshot of more than a day ago."""
+    """Whether a run changes the past by more than a lagging oracle does: a backfill of the past, or a snapshot from
+    more than a day ago."""
     if head is None:
         return False
     limit = head.last_observed_at if taking.kind == "backfill" else head.last_observed_at - DAY
@@ -142,7 +142,7 @@ def _is_rewrite(runs: Sequence[Run], taking: Taking, head: Head | None) -> bool:
 
 
 def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of all snapshots by table, each with its instant."""
+    """The rows of all snapshots by table. Each row has its instant."""
     for name in snapshots[0].dated:
         yield name, pl.concat([snapshot.dated[name] for snapshot in snapshots])
     instants = [unix_second(snapshot.at) for snapshot in snapshots]
@@ -153,7 +153,7 @@ def _tables(snapshots: Sequence[Snapshot]) -> Iterator[tuple[str, pl.DataFrame]]
 
 
 def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
-    """The ledger's row about a snapshot."""
+    """The row of a snapshot in the ledger."""
     at = unix_second(snapshot.at)
     own = sum(map(len, snapshot.rows.values()))
     frames = [snapshot.observations, *snapshot.dated.values()]
@@ -174,9 +174,9 @@ def _run(snapshot: Snapshot, taking: Taking, beginning: Beginning) -> Run:
 
 
 def _definitions(store: Store, snapshots: Sequence[Snapshot], head: Head | None) -> list[Asset]:
-    """The newest definition of each asset. Snapshots of the past add assets, but redefine none."""
+    """The newest definition of each asset. Snapshots of the past add assets, but do not redefine them."""
     newest = {asset.id: asset for snapshot in snapshots for asset in snapshot.assets}
     if newest and head and snapshots[-1].at < head.instant:
-        known = read_assets(store)
-        return [asset for asset in newest.values() if asset.id not in known]
+        stored = read_assets(store)
+        return [asset for asset in newest.values() if asset.id not in stored]
     return list(newest.values())

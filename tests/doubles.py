@@ -169,7 +169,7 @@ class LedgerStore(Store):
             applied = [(one.number, one.name, one.checksum) for one in self.migrations]
             return pl.DataFrame(applied, schema=["number", "name", "checksum"], orient="row")
         assert query == "job_runs", query
-        return pl.DataFrame([{**asdict(run), "age": 0} for run in self.job_runs])
+        return pl.DataFrame([{**asdict(run), "every": run.interval, "age": 0} for run in self.job_runs])
 
     def _ledger(self) -> pl.DataFrame:
         heads = [("head", h.family, h.version, h.runs, 0, h.at, h.last_observed_at, []) for h in self.heads.values()]
@@ -241,14 +241,14 @@ class FirstHeads(Heads):
     """Heads that look at the ledger for the first request only, for tests that write nothing after it."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, every=None, clock=lambda: 0.0)
+        super().__init__(store, interval=None, clock=lambda: 0.0)
 
 
 class FreshHeads(Heads):
     """Heads that look at the ledger for every request, so that tests see immediately what they wrote."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, every=None)
+        super().__init__(store, interval=None)
 
     def shown(self) -> ShownHeads:
         """The heads as they are now."""

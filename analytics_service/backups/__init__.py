@@ -1,1 +1,1 @@
-"""Backups: the whole store as one file, and back."""
+"""Backups of the whole store as a single file."""

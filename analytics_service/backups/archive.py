@@ -1,7 +1,7 @@
 """The file of a backup: a zip with the rows of each table in ClickHouse's Native format, and a manifest.
 
-Native keeps every type exactly, and any newer ClickHouse reads it. Names and sizes come last in a zip, so one that
-was cut short is never taken for a whole one.
+Native keeps every type exactly, and any newer ClickHouse reads it. A zip ends with the names and sizes of its members,
+so a truncated file is always detected.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ from analytics_service.store.progress import Reporter
 FORMAT = 2
 _MANIFEST = "manifest.json"
 _CHUNK = 2**20
-# Of zlib's levels the fastest: Native is columnar, so that higher ones gain little.
+# The fastest level of zlib. Native is columnar, so higher levels gain little.
 _LEVEL = 1
-# What reading a zip that was damaged or cut short raises. If it seems to be encrypted that is RuntimeError, and if
-# compressed in an unknown way NotImplementedError, which is one.
+# Raised when a damaged or truncated zip is read. RuntimeError if it seems to be encrypted, or compressed in an unknown
+# way: NotImplementedError is a RuntimeError.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)
 class TableContent:
-    """A table in a backup: about how many rows, bytes before compression, and SHA-256 of those, in hex."""
+    """A table in a backup: approximate number of rows, bytes before compression, and their SHA-256 in hex."""
 
     rows: int
     bytes: int
@@ -49,7 +49,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds. `taken_at` is a unix second, `migrations` are those that were applied to the store."""
+    """The contents of a backup. `taken_at` is a unix second, `migrations` are those that were applied to the store."""
 
     format: int
     taken_at: int
@@ -61,13 +61,13 @@ class Manifest:
     tables: Mapping[str, TableContent]
 
     def to_json(self) -> str:
-        """The manifest as it is in the file."""
+        """The manifest as it is written into the file."""
         return json.dumps(asdict(self), indent=2)
 
     @classmethod
-    def from_json(cls, text: str) -> "Manifest":
+    def from_json(cls, document: str) -> "Manifest":
         """The manifest from a file of this format."""
-        fields: dict[str, Any] = json.loads(text)
+        fields: dict[str, Any] = json.loads(document)
         fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
         fields["families"] = {name: Snapshot(**each) for name, each in fields["families"].items()}
         fields["tables"] = {name: TableContent(**each) for name, each in fields["tables"].items()}
@@ -81,7 +81,7 @@ class ArchiveWriter:
         self._archive = archive
 
     def add(self, table: str, chunks: Iterator[bytes], reporter: Reporter) -> tuple[int, str]:
-        """Write a table's rows; the number of bytes, and their SHA-256 in hex."""
+        """Write a table's rows. Returns the number of bytes, and their SHA-256 in hex."""
         digest, size = hashlib.sha256(), 0
         with self._archive.open(_member(table), "w", force_zip64=True) as member:
             for chunk in chunks:
@@ -92,28 +92,28 @@ class ArchiveWriter:
         return size, digest.hexdigest()
 
     def finish(self, manifest: Manifest) -> None:
-        """Write the manifest, which makes the backup whole."""
+        """Write the manifest, which completes the backup."""
         self._archive.writestr(_MANIFEST, manifest.to_json())
 
 
 def require_writable(path: Path, *, overwrite: bool) -> None:
-    """BackupRefused for a file that exists, unless it may be overwritten, and for anything else of that name."""
+    """BackupRefused for a file that exists, unless it may be overwritten, and for anything that is not a file."""
     _require_no_other(path)
     if path.exists() and not overwrite:
         raise BackupRefused(f"{path} exists. Name another file, or overwrite it with --force.")
 
 
 def _require_no_other(path: Path) -> None:
-    """BackupRefused for what is there and is not a file, such as a folder or a named pipe."""
+    """BackupRefused for a path that is not a file, such as a folder or a named pipe."""
     if path.exists() and not path.is_file():
         raise BackupRefused(f"{path} is not a file. Name another one.")
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[ArchiveWriter]:
-    """A new file, which has its name only once the block has ended; else nothing of it is left.
+    """A new file, which gets its name when the block ends. After an error nothing of it is left.
 
-    BackupFailed when the system refuses, such as for a disk that is full.
+    BackupFailed when the system refuses, for example because the disk is full.
     """
     try:
         with NewFile(path) as new:
@@ -125,22 +125,22 @@ def writing(path: Path) -> Iterator[ArchiveWriter]:
 
 
 class ArchiveReader:
-    """Reads the file of a backup. BackupRefused for a file that is none, is damaged, or is of another format."""
+    """Reads the file of a backup. BackupRefused if it is no backup, is damaged, or has another format."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Opening a named pipe would wait for whoever writes to it.
+        # Opening a named pipe would wait for its writer.
         _require_no_other(path)
         with self._checked(), zipfile.ZipFile(path) as archive:
-            text = archive.read(_MANIFEST).decode()
-            written_as = json.loads(text)["format"]
+            document = archive.read(_MANIFEST).decode()
+            written_as = json.loads(document)["format"]
             if written_as != FORMAT:
                 cure = "Install a newer version." if written_as > FORMAT else "It is of an earlier, unreleased version."
                 raise BackupRefused(f"{path} is of format {written_as}, and this version reads {FORMAT}. {cure}")
-            self.manifest = Manifest.from_json(text)
+            self.manifest = Manifest.from_json(document)
 
     def check(self, reporter: Reporter) -> None:
-        """Read the whole file once. BackupRefused when it is not as it was written."""
+        """Read the complete file. BackupRefused when it is not as it was written."""
         reporter.stage("Checking the backup", sum(table.bytes for table in self.manifest.tables.values()))
         for name, table in self.manifest.tables.items():
             digest, size = hashlib.sha256(), 0
@@ -152,7 +152,7 @@ class ArchiveReader:
                 raise BackupRefused(f"{self._path} is damaged: table {name} is not as it was written.")
 
     def chunks(self, table: str) -> Iterator[bytes]:
-        """The bytes of a table's rows, some at a time."""
+        """The bytes of a table's rows, in chunks."""
         with self._checked(), zipfile.ZipFile(self._path) as archive, archive.open(_member(table)) as member:
             while chunk := member.read(_CHUNK):
                 yield chunk

@@ -1,12 +1,11 @@
-"""Restores a backup: into a database beside the store's own, where it is checked, and then in place of all tables at
-once.
+"""Restores a backup: into a separate database, where it is checked, and then by exchanging all tables at once.
 
-Until the tables are exchanged, nothing in the store has changed, so a restore that is killed is simply run again. For
-readers it is a rewrite of every family (rule 8.10): it is announced before the tables are exchanged, by one
-statement, and it counts as finished in the tables that take their place. So no answer mixes old and new rows, and
-workers show the new heads at their next look at the ledger.
+Until the tables are exchanged, nothing in the store has changed, so a restore that is killed is simply repeated. For
+readers it is a rewrite of every family (rule 8.10): it is announced before a single statement exchanges the tables, and
+the new tables record it as finished. So no answer mixes old and new rows, and workers show the new heads at their next
+look at the ledger.
 
-Writers must be stopped: what they write while tables are exchanged might be lost.
+Writers must be stopped: rows written while tables are exchanged might be lost.
 """
 
 import logging
@@ -19,43 +18,43 @@ import polars as pl
 from analytics_service.backups.archive import ArchiveReader, Manifest, Snapshot
 from analytics_service.errors import AnalyticsError, BackupFailed, BackupRefused, SchemaError
 from analytics_service.store.admission import read_side
-from analytics_service.store.applied import lacking, shipped
+from analytics_service.store.applied import shipped, unapplied
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
-from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, tell_of_rewrite
+from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, record_rewrite
 from analytics_service.store.migrations import migrate
 from analytics_service.store.progress import Reporter
-from analytics_service.store.rewrite import settled
-from analytics_service.store.schema import missing, remake, tables_of, what_is_missing
+from analytics_service.store.rewrite import ledger_without_rewrites
+from analytics_service.store.schema import missing, missing_message, remake, tables_of
 
 log = logging.getLogger(__name__)
 
 
 def require_restorable(manifest: Manifest) -> None:
-    """BackupRefused when the backup is of another schema than this version can bring up to date."""
+    """BackupRefused when this version cannot bring the schema of the backup up to date."""
     try:
-        lacking(manifest.migrations, shipped())
+        unapplied(manifest.migrations, shipped())
     except SchemaError as error:
         taken_by = manifest.service or "unknown"
         raise BackupRefused(f"The backup was taken by another version ({taken_by}): {error}") from error
 
 
 def restore(
-    store: Store, archive: ArchiveReader, reporter: Reporter, *, replace: bool, place: str = "the store"
+    store: Store, archive: ArchiveReader, reporter: Reporter, *, replace: bool, location: str = "the store"
 ) -> None:
-    """Let the store, whose migrations were all applied, have the data of a backup and no other.
+    """Replace all data of the store, whose migrations were all applied, by a backup.
 
     BackupRefused, with nothing changed, for a backup that cannot be restored, for a store that has data when `replace`
-    is false, and for one that a scheduler writes to; `place` names the store in its message. BackupFailed when somebody
-    else writes to it.
+    is false, and for a store to which a scheduler writes; `location` names the store in the message. BackupFailed when
+    another process writes to the store.
     """
     require_restorable(archive.manifest)
-    with _whole(store, is_replaced=replace):
-        before = settled(store)
+    with _all_tables(store, is_replaced=replace):
+        before = ledger_without_rewrites(store)
         if (before.heads or read_side(store)) and not replace:
             raise BackupRefused(
-                f"There is data in {place} already. With --replace, all of it is replaced by the backup."
+                f"There is data in {location} already. With --replace, all of it is replaced by the backup."
             )
         _require_no_scheduler(store)
         archive.check(reporter)
@@ -65,20 +64,20 @@ def restore(
             families = sorted({*TABLES, *before.heads, *archive.manifest.families})
             _mark(beside, store.database, families, version)
             _require_no_scheduler(store)
-            if settled(store) != before:
+            if ledger_without_rewrites(store) != before:
                 raise BackupFailed("The store was written to meanwhile. Stop what writes to it, and restore again.")
             _exchange(store, beside, families, version)
 
 
 @contextmanager
-def _whole(store: Store, *, is_replaced: bool) -> Iterator[None]:
-    """For the duration of the block, the store has every table and view; those it lacked go again after an error.
+def _all_tables(store: Store, *, is_replaced: bool) -> Iterator[None]:
+    """Create missing tables and views for the duration of the block. They are dropped again after an error.
 
-    BackupRefused for a store that lacks some and is not to be replaced: nobody can say that it has no data.
+    BackupRefused for a store that lacks tables and is not to be replaced: nobody can tell whether it had data.
     """
     absent = missing(store)
     if absent and not is_replaced:
-        raise BackupRefused(what_is_missing(absent))
+        raise BackupRefused(missing_message(absent))
     try:
         if absent:
             remake(store)
@@ -97,8 +96,8 @@ def _require_no_scheduler(store: Store) -> None:
 
 @contextmanager
 def _beside(store: Store) -> Iterator[Store]:
-    """A database beside the store's own, for the duration of the block; those that killed restores left are dropped.
-    Their comment tells them from databases of others, whatever these are named."""
+    """A separate database for the duration of the block. Databases that killed restores left behind are dropped: their
+    comment distinguishes them from all others."""
     comment = f"A restore of {store.database}; the next one drops it"
     for name in store.frame("databases_by_comment", comment=comment)["name"]:
         store.execute_outside_database(f"DROP DATABASE IF EXISTS `{name}` SYNC")
@@ -115,7 +114,7 @@ def _beside(store: Store) -> Iterator[Store]:
 
 
 def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
-    """Fill an empty database under the schema that the backup was taken with, and bring that up to date."""
+    """Fill an empty database that has the schema of the backup, and bring the schema up to date."""
     manifest = archive.manifest
     applied = {script.number for script in manifest.migrations}
     migrate(beside, [migration for migration in shipped() if migration.number in applied], is_alone=True)
@@ -123,10 +122,10 @@ def _load(beside: Store, archive: ArchiveReader, reporter: Reporter) -> None:
     for name, content in manifest.tables.items():
         if content.bytes:
             beside.insert_native(name, _reported(archive.chunks(name), reporter))
-    # Whoever wrote to the store that was backed up does not write to this one.
+    # Schedulers that wrote to the original store do not write to this one.
     migrate(beside, is_alone=True)
     heads = read_ledger(beside).heads.values()
-    if {one.family: Snapshot(one.at, one.last_observed_at, one.version) for one in heads} != manifest.families:
+    if {head.family: Snapshot(head.at, head.last_observed_at, head.version) for head in heads} != manifest.families:
         raise BackupRefused("The ledger of the backup is not the one that it was taken with. Nothing was changed.")
 
 
@@ -137,24 +136,24 @@ def _reported(chunks: Iterable[bytes], reporter: Reporter) -> Generator[bytes]:
 
 
 def _mark(beside: Store, database: str, families: Sequence[str], version: int) -> None:
-    """Make the heads differ from all that workers have seen (rule 8.2), whatever they were.
+    """Make the heads differ from all heads that workers have seen (rule 8.2).
 
-    Rewrites are those of the store, plus this one. The count of runs is one that no store reaches, so that no worker
-    takes the backup for its known state with some runs added.
+    The rewrites are those of the store plus this restore. The count of runs is too large for any store, so no worker
+    mistakes the backup for a state that it knows with some runs appended.
     """
     beside.execute(
         f"INSERT INTO {REWRITES} (family, version, announced_at, finished) "
         f"SELECT family, version, max(announced_at), 1 FROM `{database}`.{REWRITES} GROUP BY family, version"
     )
-    tell_of_rewrite(beside, families, version, finished=1)
+    record_rewrite(beside, families, version, finished=1)
     restored = sorted(read_ledger(beside).heads)
     schema = {"family": pl.String, "runs": pl.UInt64}
     beside.insert(HEADS, pl.DataFrame({"family": restored, "runs": [version] * len(restored)}, schema=schema))
 
 
 def _exchange(store: Store, beside: Store, families: Sequence[str], version: int) -> None:
-    """Exchange all tables by one statement: the server carries it out even if this process is killed."""
+    """Exchange all tables with a single statement, which the server completes even if this process is killed."""
     tables = sorted(tables_of(shipped()), key=lambda name: name == REWRITES)
-    tell_of_rewrite(store, families, version, finished=0)
+    record_rewrite(store, families, version, finished=0)
     pairs = ", ".join(f"`{store.database}`.{name} AND `{beside.database}`.{name}" for name in tables)
     store.execute(f"EXCHANGE TABLES {pairs}")

@@ -1,11 +1,9 @@
-"""Takes a backup while the service runs: the ledger first, then all other tables as they are.
+"""Takes a backup while the service runs: first the ledger, then all other tables.
 
-Rows of runs that complete later come along, but no reader of the restored store sees them: the ledger does not list
-their runs, and readers look no further than it does. When a rewrite was announced meanwhile (rule 8.3), everything is
-read again.
+The tables may include rows of runs that complete later. No reader of the restored store sees them, because its ledger
+does not list these runs. When a rewrite is announced meanwhile (rule 8.3), everything is read again.
 
-ClickHouse's own BACKUP writes on the disk of the server, which may be another machine than the one on which the file is
-asked for; so the rows are asked for instead.
+ClickHouse's own BACKUP writes to the disk of the server, which may be another machine. So the rows are queried instead.
 """
 
 from contextlib import suppress
@@ -21,24 +19,24 @@ from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.ledger import HEADS, LEDGER, REWRITES, Ledger, read_ledger, require_unchanged
 from analytics_service.store.progress import Reporter
-from analytics_service.store.rewrite import settled
-from analytics_service.store.schema import missing, tables_of, what_is_missing
+from analytics_service.store.rewrite import ledger_without_rewrites
+from analytics_service.store.schema import missing, missing_message, tables_of
 
-# What the service says about its own processes, and what a view fills from the ledger.
+# Tables about the service's own processes, and a table that a view fills from the ledger.
 NOT_SAVED = frozenset({REWRITES, JOB_RUNS, HEADS})
 _ATTEMPTS = 5
 
 
 def back_up(store: Store, path: Path, now: datetime, reporter: Reporter) -> Manifest:
-    """Write the store, whose schema is current, into a file, and return what is in it.
+    """Write the store, whose schema is current, into a file, and return its manifest.
 
-    BackupRefused for a store without data, BackupFailed when the file cannot be written, or when the store is changed
-    again and again while it is read.
+    BackupRefused for a store without data. BackupFailed when the file cannot be written, or when every attempt to read
+    the store is interrupted by a change.
     """
     if lacking := missing(store):
-        raise BackupRefused(what_is_missing(lacking))
+        raise BackupRefused(missing_message(lacking))
     for _ in range(_ATTEMPTS):
-        ledger = settled(store)
+        ledger = ledger_without_rewrites(store)
         if not ledger.heads:
             raise BackupRefused("The store has no data, so there is nothing to back up.")
         with suppress(Superseded), writing(path) as archive:
@@ -64,7 +62,7 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
         service=service_version(),
         clickhouse=store.server_version(),
         origins=sorted(map(str, ledger.origins)),
-        migrations=[Applied(one.number, one.name, one.checksum) for one in shipped()],
+        migrations=[Applied(migration.number, migration.name, migration.checksum) for migration in shipped()],
         families={head.family: Snapshot(head.at, head.last_observed_at, head.version) for head in heads},
         tables=contents,
     )
@@ -76,6 +74,6 @@ def _save(store: Store, table: str, archive: ArchiveWriter, reporter: Reporter) 
     size, digest = archive.add(table, store.native_rows("backup_rows", table=table), reporter)
     rows = int(store.frame("row_count", table=table)["rows"][0])
     if rows and not size:
-        # A server that dies as it begins to answer sends an end without rows.
+        # A server that dies as it begins to answer sends an empty answer.
         raise StoreUnavailable(f"ClickHouse broke off its answer (rows of {table}).")
     return TableContent(rows, size, digest)

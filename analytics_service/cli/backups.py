@@ -1,4 +1,4 @@
-"""`backup` and `restore`: the whole store as one file, and back."""
+"""`backup` and `restore`: the complete store as a file, and back."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -12,10 +12,10 @@ from analytics_service.backups.archive import ArchiveReader, Manifest, require_w
 from analytics_service.backups.restoring import require_restorable
 from analytics_service.backups.restoring import restore as restore_store
 from analytics_service.backups.taking import back_up
-from analytics_service.cli.context import command_line, load_settings, open_store_to_read, place
+from analytics_service.cli.context import command_line, load_settings, open_store_to_read, store_location
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
-from analytics_service.cli.signals import explained
+from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import BackupRefused
@@ -23,7 +23,7 @@ from analytics_service.market.instants import instant, shown
 from analytics_service.store.connection import Store
 from analytics_service.store.schema import create
 
-# A statement may take longer than a request of the service waits.
+# Seconds. Statements of a backup may take longer than requests of the service wait.
 _PATIENCE = 600
 _STOPPED = (
     "The restore was stopped. The store is as it was or, if that was at the very end, has all of the backup. The same "
@@ -38,7 +38,7 @@ _STOPPED = (
 def backup(file: Path, force: bool, **overrides: Any) -> None:
     """Write everything in the store into FILE, on this machine, while the service runs.
 
-    FILE fits any store of this or a newer version, embedded or on a server. Example:
+    FILE fits any store of this or a newer version, embedded or on a server. Only its owner may read it. Example:
 
     \b
         analytics-service backup analytics.backup
@@ -47,8 +47,8 @@ def backup(file: Path, force: bool, **overrides: Any) -> None:
     settings = _patient(load_settings(**overrides))
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:
-            raise BackupRefused(f"There is no data in {place(settings)}.")
-        with explained(f"The backup was stopped. {file} was not written."):
+            raise BackupRefused(f"There is no data in {store_location(settings)}.")
+        with explaining_stop(f"The backup was stopped. {file} was not written."):
             manifest = back_up(store, file, datetime.now(UTC), bars)
     click.echo(f"Wrote {_contents(manifest)} to {file} ({file.stat().st_size:,} bytes).")
 
@@ -74,10 +74,10 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
         closing(ProgressBars()) as bars,
     ):
         create(store, is_own=settings.clickhouse_url is None)
-        with explained(_STOPPED):
-            restore_store(store, archive, bars, replace=replaces, place=place(settings))
+        with explaining_stop(_STOPPED):
+            restore_store(store, archive, bars, replace=replaces, location=store_location(settings))
     taken = shown(instant(archive.manifest.taken_at))
-    click.echo(f"Restored {_contents(archive.manifest)}, as of {taken}, into {place(settings)}.")
+    click.echo(f"Restored {_contents(archive.manifest)}, as of {taken}, into {store_location(settings)}.")
 
 
 def _patient(settings: Settings) -> Settings:

@@ -1,4 +1,4 @@
-"""What commands work with: settings, a source, a store."""
+"""The context of commands: settings, a source, a store."""
 
 import logging
 import math
@@ -23,8 +23,8 @@ from analytics_service.store.retries import ONCE, Retries
 
 log = logging.getLogger(__name__)
 
-# For a part of `up`, whose ClickHouse may be restarting. Ending for that would count as a failure of its own.
-_UNTIL_IT_ANSWERS = Retries(
+# For a part of `up`. While ClickHouse restarts, the part must not end, which would count as its own failure.
+_UNTIL_CLICKHOUSE_ANSWERS = Retries(
     math.inf,
     longest_pause=5.0,
     on_retry=lambda error, pause: log.warning("%s Trying again until it answers.", error),
@@ -32,14 +32,14 @@ _UNTIL_IT_ANSWERS = Retries(
 
 
 def load_settings(**overrides: object) -> Settings:
-    """The settings from the environment and from options. Also sets up logging as they say."""
+    """The settings from the environment and from options. Also sets up logging."""
     settings = Settings.from_environment(os.environ, **overrides)
     logs.set_up(settings.log_level, settings.log_format)
     return settings
 
 
 def load_job_settings(**overrides: object) -> Settings:
-    """The settings of a command that takes snapshots. SettingError when they rule out a source."""
+    """The settings of a command that takes snapshots. SettingError if they rule out a source."""
     settings = load_settings(**overrides)
     if settings.source == NONE:
         raise SettingError("The source is none, so there is nothing to take snapshots of. Name one with --source.")
@@ -47,7 +47,7 @@ def load_job_settings(**overrides: object) -> Settings:
 
 
 def require_source(settings: Settings, store: Store) -> Source:
-    """The source that the settings name, or else the store's own. SettingError when there is none."""
+    """The source that the settings name, or else the source of the store's data. SettingError if there is none."""
     choice = choose_source(store, settings.source, settings.source_timeout)
     if choice.source is None:
         raise SettingError(choice.reason)
@@ -56,12 +56,12 @@ def require_source(settings: Settings, store: Store) -> Source:
 
 @contextmanager
 def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None) -> Iterator[Store]:
-    """A store to write to. An embedded server's schema is brought up to date; another server's only by `migrate`.
+    """A store to write to. The schema of an embedded server is migrated; that of another server only by `migrate`.
 
-    StoreUnavailable when ClickHouse does not answer; a part of `up` waits for it instead.
+    StoreUnavailable if ClickHouse does not answer; a part of `up` waits for it instead.
     """
     prepare = migrate if settings.clickhouse_url is None else require_current
-    retries = _UNTIL_IT_ANSWERS if FOUND in os.environ else ONCE
+    retries = _UNTIL_CLICKHOUSE_ANSWERS if FOUND in os.environ else ONCE
     with clickhouse(settings, command_line(), on_failure=on_failure) as reached, closing(Store(reached)) as store:
         retries(lambda: prepare(store))
         yield store
@@ -69,7 +69,7 @@ def open_store(settings: Settings, on_failure: Callable[[], None] = lambda: None
 
 @contextmanager
 def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
-    """A store whose schema is current; it is never migrated here. None for a data folder that has no data yet."""
+    """A store with a current schema, which is not migrated here. None for a data folder without data."""
     folder = DataFolder(settings.data_dir)
     if settings.clickhouse_url is None and not folder.has_data():
         yield None
@@ -79,8 +79,8 @@ def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
         yield store
 
 
-def place(settings: Settings) -> str:
-    """Where data is written, in words."""
+def store_location(settings: Settings) -> str:
+    """Where the store is, in words."""
     if settings.clickhouse_url is None:
         return f"the data folder {settings.data_dir.absolute()}"
     return f"{settings.clickhouse_url}, database {settings.clickhouse_database}"

@@ -17,10 +17,10 @@ _FILES = {
     "systemd": "systemd.service",
     "systemd-jobs": "systemd-jobs.service",
 }
-# In the files, the absolute path of this program.
+# Placeholder in the files for the absolute path of this program.
 _PROGRAM = "@program@"
-# The settings file is for the units: their data is not in the folder of the user who prints it.
-_OF_UNITS = {"data_dir": "/var/lib/analytics-service"}
+# The settings file is for the systemd units, whose data is not in the folder of the user who prints the file.
+_UNIT_DEFAULTS = {"data_dir": "/var/lib/analytics-service"}
 
 
 @click.command()
@@ -45,7 +45,7 @@ def _packaged(file: str) -> str:
 
 
 def _program() -> str:
-    """How to start this program from anywhere."""
+    """The command that starts this program from any folder."""
     started = Path(sys.argv[0]).absolute()
     return f"{sys.executable} -m analytics_service.cli" if started.suffix == ".py" else str(started)
 
@@ -55,4 +55,4 @@ def _settings_file() -> Iterator[str]:
     yield "# /etc/analytics-service.env"
     yield "# Settings of analytics-service. Remove the # in front of those that you change, and keep this file private."
     for row in table():
-        yield f"\n# {row.help}\n#{row.variable}={_OF_UNITS.get(row.name, row.default) or ''}"
+        yield f"\n# {row.help}\n#{row.variable}={_UNIT_DEFAULTS.get(row.name, row.default) or ''}"

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, open_store_to_read, place
+from analytics_service.cli.context import load_settings, open_store, open_store_to_read, store_location
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
-from analytics_service.cli.signals import explained
+from analytics_service.cli.signals import explaining_stop
 from analytics_service.config.settings import Settings
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import SHOWN, Request, Summary, import_files, try_import, with_rest
@@ -59,7 +59,8 @@ def import_group() -> None:
 def import_prices_command(**options: Any) -> None:
     """Import price observations, all or nothing.
 
-    May be run again: observations that are there already are replaced by themselves. Example:
+    FILES are CSV, CSV.gz or Parquet with the columns symbol,timestamp,USD_price or asset_id,ts,price. Importing
+    them again changes nothing. Example:
 
     \b
         analytics-service import prices prices_*.csv.gz --assets assets.csv --time-unit ms
@@ -72,7 +73,8 @@ def import_prices_command(**options: Any) -> None:
 def import_rates_command(**options: Any) -> None:
     """Import lend and borrow rates, all or nothing.
 
-    Each row describes its asset by asset_address, symbol and decimals, so it needs no --assets. Example:
+    FILES are CSV, CSV.gz or Parquet with the columns timestamp, symbol, asset_address, decimals, borrowing_enabled,
+    current_liquidity_rate and current_variable_borrow_rate, so rates need no --assets. Example:
 
     \b
         analytics-service import rates rates_daily.csv.gz
@@ -80,34 +82,34 @@ def import_rates_command(**options: Any) -> None:
     _import(RATES, **options)
 
 
-def _import(family: Family, dry_run: bool, data_dir: Path | None, **asked: Any) -> None:
-    """Import files. `asked` are the other fields of a Request."""
-    request = Request(family, **asked)
+def _import(family: Family, dry_run: bool, data_dir: Path | None, **options: Any) -> None:
+    """Import files. `options` are the other fields of a Request."""
+    request = Request(family, **options)
     settings = load_settings(data_dir=data_dir)
     with closing(ProgressBars()) as bars:
         if dry_run:
             with open_store_to_read(settings) as existing:
-                done = try_import(existing, request, datetime.now(UTC), bars)
+                summary = try_import(existing, request, datetime.now(UTC), bars)
         else:
-            with open_store(settings) as store, explained(_STOPPED):
-                done = import_files(store, request, datetime.now(UTC), bars)
-    click.echo(_outcome(done, settings, dry_run))
-    for line in _kept(done.kept):
+            with open_store(settings) as store, explaining_stop(_STOPPED):
+                summary = import_files(store, request, datetime.now(UTC), bars)
+    click.echo(_outcome(summary, settings, dry_run))
+    for line in _conflicts(summary.kept):
         click.echo(line)
-    for path in done.rejected_files:
+    for path in summary.rejected_files:
         click.echo(f"Rejected rows are in {path}.")
 
 
-def _outcome(done: Summary, settings: Settings, dry_run: bool) -> str:
-    """What an import did or would do, and where."""
+def _outcome(summary: Summary, settings: Settings, dry_run: bool) -> str:
+    """The result of an import, or of its dry run, in words."""
     if dry_run:
-        rows = f"would write {done.written:,} new ones, replace {done.replaced:,} and reject {done.rejected:,}"
-        where = f"Nothing was written. Without --dry-run the import writes into {place(settings)}"
+        rows = f"would write {summary.written:,} new ones, replace {summary.replaced:,} and reject {summary.rejected:,}"
+        where = f"Nothing was written. Without --dry-run the import writes into {store_location(settings)}"
     else:
-        rows = f"{done.written:,} new, {done.replaced:,} replaced, {done.rejected:,} rejected"
-        where = f"Written into {place(settings)}"
-    brought = ", ".join(_counted(history, count) for history, count in done.observations.items() if count)
-    return f"Read {done.read:,} rows: {rows}.\n" + (f"{where}: {brought}." if brought else "Nothing was written.")
+        rows = f"{summary.written:,} new, {summary.replaced:,} replaced, {summary.rejected:,} rejected"
+        where = f"Written into {store_location(settings)}"
+    brought = ", ".join(_counted(history, count) for history, count in summary.observations.items() if count)
+    return f"Read {summary.read:,} rows: {rows}.\n" + (f"{where}: {brought}." if brought else "Nothing was written.")
 
 
 def _counted(history: str, count: int) -> str:
@@ -115,8 +117,8 @@ def _counted(history: str, count: int) -> str:
     return f"{count:,} {history.replace('_', ' ')}{'' if count == 1 else 's'}"
 
 
-def _kept(assets: Sequence[Asset]) -> Iterator[str]:
-    """Lines about the assets that the assets file describes differently from the store, which keeps its own."""
+def _conflicts(assets: Sequence[Asset]) -> Iterator[str]:
+    """Lines about assets that the assets file describes differently from the store, which keeps its descriptions."""
     if assets:
         yield "The assets file describes these assets differently from the store, which keeps its descriptions:"
     named = [f"  {asset.id}: {asset.symbol}, {asset.decimals_denom} decimals" for asset in assets[:SHOWN]]

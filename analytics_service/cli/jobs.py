@@ -9,7 +9,7 @@ import click
 
 from analytics_service.cli.context import load_job_settings, open_store, require_source
 from analytics_service.cli.options import data_dir_option, source_option
-from analytics_service.cli.signals import explained, set_on_signals, stopping_normally
+from analytics_service.cli.signals import explaining_stop, set_on_signals, stopping_normally
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
 from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.http.instruments import Instruments
@@ -85,6 +85,7 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
 @click.option("--end", type=_instant, metavar="TIME", required=True, help="Last instant, itself included.")
 @click.option(
     "--every",
+    "interval",
     type=value_type(parse_duration),
     metavar="DURATION",
     default="1h",
@@ -93,7 +94,7 @@ def jobs_once(name: str, at: datetime | None, **overrides: Any) -> None:
 )
 @data_dir_option
 @source_option
-def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, **overrides: Any) -> None:
+def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta, **overrides: Any) -> None:
     """Take the snapshots of a range that are not there yet.
 
     TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC, also for --end. DURATION
@@ -111,14 +112,14 @@ def jobs_backfill(name: str, start: datetime, end: datetime, every: timedelta, *
     settings = load_job_settings(**overrides)
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
-        instants = runner.instants_to_fill(start, end, every)
+        instants = runner.instants_to_fill(start, end, interval)
         bar = click.progressbar(length=len(instants), label=f"Backfill of {name}")
-        with explained("The backfill was stopped. When it is run again, it continues where it was."), bar:
+        with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."), bar:
             written = runner.backfill(job, source, store, instants, progress=bar.update)
     click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 
 
 def _require_past(option: str, instant: datetime, now: datetime) -> None:
-    """UsageError for an instant in the future: a snapshot of it would hide all others until then."""
+    """UsageError for an instant in the future, whose snapshot would hide all others until then."""
     if instant > now:
         raise click.UsageError(f"{option} {shown(instant)} lies in the future; it is {shown(now)} now.")

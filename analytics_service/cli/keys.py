@@ -40,7 +40,7 @@ def keys_add(name: str, file: Path | None) -> None:
     \b
         analytics-service keys add alice
     """
-    click.echo(add_key(_chosen(file), name))
+    click.echo(add_key(_key_file(file), name))
 
 
 @keys.command("list")
@@ -51,7 +51,7 @@ def keys_list(file: Path | None) -> None:
     \b
         analytics-service keys list
     """
-    for name in read_keys(_chosen(file)):
+    for name in read_keys(_key_file(file)):
         click.echo(name)
 
 
@@ -64,12 +64,12 @@ def keys_remove(name: str, file: Path | None) -> None:
     \b
         analytics-service keys remove alice
     """
-    path = _chosen(file)
+    path = _key_file(file)
     remove_key(path, name)
     click.echo(f"Removed {name} from {path}.")
 
 
-def _chosen(file: Path | None) -> Path:
+def _key_file(file: Path | None) -> Path:
     path = file or load_settings().api_keys_file
     if path is None:
         raise SettingError("Name the file of API keys with --file or ANALYTICS_API_KEYS_FILE.")

@@ -9,7 +9,7 @@ from analytics_service.cli.errors import Commands
 from analytics_service.cli.signals import interrupt, terminate
 from analytics_service.processes.memory import imported_for_good
 
-# Every command in the order of the help, with its module in this package and its name there.
+# Every command in the order of the help, with its module in this package and its name in the module.
 _COMMANDS = {
     "backup": "backups:backup",
     "example": "example:example",
@@ -26,7 +26,7 @@ _COMMANDS = {
 
 
 class _Root(Commands):
-    """Imports a command when it is run or listed, so that none waits for libraries which only others use."""
+    """Imports a command when it is run or listed, so that it does not wait for the libraries of other commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""
@@ -34,13 +34,13 @@ class _Root(Commands):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, if there is one."""
-        place = _COMMANDS.get(cmd_name)
-        return None if place is None else _imported(place)
+        entry = _COMMANDS.get(cmd_name)
+        return None if entry is None else _imported(entry)
 
 
 @cache
-def _imported(place: str) -> click.Command:
-    module, _, name = place.partition(":")
+def _imported(entry: str) -> click.Command:
+    module, _, name = entry.partition(":")
     command: click.Command = getattr(imported_for_good(f"{__package__}.{module}"), name)
     return command
 
@@ -55,14 +55,15 @@ def cli() -> None:
     \b
         analytics-service up
 
-    Settings are environment variables; `analytics-service settings` lists them.
+    Settings are environment variables; `analytics-service settings` lists them. Exit code 2 means that the call, a
+    setting or an imported file is wrong, and that no data was written; 1 is any other failure.
     """
 
 
 def main() -> None:
     """Entry point of `analytics-service`."""
     signal.signal(signal.SIGTERM, terminate)
-    # What a shell starts in the background may be told to ignore Ctrl-C.
+    # A shell may start a background process with Ctrl-C ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     cli(prog_name="analytics-service")

@@ -1,4 +1,4 @@
-"""Options of several commands."""
+"""Options that several commands share."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""Collects the report of `status`: the parts of the service, its data, and what is wrong."""
+"""Collects the report of `status`: the parts of the service, its data, and its faults."""
 
 import http.client
 import shlex
@@ -21,62 +21,61 @@ from analytics_service.store.connection import Store
 from analytics_service.store.server import address_of
 from jobs.registry import intervals
 
-# Seconds to wait for ClickHouse's first answer, for all others, and for each of the HTTP service.
+# Seconds to wait for ClickHouse's first answer, for all its other answers, and for each answer of the HTTP service.
 _FIRST_ANSWER = 5.0
 _OTHER_ANSWERS = 20.0
 _HTTP_ANSWER = 1.0
 
 
-def report(settings: Settings, now: datetime, bind: str | None = None) -> Report:
-    """The state of everything but the workers. `bind` is where the HTTP service should run, if the operator has said
-    so."""
-    found = Report(now, settings.clickhouse_database)
-    found.http = _http(settings, bind)
-    reached = attached(_as_told(settings))
+def collect_report(settings: Settings, now: datetime, bind: str | None = None) -> Report:
+    """The state of every part except the workers. `bind` is the HTTP service's address, if the operator named it."""
+    report = Report(now, settings.clickhouse_database)
+    report.http = _http(settings, bind)
+    reached = attached(_with_source_of_service(settings))
     if reached is None:
-        found.faults.append(
+        report.faults.append(
             f"ClickHouse is not running in {settings.data_dir}; start it with `analytics-service up`, or set "
             "ANALYTICS_CLICKHOUSE_URL"
         )
     else:
-        found.url = address_of(reached)
+        report.url = address_of(reached)
         try:
-            _ask_in_time(found, reached)
+            _query_in_time(report, reached)
         except AnalyticsError as error:
-            found.faults.append(str(error))
-    if found.http.expected and not found.http.ready:
-        state = "is not ready" if found.http.alive else "does not answer"
-        found.faults.append(f"the HTTP service {state} on {found.http.bind}")
-    return found
+            report.faults.append(str(error))
+    if report.http.expected and not report.http.ready:
+        state = "is not ready" if report.http.alive else "does not answer"
+        report.faults.append(f"the HTTP service {state} on {report.http.bind}")
+    return report
 
 
-def _ask(found: Report, settings: Settings) -> None:
-    """Add what ClickHouse reports. The connection is closed here, because the caller may have stopped waiting."""
+def _query(report: Report, settings: Settings) -> None:
+    """Add the data of ClickHouse. The connection is closed here, because the caller may have stopped waiting."""
     with closing(Store(settings)) as store:
-        heads = Heads(store, every=None)
-        every = partial(heads.intervals, intervals(settings))
-        is_told = settings.source is not None
-        read_store(found, store, Monitor(heads, every, lambda: found.at, is_told=is_told))
+        heads = Heads(store, interval=None)
+        current_intervals = partial(heads.intervals, intervals(settings))
+        is_configured = settings.source is not None
+        read_store(report, store, Monitor(heads, current_intervals, lambda: report.at, is_configured=is_configured))
 
 
-def _ask_in_time(found: Report, settings: Settings) -> None:
-    """Query ClickHouse in a thread of its own. StoreUnavailable when that takes too long; the thread is then left."""
+def _query_in_time(report: Report, settings: Settings) -> None:
+    """Query ClickHouse in a separate thread. StoreUnavailable if that takes too long; the thread is then abandoned."""
     errors: list[BaseException] = []
 
-    def ask() -> None:
+    def query() -> None:
         try:
-            _ask(found, settings)
+            _query(report, settings)
         except BaseException as error:
-            # Whatever it is, the thread that waits raises it again.
+            # The waiting thread raises it again.
             errors.append(error)
 
-    thread = threading.Thread(target=ask, daemon=True)
+    thread = threading.Thread(target=query, daemon=True)
     thread.start()
     thread.join(_FIRST_ANSWER)
-    if thread.is_alive() and found.alive:
+    if thread.is_alive() and report.alive:
         thread.join(_OTHER_ANSWERS)
     if thread.is_alive():
-        seconds = _FIRST_ANSWER + _OTHER_ANSWERS if found.alive else _FIRST_ANSWER
+        seconds = _FIRST_ANSWER + _OTHER_ANSWERS if report.alive else _FIRST_ANSWER
         raise StoreUnavailable(f"ClickHouse hangs: it has not answered within {seconds:.0f} s.")
     if errors:
         raise errors[0]
@@ -89,8 +88,8 @@ def _http(settings: Settings, bind: str | None) -> HttpPart:
 
 
 def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
-    """Where to look for the HTTP service, and whether it should be there: where the operator has said so, or where the
-    command that holds the data folder serves."""
+    """The address of the HTTP service, and whether it should run there: if the operator named the address, or if a
+    command that holds the data folder serves there."""
     if bind is not None:
         return bind, True
     holder = _service(settings)
@@ -98,9 +97,9 @@ def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
     return (holder.bind or settings.bind, True) if holder else (settings.bind, False)
 
 
-def _as_told(settings: Settings) -> Settings:
-    """The settings with the source that the service was told to use, unless they name one: its own report says whether
-    snapshots are due, and this one must not differ."""
+def _with_source_of_service(settings: Settings) -> Settings:
+    """The settings with the source of the running service, unless they name a source. It decides whether snapshots are
+    due, and this report must agree with the service's."""
     holder = _service(settings)
     return replace(settings, source=holder.source) if holder and settings.source is None else settings
 
@@ -113,7 +112,7 @@ def _service(settings: Settings) -> Holder | None:
 
 
 def _status(bind: str, path: str) -> int:
-    """The status of the HTTP service's answer; 0 without one."""
+    """The status of the HTTP service's answer; 0 without an answer."""
     connection = http.client.HTTPConnection(*local_address(bind), timeout=_HTTP_ANSWER)
     try:
         connection.request("GET", path)

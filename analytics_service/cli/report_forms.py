@@ -16,12 +16,12 @@ _HEADINGS = ("family", "newest snapshot", "age", "rows", "gaps, 24 h", "next run
 
 
 def as_json(report: Report) -> str:
-    """One document; the names stay the same from version to version."""
+    """A JSON document, whose names stay the same from version to version."""
     return json.dumps(OPERATIONS.render(report, Scope()), indent=2)
 
 
 def as_text(report: Report) -> str:
-    """Lines for a terminal. Colours are click's, which leaves them out where nobody would see them."""
+    """Lines for a terminal. click drops the colours if the output is no terminal."""
     return "\n".join(_lines(report))
 
 
@@ -45,36 +45,36 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"Version     {report.service}"
     if report.families:
         yield ""
-        yield from aligned([_HEADINGS, *map(_cells, report.families)], right={2, 3, 4})
+        yield from aligned([_HEADINGS, *map(_row, report.families)], right={2, 3, 4})
     elif report.alive and not report.faults:
         yield "Data        no snapshot yet"
     if report.tables:
         yield ""
-        cells = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in report.tables]
-        yield from aligned([("table", "rows", "disk"), *cells, ("all", "", size(report.disk))], right={1, 2})
+        rows = [(table.table, f"{table.rows:,}", size(table.bytes)) for table in report.tables]
+        yield from aligned([("table", "rows", "disk"), *rows, ("all", "", size(report.disk))], right={1, 2})
     if report.faults:
         yield ""
     for fault in report.faults:
         yield _bad(f"Problem     {fault}")
 
 
-def _cells(one: FamilyReport) -> tuple[str, ...]:
-    error = f"{shown(one.failed_at)}: {one.error}" if one.failed_at else "-"
-    age = "-" if one.age_seconds is None else _age(one.age_seconds)
-    gaps = "-" if one.gaps is None else str(one.gaps)
+def _row(family: FamilyReport) -> tuple[str, ...]:
+    error = f"{shown(family.failed_at)}: {family.error}" if family.failed_at else "-"
+    age = "-" if family.age_seconds is None else _age(family.age_seconds)
+    gaps = "-" if family.gaps is None else str(family.gaps)
     return (
-        one.family,
-        _instant(one.newest),
-        age if one.fresh else f"{age} !",
-        f"{one.rows:,}",
+        family.family,
+        _instant(family.newest),
+        age if family.fresh else f"{age} !",
+        f"{family.rows:,}",
         gaps,
-        _instant(one.next_run),
+        _instant(family.next_run),
         error,
     )
 
 
 def aligned(rows: list[tuple[str, ...]], right: set[int]) -> list[str]:
-    """Rows as lines with columns of equal width; the first one is the heading."""
+    """Rows as lines with columns of equal width. The first row is the heading."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
@@ -94,7 +94,7 @@ def size(count: int) -> str:
 
 
 def _age(seconds: int) -> str:
-    """The two greatest units of an age. One below zero is of a snapshot that was taken while a clock was ahead."""
+    """The two greatest units of an age. It is negative if a clock was ahead when the snapshot was taken."""
     if seconds < 0:
         return f"{_age(-seconds)} in the future"
     days, rest = divmod(seconds, DAY)

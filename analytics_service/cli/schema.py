@@ -10,14 +10,14 @@ import click
 
 from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option
-from analytics_service.cli.report import report
+from analytics_service.cli.report import collect_report
 from analytics_service.cli.report_forms import as_json, as_text
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import SchemaError
 from analytics_service.store import migrations
 from analytics_service.store.assets import ids_in_several_cases
 from analytics_service.store.connection import Store
-from analytics_service.store.schema import missing, what_is_missing
+from analytics_service.store.schema import missing, missing_message
 
 
 @click.command()
@@ -33,8 +33,8 @@ def migrate(**overrides: Any) -> None:
     """
     with clickhouse(load_settings(**overrides), command_line()) as reached, closing(Store(reached)) as store:
         applied = migrations.migrate(store)
-        if lacking := missing(store):
-            raise SchemaError(what_is_missing(lacking))
+        if absent := missing(store):
+            raise SchemaError(missing_message(absent))
         doubled = ids_in_several_cases(store)
     for migration in applied:
         click.echo(f"Applied {migration.name}.")
@@ -61,8 +61,8 @@ def status(is_json: bool, **overrides: Any) -> None:
         analytics-service status --json
     """
     settings = load_settings(**overrides)
-    named = overrides["bind"] or (settings.bind if "ANALYTICS_BIND" in os.environ else None)
-    found = report(settings, datetime.now(UTC), named)
-    click.echo(as_json(found) if is_json else as_text(found))
-    if not found.healthy:
+    bind = overrides["bind"] or (settings.bind if "ANALYTICS_BIND" in os.environ else None)
+    report = collect_report(settings, datetime.now(UTC), bind)
+    click.echo(as_json(report) if is_json else as_text(report))
+    if not report.healthy:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""What signals do: SIGTERM and Ctrl-C end commands, others are orders to a running service."""
+"""Signal handlers. SIGTERM and Ctrl-C end commands; other signals are orders to a running service."""
 
 import os
 import signal
@@ -16,14 +16,14 @@ import click
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
-# Seconds between two looks at whether Polars has returned; a program may be outside for a moment only.
+# Seconds between checks whether Polars has returned. It may return for a moment only.
 _PAUSE = 0.0005
 _Handler = Callable[[int, FrameType | None], None]
 
 
 def _outside_polars(handler: _Handler) -> _Handler:
-    """A signal handler that raises, and therefore waits until Polars has returned. Polars has code in Rust that calls
-    Python; what a handler raises there becomes a panic, or an error of another kind."""
+    """Makes a signal handler that raises wait until Polars has returned. Rust code of Polars calls Python, and would
+    turn an exception of a handler there into a panic or into another error."""
 
     @wraps(handler)
     def handle(number: int, frame: FrameType | None) -> None:
@@ -31,7 +31,7 @@ def _outside_polars(handler: _Handler) -> _Handler:
             signal.signal(signal.SIGALRM, lambda _, later: handle(number, later))
             signal.setitimer(signal.ITIMER_REAL, _PAUSE)
         else:
-            # A signal that still waits must not interrupt what this one begins.
+            # A pending signal must not interrupt what this handler begins.
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, _ignore)
             handler(number, frame)
@@ -40,7 +40,7 @@ def _outside_polars(handler: _Handler) -> _Handler:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """A signal handler that does nothing. Unlike SIG_IGN, it may come in place of one whose signal has just arrived."""
+    """A signal handler that does nothing. Unlike SIG_IGN, it may replace a handler whose signal has just arrived."""
 
 
 def _is_inside_polars(frame: FrameType | None) -> bool:
@@ -53,15 +53,15 @@ def _is_inside_polars(frame: FrameType | None) -> bool:
 
 @_outside_polars
 def terminate(number: int, frame: FrameType | None) -> None:
-    """A signal handler: unwind the command, once. A second signal must not interrupt what the first one began."""
-    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)
+    """A signal handler: unwind the command, once. A second signal must not interrupt what the first signal began."""
+    for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(stop, signal.SIG_IGN)
     sys.exit(_TERMINATED)
 
 
 @_outside_polars
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """A signal handler: what Ctrl-C does in any Python program."""
+    """A signal handler: raise KeyboardInterrupt, as Python's own handler does."""
     signal.default_int_handler(number, frame)
 
 
@@ -78,8 +78,8 @@ def stopping_normally() -> Iterator[None]:
 
 @contextmanager
 def following_signals() -> Iterator[SimpleQueue[int | None]]:
-    """For services that take orders: a queue of the signals that are orders. Closing the terminal that a service was
-    started in stops it, too, unless nohup was used."""
+    """For services that take orders: a queue of the signals that are orders. Closing the terminal in which a service
+    was started stops it, too, unless nohup was used."""
     orders: SimpleQueue[int | None] = SimpleQueue()
     ends_with_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
@@ -95,8 +95,8 @@ def following_signals() -> Iterator[SimpleQueue[int | None]]:
 
 
 @contextmanager
-def explained(outcome: str) -> Iterator[None]:
-    """For commands: tell whoever stops the block, by SIGTERM or Ctrl-C, what becomes of it."""
+def explaining_stop(outcome: str) -> Iterator[None]:
+    """For commands: print the outcome when the block is stopped by SIGTERM or Ctrl-C."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
@@ -105,7 +105,7 @@ def explained(outcome: str) -> Iterator[None]:
 
 
 def set_on_signals(stop: threading.Event) -> None:
-    """Set an event on SIGTERM and Ctrl-C. A thread does it: a handler might interrupt the event while it is locked."""
+    """Set an event on SIGTERM and Ctrl-C. A thread sets it: a handler might interrupt code that holds its lock."""
     stops = (signal.SIGTERM, signal.SIGINT)
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
@@ -114,7 +114,7 @@ def set_on_signals(stop: threading.Event) -> None:
         signal.signal(number, _ignore)
 
     def wait() -> None:
-        # Python writes the number of every signal that has a handler, also of a source's own.
+        # Python writes the number of every signal that has a handler, which may be a source's.
         while os.read(read_end, 1)[0] not in stops:
             pass
         stop.set()
@@ -123,7 +123,7 @@ def set_on_signals(stop: threading.Event) -> None:
 
 
 def _has_terminal() -> bool:
-    """Whether this process has a terminal that controls it."""
+    """Whether this process has a controlling terminal."""
     try:
         _TERMINAL.open("rb").close()
     except OSError:

@@ -40,14 +40,14 @@ def _instant(value: str) -> datetime | None:
 
 def parse_duration(value: str) -> timedelta:
     """A positive duration. ValueError names the accepted forms."""
-    found = re.fullmatch(r"(\d{1,9})([smhd])", value)
-    if not found or int(found[1]) == 0:
+    match = re.fullmatch(r"(\d{1,9})([smhd])", value)
+    if not match or int(match[1]) == 0:
         raise ValueError("must be a positive whole number followed by s, m, h or d, such as 30s, 15m, 1h or 1d")
-    return timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
 def value_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """A click type from a parser; the text of its ValueError becomes the usage error's."""
+    """A click type from a parser. The message of its ValueError becomes that of the usage error."""
 
     def convert(value: str) -> _Value:
         try:

@@ -1,1 +1,1 @@
-"""Settings, what their texts may be, and the files that only their owner may read."""
+"""Settings, the parsers of their values, and files that only their owner may read."""

@@ -14,39 +14,39 @@ from analytics_service.config import values
 from analytics_service.errors import SettingError
 
 PREFIX = "ANALYTICS_"
-# Variables that Kubernetes sets for the services of a cluster; their names may begin like those of our settings.
+# Variables that Kubernetes sets for the services of a cluster. Their names may have the prefix of our settings.
 _SERVICE_LINK = re.compile(
     r"_(SERVICE_(HOST|PORT(_\w+)?)=|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR)=|=\w+://)|=\w+://))"
 )
-# Variables that only the test suite reads; they are not misspelt settings.
+# Variables that only the test suite reads. They are no misspelt settings.
 _OTHER_USES = {"ANALYTICS_TEST_DATA"}
-# A user and a password in a URL, which end at its last @: passwords may hold one that is not encoded.
+# A user and a password in a URL. They end at its last @, because a password may hold an @ that is not encoded.
 _CREDENTIALS = re.compile(r"(\w+://)?.*@", re.DOTALL)
 # Seconds between the snapshots of a job.
-_interval = values.Whole(1, 86_400)
+_interval = values.WholeNumber(1, 86_400)
 
 
 def _setting(default: Any, parse: Callable[[str], Any], help: str) -> Any:
     make = default if callable(default) else lambda: default
-    if isinstance(parse, values.Whole):
+    if isinstance(parse, values.WholeNumber):
         help = f"{help} A whole number {parse}."
     return field(default_factory=make, metadata={"default": make, "parse": parse, "help": help})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, parsed. Each is read from ANALYTICS_<NAME>; a SettingError names the one that is wrong."""
+    """All settings, parsed. Each is read from ANALYTICS_<NAME>. A SettingError names the variable that is wrong."""
 
     bind: str = _setting("127.0.0.1:8000", values.host_and_port, "Address the HTTP service listens on.")
     metrics_bind: str = _setting(
         "127.0.0.1:8001",
         values.bind_or_none,
-        "Address that operators' paths, such as /metrics, are at; none turns them off.",
+        "Address of operators' paths, such as /metrics, which ask for no key; none turns them off.",
     )
-    workers: int = _setting(2, values.Whole(1, 512), "gunicorn worker processes.")
+    workers: int = _setting(2, values.WholeNumber(1, 512), "gunicorn worker processes.")
     threads: int = _setting(
         16,
-        values.Whole(1, 256),
+        values.WholeNumber(1, 256),
         "Threads of each worker. Five eighths of them may wait for ClickHouse at the same time.",
     )
     source: str | None = _setting(
@@ -56,35 +56,39 @@ class Settings:
         "Unset: where the store's data is from.",
     )
     source_timeout: int = _setting(
-        300, values.Whole(1, 86_400), "Seconds that the source may take for one answer; then there is no snapshot."
+        300,
+        values.WholeNumber(1, 86_400),
+        "Seconds that the source may take for one answer; then there is no snapshot.",
     )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),
         values.path,
-        "Folder of the embedded ClickHouse: its data, logs and password.",
+        "Folder of the embedded ClickHouse: its data, logs and passwords.",
     )
     clickhouse_url: str | None = _setting(
         None, values.server_url, "ClickHouse server to use, http(s)://host:port. Unset: an embedded one."
     )
-    clickhouse_user: str = _setting("default", values.text, "User on that server.")
+    clickhouse_user: str = _setting("default", values.non_empty, "User on that server.")
     clickhouse_password: str = _setting("", str, "Password on that server.")
     clickhouse_database: str = _setting("analytics", values.database_name, "Database of the service's tables.")
     clickhouse_ca_cert: str | None = _setting(
-        None, values.text, "File of the certificate authority that signed that server's certificate."
+        None, values.non_empty, "File of the certificate authority that signed that server's certificate."
     )
     clickhouse_verify: bool = _setting(True, values.flag, "Whether that server's certificate is verified.")
     query_timeout: int = _setting(
         20,
-        values.Whole(1, 600),
+        values.WholeNumber(1, 600),
         "Seconds a query may run, at most 3.5 in a worker; the client waits 5 more, gunicorn 15 more.",
     )
     history_memory: int = _setting(
         96,
-        values.Whole(0, 65_536),
+        values.WholeNumber(0, 65_536),
         "MiB of history that each worker may keep in memory; 0: it reads all from ClickHouse.",
     )
     answer_memory: int = _setting(
-        16, values.Whole(0, 65_536), "MiB of rendered answers that each worker may keep in memory; 0: none is kept."
+        16,
+        values.WholeNumber(0, 65_536),
+        "MiB of rendered answers that each worker may keep in memory; 0: none is kept.",
     )
     tz: str = _setting("UTC", values.zone, "Zone of history buckets when a request names none.")
     cors_origins: str = _setting(
@@ -101,7 +105,7 @@ class Settings:
     trusted_proxies: values.Networks | None = _setting(
         None,
         values.networks,
-        "Addresses or networks of proxies whose X-Forwarded-For is believed, separated by commas.",
+        "Proxies (addresses or networks, separated by commas) whose X-Forwarded-For names the client.",
     )
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
     rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
@@ -119,14 +123,14 @@ class Settings:
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], **overrides: object) -> "Settings":
         """Settings from ANALYTICS_* variables; `overrides` that are not None (command-line options) win."""
-        known = {PREFIX + f.name.upper(): f for f in fields(cls)}
-        given: dict[str, object] = {}
-        for variable in sorted(v for v in environ if v.startswith(PREFIX) and not _is_of_others(v, environ[v])):
-            if variable not in known:
-                raise SettingError(_unknown(variable, list(known)))
-            given[known[variable].name] = _parse(known[variable], variable, environ[variable])
-        given.update({key: value for key, value in overrides.items() if value is not None})
-        settings = cls(**given)  # type: ignore[arg-type]
+        declared = {PREFIX + f.name.upper(): f for f in fields(cls)}
+        parsed: dict[str, object] = {}
+        for variable in sorted(v for v in environ if v.startswith(PREFIX) and not _is_foreign(v, environ[v])):
+            if variable not in declared:
+                raise SettingError(_unknown(variable, list(declared)))
+            parsed[declared[variable].name] = _parse(declared[variable], variable, environ[variable])
+        parsed.update({name: value for name, value in overrides.items() if value is not None})
+        settings = cls(**parsed)  # type: ignore[arg-type]
         if values.port_of(settings.bind) == settings.metrics_port:
             raise SettingError(
                 f"ANALYTICS_METRICS_BIND={settings.metrics_bind} is not usable: "
@@ -136,7 +140,7 @@ class Settings:
 
     @property
     def metrics_port(self) -> int | None:
-        """The port that operators' paths are at, which is not that of `bind`; None where they are off."""
+        """The port of the operators' paths, which differs from the port of `bind`; None if they are off."""
         return None if self.metrics_bind == values.NONE else values.port_of(self.metrics_bind)
 
     @property
@@ -146,17 +150,17 @@ class Settings:
 
     @property
     def client_timeout(self) -> int:
-        """Seconds the client waits for a query, whose own limit comes first."""
+        """Seconds the client waits for a query, which times out before."""
         return self.query_timeout + 5
 
     @property
     def graceful_timeout(self) -> int:
-        """Seconds that workers have for the answers under way when they are to end."""
+        """Seconds that workers have to finish their answers when they are told to end."""
         return self.query_timeout + 10
 
     @property
     def worker_timeout(self) -> int:
-        """Seconds after which gunicorn takes a silent worker to hang."""
+        """Seconds after which gunicorn assumes that a silent worker hangs."""
         return self.query_timeout + 15
 
     def to_environment(self) -> dict[str, str]:
@@ -167,7 +171,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting, as `--help` and the README show it; `default` is text as in its variable, None if unset."""
+    """A setting, as `--help` and the README show it. `default` is written as in its variable; None if unset."""
 
     name: str
     variable: str
@@ -182,7 +186,7 @@ def table() -> Iterator[SettingRow]:
 
 
 def _written(value: object) -> str | None:
-    """A value as a variable holds it."""
+    """A value as it is written in a variable; None for an unset one."""
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -197,7 +201,7 @@ def service_version() -> str:
 
 
 def parse_setting(setting: str, value: str) -> Any:
-    """One setting's value from text. ValueError says what is allowed."""
+    """The parsed value of a setting. ValueError says what is allowed."""
     return {f.name: f for f in fields(Settings)}[setting].metadata["parse"](value)
 
 
@@ -214,12 +218,14 @@ def _without_credentials(value: str) -> str:
     return _CREDENTIALS.sub(r"\1***@", value, count=1)
 
 
-def _is_of_others(variable: str, value: str) -> bool:
+def _is_foreign(variable: str, value: str) -> bool:
+    """Whether a variable with our prefix is no setting of ours."""
     return variable in _OTHER_USES or _SERVICE_LINK.search(f"{variable}={value}") is not None
 
 
-def _unknown(variable: str, known: list[str]) -> str:
-    names = [one.removeprefix(PREFIX) for one in known]
+def _unknown(variable: str, declared: list[str]) -> str:
+    """The message about a variable that is no setting."""
+    names = [name.removeprefix(PREFIX) for name in declared]
     near = difflib.get_close_matches(variable.removeprefix(PREFIX), names, n=1)
     hint = f" Did you mean {PREFIX}{near[0]}?" if near else ""
     return f"{variable} is not a setting.{hint} `analytics-service settings` lists them all."

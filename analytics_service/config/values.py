@@ -1,4 +1,4 @@
-"""What the texts of settings may be: one parser for each kind of value. ValueError says what is allowed."""
+"""Parsers of settings, one for each kind of value. ValueError says what is allowed."""
 
 import re
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 SOURCES = "analytics_service.sources"
 NONE = "none"
 RESEARCH = "research"
-"""Begins the names of the databases that researchers may write (rule 9.3)."""
+"""Prefix of the databases that researchers may write (rule 9.3)."""
 _LABEL = r"\w(?:[\w-]*\w)?"
-# A host name, which may have underscores, as those of containers have; or an IP address as URLs have it.
+# A host name, which may have underscores, as the names of containers have; or an IP address as URLs have it.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@A-Z]+")
 _DATABASES = frozenset({"information_schema", "service_log", "system"})
 
 
-def text(value: str) -> str:
-    """Any non-empty text."""
+def non_empty(value: str) -> str:
+    """Any value that is not empty."""
     if not value:
         raise ValueError("must not be empty")
     return value
@@ -33,14 +33,14 @@ def text(value: str) -> str:
 def path(value: str) -> Path:
     """A path; `~` is the user's home."""
     try:
-        return Path(text(value)).expanduser()
+        return Path(non_empty(value)).expanduser()
     except RuntimeError:
         raise ValueError("must not begin with ~ and a user that there is not") from None
 
 
 def origins(value: str) -> str:
     """`*`, or origins separated by commas."""
-    if value != "*" and not all(_ORIGIN.fullmatch(one.strip()) for one in value.split(",")):
+    if value != "*" and not all(_ORIGIN.fullmatch(origin.strip()) for origin in value.split(",")):
         raise ValueError(
             "must be *, or origins separated by commas, such as https://a.example,http://localhost:3000: in lower "
             "case, and without a slash at the end"
@@ -56,7 +56,7 @@ def flag(value: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeNumber:
     """A parser of whole numbers from `low` to `high`."""
 
     low: int
@@ -73,18 +73,18 @@ class Whole:
 
 def zone(value: str) -> str:
     """The name of a zone or link of the IANA database."""
-    known = _zones().get(value.replace(" ", "_").lower())
-    if known != value:
-        raise ValueError(f"must be the name of an IANA time zone, such as {known or 'America/New_York'}")
+    name = _zones().get(value.replace(" ", "_").lower())
+    if name != value:
+        raise ValueError(f"must be the name of an IANA time zone, such as {name or 'America/New_York'}")
     return value
 
 
 @cache
 def _zones() -> dict[str, str]:
-    """The names by how they are in lower case. They are the same on every machine. The system's folder of zones has
-    other files too, such as localtime."""
+    """The names of zones by their lower-case form. tzdata has the same names on every machine, and no other files,
+    unlike the system's folder of zones."""
     listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
-    # Factory is what a machine has before a zone is set.
+    # Factory is the zone of a machine whose zone was never set.
     return {name.lower(): name for name in listed.split() if name != "Factory"}
 
 
@@ -100,7 +100,7 @@ def server_url(value: str) -> str:
         raise ValueError("must look like http://host:8123 or https://host:8443")
     if not _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2]):
         raise ValueError("must have the name or IP address of one host, such as http://host:8123 or http://[::1]:8123")
-    # Also where nothing stands beside one of these, as in http://@host:8123.
+    # Refused even if the part is empty, as in http://@host:8123.
     if set("@?#") & set(value) or parts.path not in ("", "/"):
         raise ValueError("must hold no user, password, path or query; they have settings of their own")
     return value.rstrip("/")
@@ -108,8 +108,8 @@ def server_url(value: str) -> str:
 
 def host_and_port(value: str) -> str:
     """`host:port` to listen on; `[::1]:port` for IPv6."""
-    found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)
-    if not found or not 0 < int(found[1]) < 65536:
+    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)
+    if not match or not 0 < int(match[1]) < 65536:
         raise ValueError("must be host:port, such as 127.0.0.1:8000")
     return value
 
@@ -120,7 +120,7 @@ def port_of(bind: str) -> int:
 
 
 def bind_or_none(value: str) -> str:
-    """As host_and_port, or `none`."""
+    """`host:port` to listen on, or `none`."""
     if value == NONE:
         return value
     try:
@@ -130,7 +130,7 @@ def bind_or_none(value: str) -> str:
 
 
 def source(value: str) -> str:
-    """The spec of a snapshot source: a built-in one, or one that an installed package provides."""
+    """The spec of a snapshot source, which is built in or provided by an installed package."""
     if re.fullmatch(r"none|simulated(:[^\s:]{1,64})?", value):
         return value
     provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated"}
@@ -141,7 +141,7 @@ def source(value: str) -> str:
 
 
 def database_name(value: str) -> str:
-    """A database name that belongs to nobody else."""
+    """A database name that has no other use."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
         raise ValueError("must be letters, digits and underscores, not beginning with a digit")
     if value.startswith(RESEARCH) or value.lower() in _DATABASES:
@@ -153,7 +153,7 @@ def database_name(value: str) -> str:
 
 
 class Rate(NamedTuple):
-    """So many requests in so many seconds, written `600/60`."""
+    """A number of requests in a number of seconds, written `600/60`."""
 
     requests: int
     seconds: int
@@ -164,14 +164,14 @@ class Rate(NamedTuple):
 
 def rate(value: str) -> Rate:
     """Requests and seconds, `600/60`."""
-    found = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,5})", value)
-    if not found or not 1 <= int(found[1]) <= 1_000_000 or not 1 <= int(found[2]) <= 86_400:
+    match = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,5})", value)
+    if not match or not 1 <= int(match[1]) <= 1_000_000 or not 1 <= int(match[2]) <= 86_400:
         raise ValueError("must be requests/seconds, such as 600/60, of at most 1,000,000 requests and 86,400 seconds")
-    return Rate(int(found[1]), int(found[2]))
+    return Rate(int(match[1]), int(match[2]))
 
 
 class Networks(tuple[IPv4Network | IPv6Network, ...]):
-    """Networks, written with commas between them; an address is one of its own."""
+    """Networks, written with commas between them. A single address is a network, too."""
 
     __slots__ = ()
 

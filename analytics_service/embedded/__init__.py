@@ -1,1 +1,1 @@
-"""ClickHouse as a child process of the command that needs it."""
+"""ClickHouse as a child process of a command."""

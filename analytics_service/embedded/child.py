@@ -1,8 +1,8 @@
 """The process that runs the embedded ClickHouse: `python -m` this module, with the server's folder as its argument.
 
-It serves until its standard input ends, which also happens when the process that started it is gone. Then it ends at
-once, as it would in a crash, which loses nothing that was acknowledged. An orderly end is no option: ClickHouse would
-end its own session before it stops listening, and that session's user needs no password.
+It serves until its standard input ends, which also happens when its parent process is gone. Then it ends at once, as in
+a crash; acknowledged data is not lost. An orderly end is not possible: ClickHouse would end its own session before it
+stops listening, and that session's user needs no password.
 """
 
 import importlib
@@ -18,15 +18,15 @@ from typing import Any, NoReturn
 
 from analytics_service.embedded.confinement import confine
 
-# The entry point and the configuration are known to work with this version; setup.cfg pins the same one.
+# The entry point and the configuration are known to work with this version; setup.cfg pins the same version.
 VERSION = "26.9.0"
-# EX_CONFIG of sysexits.h: another start will not help until the installation changes.
+# EX_CONFIG of sysexits.h: restarting does not help until the installation changes.
 UNUSABLE = 78
 INSTALL = "Install it with `pip install 'analytics-service[embedded]'`, or set ANALYTICS_CLICKHOUSE_URL."
-# What ClickHouse reads besides its own folder: libraries, zones, and what Linux tells about processes and devices.
+# Files that ClickHouse reads besides its own folder: libraries, zones, and information about processes and devices.
 _SYSTEM = (
     *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/urandom", "/sys"),
-    # Of other processes nothing, least of all their environments.
+    # Nothing of other processes, in particular not their environments.
     *(f"/proc/{name}" for name in ("self", "cpuinfo", "loadavg", "meminfo", "stat", "sys", "uptime")),
 )
 # A query that never ends keeps the listeners open. HTTP comes last, so a server that answers it is complete.
@@ -50,17 +50,18 @@ def main(folder: str) -> None:
 
 
 def _empty(folder: Path) -> Path:
-    """A folder without what a server that was killed has left in it."""
+    """The folder, without files that a killed server has left behind."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
 def _confine(folder: Path) -> None:
-    """Leave ClickHouse no files but its own and the system's, before it is imported, which starts threads."""
+    """Restrict ClickHouse to its own files and the system's. Called before it is imported, because that starts
+    threads."""
     package = find_spec("chdb")
     installed = [*(package.submodule_search_locations or ())] if package else []
-    python = {sys.base_prefix, *sysconfig.get_paths().values(), *(str(Path(one).parent) for one in installed)}
+    python = {sys.base_prefix, *sysconfig.get_paths().values(), *(str(Path(location).parent) for location in installed)}
     if not confine([folder, Path("/dev/null")], map(Path, (*python, *_SYSTEM))):
         print("The kernel has no Landlock: with SQL, all files of this user can be read.", file=sys.stderr)
 

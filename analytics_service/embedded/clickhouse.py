@@ -1,4 +1,4 @@
-"""Finds the ClickHouse that a command works with: one named by URL, another process's, or one started here."""
+"""Provides the ClickHouse of a command: the server named by URL, that of another process, or a server started here."""
 
 import os
 import time
@@ -15,13 +15,13 @@ from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 
-# Seconds to wait for a folder whose holder has ended but whose server has not, and for a holder that is starting its
+# Seconds to wait for a folder whose holder has ended while its server still runs, and for a holder that is starting its
 # server, which takes long after a crash.
 _LOCK_SECONDS = 30.0
 _START_SECONDS = EmbeddedServer.ready_seconds + 10
-# Set in the environment of a service's parts once the service has found its ClickHouse. They start even if it is away
-# at the moment, and never start one themselves: that would take the data folder from the service, or from the next one
-# if this one was killed.
+# Set in the environment of a service's parts once the service has found its ClickHouse. The parts start even if it is
+# away at the moment, and never start a ClickHouse themselves: that would take the data folder from the service, or from
+# the next service if this one was killed.
 FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
 
 
@@ -31,10 +31,10 @@ def clickhouse(
 ) -> Iterator[Settings]:
     """Settings with which a Store reaches a running ClickHouse, for the duration of the block.
 
-    This is the server that ANALYTICS_CLICKHOUSE_URL names, or the one that another process of this user runs in the
-    data folder, or one started here on behalf of `command` and stopped at the end. With `attach` false, another
+    This is the server that ANALYTICS_CLICKHOUSE_URL names, or the server that another process of this user runs in the
+    data folder, or a server started here on behalf of `command` and stopped at the end. With `attach` false, another
     process's server is an EmbeddedServerError. `on_failure` is called from another thread when a server started here
-    cannot be kept running; the block's end then raises EmbeddedServerError. A part of a service uses the service's.
+    cannot be kept running; the block's end then raises EmbeddedServerError. Parts of a service use its server.
     """
     if settings.clickhouse_url is not None or FOUND in os.environ:
         yield settings
@@ -55,7 +55,7 @@ def clickhouse(
 
 
 def attached(settings: Settings) -> Settings | None:
-    """The settings, if a ClickHouse runs already where they say, by URL or in another process; None when none does."""
+    """The settings, if their ClickHouse already runs, by URL or in another process; None if it does not."""
     if settings.clickhouse_url is not None:
         return settings
     folder = DataFolder(settings.data_dir)
@@ -63,7 +63,7 @@ def attached(settings: Settings) -> Settings | None:
 
 
 def require_attached(settings: Settings) -> Settings:
-    """As `attached`, but EmbeddedServerError when there is none, unless there was one when gunicorn started."""
+    """As `attached`, but EmbeddedServerError when no ClickHouse runs, unless gunicorn was started with one."""
     reached = attached(settings)
     if reached is None and FOUND not in os.environ:
         raise EmbeddedServerError(
@@ -82,14 +82,14 @@ def serving(
         try:
             yield
         finally:
-            # On a full disk the announcement stays. It names a process that is about to end, so it misleads nobody for
-            # long.
+            # On a full disk the announcement stays. It names a process that is about to end, so it is soon recognised
+            # as outdated.
             with suppress(OSError):
                 folder.announce(None)
 
 
 def _lock(folder: DataFolder, command: str, settings: Settings, attach: bool) -> int | None:
-    """The folder's lock; None when another process's server may be attached to."""
+    """The folder's lock; None when the command may attach to another process's server."""
     begun = time.monotonic()
     while True:
         lock = folder.lock(command, settings.bind, settings.source)

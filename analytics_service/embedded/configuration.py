@@ -14,10 +14,10 @@ USER = "analytics"
 _PARAMETER_BYTES = 16 * 2**20
 # The user for people. The limits below leave most of the machine to the service.
 RESEARCHER = "researcher"
-# How many queries of that user run at a time, and the seconds that each may take.
+# Limits of that user: concurrent queries, and seconds for each.
 _QUERIES = 4
 _QUERY_SECONDS = 300
-# Files with a container's memory limit, in both versions of control groups. Without a limit, they hold no number.
+# Files with a container's memory limit, in both versions of control groups. Without a limit, they have no number.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 _CONFIG = """\
@@ -67,7 +67,7 @@ _CONFIG = """\
 </clickhouse>
 """
 
-# What both users may do: read everything, and have tables of these kinds.
+# Grants of both users: read everything, and create tables of these kinds.
 _SHARED = """\
 <query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
                 <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
@@ -76,11 +76,11 @@ _SHARED = """\
                 <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
                 <query>GRANT TABLE ENGINE ON SummingMergeTree</query>"""
 
-# The server's own session belongs to `default`, which needs no password on this machine. It may have one session only,
-# which lasts as long as the process, so nobody else gets in; and only the one grant which that session needs.
-# The service's user has what the service needs, and reads everything in the server. Researchers read everything, too,
-# and write databases whose names begin with `research`. Neither gets to an address or program outside of it, or to
-# another user (rule 9.3).
+# The server's own session belongs to `default`, which needs no password on this machine. That user may have a single
+# session, which lasts as long as the process, so nobody else can log in; and it has only the grant which that session
+# needs. The service's user has the grants that the service needs, and reads everything in the server. Researchers read
+# everything, too, and write databases whose names begin with `research`. Neither can reach an address or program
+# outside of the server, or another user (rule 9.3).
 _USERS = """\
 <clickhouse>
     <profiles>
@@ -173,7 +173,7 @@ _USERS = """\
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where the server listens on 127.0.0.1."""
+    """The ports of the server on 127.0.0.1."""
 
     http: int
     tcp: int
@@ -181,7 +181,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The passwords of both users, and the database in which researchers find themselves."""
+    """The passwords of both users, and the default database of researchers."""
 
     password: str
     researcher_password: str
@@ -189,7 +189,7 @@ class Access:
 
 
 def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
-    """Write the files that the server reads when it starts, into its own folder."""
+    """Write the files that the server reads at its start into its own folder."""
     config = _CONFIG.format(http=ports.http, tcp=ports.tcp)
     # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
@@ -204,7 +204,7 @@ def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
         database=access.database,
         threads=max(_processors() // 2, 1),
         queries=_QUERIES,
-        # Half of what the server may take.
+        # Half of the server's limit.
         memory=_memory() // 4,
         seconds=_QUERY_SECONDS,
         parameter=_PARAMETER_BYTES,
@@ -218,12 +218,12 @@ def _processors() -> int:
 
 
 def _memory() -> int:
-    """Bytes of memory that this machine has, or the container on it."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Bytes of memory of this machine or container."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in _LIMITS:
         with suppress(OSError, ValueError):
-            whole = min(whole, int(limit.read_text("ascii")))
-    return whole
+            total = min(total, int(limit.read_text("ascii")))
+    return total
 
 
 def _digest(password: str) -> str:

@@ -1,6 +1,6 @@
-"""Keeps this process out of the file system apart from some folders, by Linux's Landlock (kernel 5.19 and later).
+"""Restricts this process to some folders of the file system, by Linux's Landlock (kernel 5.19 and later).
 
-ClickHouse checks grants for files as tables, but its scalar function `file` reads whatever its process may read.
+ClickHouse checks grants for files as tables, but its scalar function `file` reads everything that its process may read.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _TRUNCATE, _DEVICE = 1 << 14, 1 << 15
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE
-# How many rights there are, by version. The first cannot allow that files move between folders, as ClickHouse's do.
+# Number of rights by version. Version 1 cannot allow moving files between folders, as ClickHouse does.
 _RIGHTS = {2: 14, 3: 15, 4: 15}
 _RIGHTS_NOW = 16
 
@@ -36,9 +36,9 @@ class _Beneath(ctypes.Structure):
 
 
 def confine(written: Iterable[Path], read: Iterable[Path]) -> bool:
-    """Allow this thread, and those that it starts, nothing but the files below some paths; False if the kernel cannot.
+    """Restrict this thread, and threads that it starts, to files below these paths; False if the kernel cannot.
 
-    What is open already stays so. OSError when a path of `written` is not there; others may be missing.
+    Files that are already open stay open. OSError when a path of `written` is missing; those of `read` may be missing.
     """
     if sys.platform != "linux":
         return False

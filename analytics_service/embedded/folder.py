@@ -1,4 +1,4 @@
-"""The data folder of the embedded ClickHouse: who holds it, where its server answers, its password."""
+"""The data folder of the embedded ClickHouse: its holder, the address of its server, its passwords."""
 
 import fcntl
 import json
@@ -18,14 +18,13 @@ log = logging.getLogger(__name__)
 
 # The mode of files that only their owner may read.
 _PRIVATE = 0o600
-# A link could lead to a file of another program, and a pipe would never be opened.
-_AS_IT_IS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# A link could lead to a file of another program, and opening a pipe would block.
+_OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a data folder: where it serves HTTP, if its command does, and the source that it was told
-    to use, if any."""
+    """The process that holds a data folder, its HTTP address if it serves HTTP, and its configured source, if any."""
 
     pid: int
     command: str
@@ -54,10 +53,10 @@ class DataFolder:
         self._running = self.root / RUNNING
 
     def create(self) -> None:
-        """Create the folders. EmbeddedServerError when the system refuses, or when others could change what is there.
+        """Create the folders. EmbeddedServerError when the system refuses, or when others could change their content.
 
-        A folder of this user becomes private as far as it is not: all of ClickHouse's, while others may go on reading
-        the root, which may hold more than this service's files.
+        Folders of this user become private: ClickHouse's completely, while others may still read the root, which may
+        hold more than this service's files.
         """
         try:
             for folder, forbidden in ((self.root, 0o022), (self.server, 0o077)):
@@ -70,22 +69,22 @@ class DataFolder:
             raise self.unusable(error) from error
 
     def _require_trusted(self, folder: Path) -> None:
-        """EmbeddedServerError for a folder that every user may write, or that belongs to another one."""
-        found, user = folder.stat(), os.geteuid()
-        if found.st_mode & stat.S_IWOTH:
+        """EmbeddedServerError for a folder that every user may write to, or that belongs to another user."""
+        status, user = folder.stat(), os.geteuid()
+        if status.st_mode & stat.S_IWOTH:
             raise EmbeddedServerError(
                 f"Every user may write to the folder {folder}, so the data folder {self.root} is not safe. "
                 f"If it is for this service alone and nobody has changed anything there, `chmod 700 {folder}` helps; "
                 f"else name a new folder, such as {self.root / 'analytics'}, with --data-dir or ANALYTICS_DATA_DIR."
             )
         # A volume of a container belongs to root, who may do everything anyway, or to a user of the host.
-        if found.st_uid == user or (folder == self.root and 0 in (found.st_uid, user)):
+        if status.st_uid == user or (folder == self.root and 0 in (status.st_uid, user)):
             return
-        # Root may attach to the server that a service's user runs. What root starts here, that user could not go on
-        # with.
+        # Root may attach to the server that a service's user runs. That user could not use files that root creates
+        # here, so root may not start a server.
         if user == 0 and self.locked():
             return
-        owner = _name_of(found.st_uid)
+        owner = _name_of(status.st_uid)
         raise EmbeddedServerError(
             f"The folder {folder} belongs to {owner}, so the data folder {self.root} is not for {_name_of(user)}. "
             f"Run this command as {owner} (as root: `runuser -u {owner} -- ...`), or name another folder with "
@@ -93,14 +92,14 @@ class DataFolder:
         )
 
     def unusable(self, error: OSError) -> EmbeddedServerError:
-        """What to raise when the system refuses something in the folder."""
+        """The error for an operation in the folder that the system refuses."""
         return EmbeddedServerError(
             f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, "
             "or name another one with --data-dir or ANALYTICS_DATA_DIR."
         )
 
     def has_data(self) -> bool:
-        """Whether a server has ever run in the folder. EmbeddedServerError when this user may not look."""
+        """Whether a server has ever run in the folder. EmbeddedServerError when this user may not read it."""
         try:
             return self.server.is_dir() and any(self.server.iterdir())
         except OSError as error:
@@ -112,7 +111,7 @@ class DataFolder:
         EmbeddedServerError when the system refuses.
         """
         try:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | _AS_IT_IS, _PRIVATE)
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | _OPEN_FLAGS, _PRIVATE)
         except OSError as error:
             raise self.unusable(error) from error
         try:
@@ -130,9 +129,9 @@ class DataFolder:
         return descriptor
 
     def locked(self) -> bool:
-        """Whether some process holds the folder now. EmbeddedServerError when the system refuses to tell."""
+        """Whether a process holds the folder now. EmbeddedServerError when the system refuses the check."""
         try:
-            with os.fdopen(os.open(self._lock, os.O_RDONLY | _AS_IT_IS), "rb") as file:
+            with os.fdopen(os.open(self._lock, os.O_RDONLY | _OPEN_FLAGS), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except FileNotFoundError:
             return False
@@ -143,13 +142,13 @@ class DataFolder:
         return False
 
     def holder(self) -> Holder | None:
-        """The process that locked the folder last; None while that is being written."""
+        """The last process that locked the folder; None while the file is being written."""
         content = self._lock.read_text("utf-8")
         if not content:
             return None
         # The file may be from another version, with more or fewer fields.
-        said = json.loads(content)
-        return Holder(**{one.name: said[one.name] for one in fields(Holder) if one.name in said})
+        record = json.loads(content)
+        return Holder(**{field.name: record[field.name] for field in fields(Holder) if field.name in record})
 
     def running(self) -> Running | None:
         """The server of the folder's holder, once it answers."""
@@ -161,9 +160,9 @@ class DataFolder:
         _write_private(self._running, json.dumps(asdict(running)) if running else "")
 
     def password(self, name: str) -> str:
-        """The password in a file of the folder, for the holder of the lock. The first call makes it.
+        """The password in a file of the folder, for the holder of the lock. The first call creates it.
 
-        The file becomes private if it is not. EmbeddedServerError when it cannot be read or is malformed.
+        The file is made private. EmbeddedServerError when it cannot be read or is malformed.
         """
         path = self.root / name
         try:
@@ -181,10 +180,10 @@ class DataFolder:
 
 
 def _forbid(folder: Path, forbidden: int) -> None:
-    """Take these rights away from others, if the folder is this user's. Kubernetes gives some to a volume's group."""
-    found = folder.stat()
-    mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid == os.geteuid() and mode & forbidden:
+    """Remove these rights from a folder of this user. Kubernetes gives some of them to a volume's group."""
+    status = folder.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_uid == os.geteuid() and mode & forbidden:
         folder.chmod(mode & ~forbidden)
         log.warning("The mode of %s was %04o; it is %04o now.", folder, mode, mode & ~forbidden)
 
@@ -197,7 +196,7 @@ def _name_of(uid: int) -> str:
 
 
 def _write_private(path: Path, content: str) -> None:
-    """Replace a file at once. Only its owner can ever read it."""
+    """Replace a file atomically. Only its owner can ever read it."""
     with NewFile(path, _PRIVATE) as new:
         new.file.write(content.encode())
         new.keep()

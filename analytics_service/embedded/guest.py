@@ -1,4 +1,4 @@
-"""Services that use the embedded ClickHouse of another command: they end when it does not come back."""
+"""Ends services that use the embedded ClickHouse of another command when that does not come back."""
 
 import logging
 import os
@@ -14,7 +14,7 @@ from analytics_service.processes.watch import running
 
 log = logging.getLogger(__name__)
 
-# Seconds that the data folder may be free, so that a command which is restarted finds it so.
+# Seconds that the data folder may be free. During this time the command can be restarted.
 _PATIENCE = 30.0
 # Seconds between two looks.
 _PAUSE = 1.0
@@ -24,11 +24,11 @@ _PAUSE = 1.0
 def ending_with_holder(
     settings: Settings, on_failure: Callable[[], None], patience: float = _PATIENCE
 ) -> Iterator[None]:
-    """For a service, which nothing else would end: watch the command that runs its embedded ClickHouse.
+    """Watch the command that runs a service's embedded ClickHouse, for the duration of the block.
 
-    `settings` are those that a ClickHouse was found with. `on_failure` is called from another thread when no command
-    has held the data folder for `patience` seconds; the block's end then raises EmbeddedServerError. A service on its
-    own server, a part of `up`, or one on a server that is named by URL needs no watch.
+    `settings` are those with which a ClickHouse was found. `on_failure` is called from another thread when no command
+    has held the data folder for `patience` seconds; the block's end then raises EmbeddedServerError. No watch is needed
+    for a service on its own server, a part of `up`, or a service on a server that is named by URL.
     """
     folder = DataFolder(settings.data_dir)
     holder = None if settings.clickhouse_url is not None or FOUND in os.environ else folder.holder()
@@ -55,7 +55,7 @@ class _Presence:
         self._held_at = self._looked_at = time.monotonic()
 
     def start(self) -> None:
-        """Nothing is started: the command runs already."""
+        """Does nothing, because the command already runs."""
 
     def check(self) -> None:
         """EmbeddedServerError when the folder has been free for too long."""
@@ -72,4 +72,4 @@ class _Presence:
             )
 
     def stop(self) -> None:
-        """Nothing is stopped: the command is not this service's."""
+        """Does nothing, because the command does not belong to this service."""

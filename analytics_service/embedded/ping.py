@@ -1,4 +1,4 @@
-"""A question that the embedded ClickHouse answers as long as it is alive. Nothing here waits for the answer."""
+"""A liveness check of the embedded ClickHouse. Nothing here waits for the answer."""
 
 import socket
 from contextlib import suppress
@@ -8,7 +8,7 @@ _ANSWER = b"HTTP/1.1 200"
 
 
 class Ping:
-    """One request without credentials, to a port of this machine on which a child of this process listens."""
+    """A request without credentials, to a port of this machine on which a child of this process listens."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.socket()
@@ -18,7 +18,7 @@ class Ping:
             self._socket.connect(("127.0.0.1", port))
 
     def answered(self) -> bool | None:
-        """Whether it was answered; None as long as that is open."""
+        """Whether the request was answered; None while that is undecided."""
         try:
             if self._unsent:
                 self._socket.sendall(self._unsent)
@@ -30,5 +30,5 @@ class Ping:
             return False
 
     def close(self) -> None:
-        """Give the connection up."""
+        """Close the connection."""
         self._socket.close()

@@ -12,10 +12,10 @@ log = logging.getLogger(__name__)
 
 
 def keep_query_log(settings: Settings) -> None:
-    """Have the server keep the entries that operators need. Failing to do so is only logged."""
+    """Make the server keep the entries that operators need. A failure is only logged."""
     with closing(Store(settings)) as store:
         try:
-            # The view can only be made when the server has made its own table.
+            # The view can be created only after the server has created its own table.
             store.execute_outside_database("SYSTEM FLUSH LOGS")
             for script in scripts("embedded"):
                 for statement in statements(script.read_text("utf-8")):

@@ -20,14 +20,14 @@ _PORTS = range(20_000, 32_000)
 _PORT_TAKEN = "Address already in use"
 # Beginnings of lines that the server prints at every start.
 _STARTUP_LINES = ("Logging ", "Initializing subsystem", "The kernel has no Landlock")
-# The environment variables that its Python needs.
+# Environment variables that its Python needs.
 _ENVIRONMENT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"})
-# Within which a server that is ready answers.
+# Seconds in which a server that is ready answers.
 _READY_ANSWER_SECONDS = 2.0
 
 
 class EmbeddedServer(Program):
-    """A ClickHouse on two ports of 127.0.0.1. When it is restarted it keeps them, unless another process took one."""
+    """A ClickHouse on two ports of 127.0.0.1, which it keeps when it is restarted, unless another process took one."""
 
     name = "embedded ClickHouse"
     grace = 60.0
@@ -54,14 +54,14 @@ class EmbeddedServer(Program):
                 # The environment can be read with SQL, and may hold secrets.
                 {name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
                 output=output.fileno(),
-                # The folder stays locked until the server is gone, even if this process is killed before.
+                # The folder stays locked until the server is gone, even if this process is killed first.
                 pass_fds=(self._lock,),
             )
         self._pid = child.pid
         return child
 
     def is_ready(self) -> bool:
-        """Whether the server answers a query. Another process on its port is sent nothing."""
+        """Whether the server answers a query. Nothing is sent to another process on its port."""
         connection = http.client.HTTPConnection("127.0.0.1", self._ports.http, timeout=_READY_ANSWER_SECONDS)
         credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._access.password}
         try:
@@ -75,7 +75,7 @@ class EmbeddedServer(Program):
             connection.close()
 
     def announce(self) -> bool:
-        """Tell other processes where the server answers. False while the disk is full."""
+        """Announce the server's address to other processes. False while the disk is full."""
         try:
             self._folder.announce(Running(os.getpid(), self._pid, self._ports.http, USER))
         except OSError:
@@ -91,24 +91,24 @@ class EmbeddedServer(Program):
         return bool(answered)
 
     def adapt(self) -> bool:
-        """Choose other ports if another process took one, between the moment it was found free and the start."""
+        """Choose other ports if another process took a port after it was found free."""
         if _PORT_TAKEN not in self._printed():
             return False
         self._choose_ports()
         return True
 
     def ask_to_stop(self, child: Child) -> None:
-        """The server serves until its standard input ends."""
+        """Close the server's standard input, which makes it stop."""
         child.end_input()
 
     def release(self) -> None:
-        """End the ping that is under way."""
+        """Close the current ping, if any."""
         if self._ping is not None:
             self._ping.close()
         self._ping = None
 
     def explain(self, code: int) -> str:
-        """How the server ended, and the last line that it printed."""
+        """The way in which the server ended, and the last line that it printed."""
         printed = self._printed()
         if code == UNUSABLE:
             return f"The embedded ClickHouse cannot be started: {printed}"

@@ -1,1 +1,1 @@
-"""Histories: what they are, their buckets, their values in memory and in the store, and their pages."""
+"""Histories: their buckets, their values in memory and in the store, and their pages."""

@@ -1,4 +1,4 @@
-"""Local calendars to instants: days and wall times of a time zone, by the zone's own rules (rules 2.1 to 2.3)."""
+"""Converts days and wall times of a time zone to instants, by the zone's own rules (rules 2.1 to 2.3)."""
 
 from calendar import monthrange
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from analytics_service.market.instants import DAY
 
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SECOND = timedelta(seconds=1)
-# Times of the store end with the year 2106, but buckets of thousands of years end after Python's dates do. All days
-# from this one on begin with it.
+# Times of the store end with the year 2106, but buckets of thousands of years end after Python's last date. Later days
+# are taken to begin when this day does.
 _LAST_DAY = date(9990, 1, 1)
 _LAST_MONTH = _LAST_DAY.year * 12
-# Looking up fewer days takes no longer than going through a year.
-_FEWEST = 16
+# Looking up fewer days one by one is as fast as going through a year.
+_MIN_DAYS = 16
 
 
 def to_second(zone: ZoneInfo, wall: datetime) -> int:
@@ -32,7 +32,7 @@ def to_second(zone: ZoneInfo, wall: datetime) -> int:
 
 
 def second_before(zone: ZoneInfo, second: int, *, days: int = 0, months: int = 0, fold: int = 0) -> int:
-    """The unix second of the wall time that is some months and some days before the one at a unix second.
+    """The unix second of the wall time `months` and `days` before the wall time at a unix second.
 
     In a month that is too short for the day it is the month's last day. `fold` chooses between two, as in `to_second`.
     OverflowError before the year 2.
@@ -47,13 +47,13 @@ def second_before(zone: ZoneInfo, second: int, *, days: int = 0, months: int = 0
 
 
 def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:
-    """The unix seconds at which local days begin. `ordinals` are those of dates, also of later ones than Python has.
+    """The unix seconds at which local days begin. `ordinals` are those of dates, which may be later than Python's last.
 
-    Cost: two look-ups of the zone's offset for each day; where many follow each other, one for each day of a year that
-    was not asked for lately.
+    Cost: two look-ups of the zone's offset for each day. For many consecutive days: one for each day of their years,
+    unless these are cached.
     """
-    if isinstance(ordinals, range) and ordinals.step == 1 and len(ordinals) >= _FEWEST:
-        return _in_a_row(zone, ordinals[0], len(ordinals))
+    if isinstance(ordinals, range) and ordinals.step == 1 and len(ordinals) >= _MIN_DAYS:
+        return _consecutive(zone, ordinals[0], len(ordinals))
     return [_midnight(zone, min(ordinal, _LAST_DAY.toordinal())) for ordinal in ordinals]
 
 
@@ -66,8 +66,8 @@ def _midnight(zone: ZoneInfo, day: int) -> int:
     return to_second(zone, begin)
 
 
-def _in_a_row(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
-    """The midnights of so many days from one on."""
+def _consecutive(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
+    """The midnights of `count` days from an ordinal on."""
     first, last = date.fromordinal(ordinal), date.fromordinal(ordinal + count - 1)
     days = chain.from_iterable(_midnights_of_year(zone, year) for year in range(first.year, last.year + 1))
     skipped = first.timetuple().tm_yday - 1
@@ -76,17 +76,17 @@ def _in_a_row(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
 
 @lru_cache(maxsize=1024)
 def _midnights_of_year(zone: ZoneInfo, year: int) -> Sequence[range]:
-    """The unix seconds at which the days of a year begin, in ranges: most days are as long as the one before."""
-    day, after = (date(one, 1, 1).toordinal() for one in (year, year + 1))
-    found: list[range] = []
-    for _, some in groupby(map(zone.utcoffset, map(datetime.fromordinal, range(day, after + 1)))):
-        # The clocks may change on the last of the days that begin with the same offset, and on no other.
-        *alike, last = range(day, day + len([*some]))
+    """The unix seconds at which the days of a year begin, as ranges of equally long days."""
+    day, after = date(year, 1, 1).toordinal(), date(year + 1, 1, 1).toordinal()
+    ranges: list[range] = []
+    for _, offsets in groupby(map(zone.utcoffset, map(datetime.fromordinal, range(day, after + 1)))):
+        # Of the days that begin with the same offset, clocks can change only on the last.
+        *alike, last = range(day, day + len([*offsets]))
         begin, end = to_second(zone, datetime.fromordinal(day)), to_second(zone, datetime.fromordinal(last))
-        found += [range(begin, begin + len(alike) * DAY, DAY), range(end, end + 1)]
+        ranges += [range(begin, begin + len(alike) * DAY, DAY), range(end, end + 1)]
         day = last + 1
-    # The first day of the year after is not of this one.
-    return [one for one in found if one][:-1]
+    # The last day is the first of the next year.
+    return [days for days in ranges if days][:-1]
 
 
 def day_of(zone: ZoneInfo, second: int) -> int:
@@ -101,13 +101,13 @@ def month_of(zone: ZoneInfo, second: int) -> int:
 
 
 def first_day(month: int) -> int:
-    """The ordinal of the first day of a month counted from January of the year 0, which may be after Python's last."""
+    """The ordinal of a month's first day. Months count from January of the year 0, also beyond Python's last date."""
     year, month_of_year = divmod(min(month, _LAST_MONTH), 12)
     return date(year, month_of_year + 1, 1).toordinal()
 
 
 def _end_of_gap(zone: ZoneInfo, local: datetime) -> int:
-    """The unix second at which the clocks jumped over a wall time: the two folds lie on its two sides (PEP 495)."""
+    """The unix second at which clocks skipped a wall time. The two folds lie on either side of it (PEP 495)."""
     high = int(local.replace(fold=0).timestamp())
     low = int(local.replace(fold=1).timestamp())
     before = datetime.fromtimestamp(low, zone).utcoffset() or timedelta()

@@ -1,4 +1,4 @@
-"""What a point says about its bucket: the last value, or another aggregate of what was observed (rules 2.6 and 2.14).
+"""Points of buckets: the last value, or another aggregate of the observations (rules 2.6 and 2.14).
 
 All arithmetic is exact. A value times the seconds for which it held (an area) can have more digits than fit 128 bits,
 so an area is kept as two numbers: whole units, and multiples of 10^-18.
@@ -33,12 +33,12 @@ _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 def points(
     agg: Aggregate, parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], until: int, *, carry: bool
 ) -> tuple[pl.DataFrame, int | None]:
-    """The points of the buckets between `begins` (unix s), of what was observed before `until`, series by series; and
-    when the last observation of these series before the page's end was made, unix seconds; None before the first one.
+    """The points of the buckets between `begins` (unix s), series by series, from observations before `until`; and the
+    time of the last observation among these series before the page's end, unix seconds; None if there is none.
 
-    Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are plain decimal text or numbers; null before the first
+    Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are decimal strings or numbers; null before the first
     observation, in buckets that begin at `until` or later, and without `carry` in all buckets without observations.
-    Cost: for last values that of the buckets, else that of the rows in their range.
+    Cost: for last values proportional to the buckets, else to the rows in their range.
     """
     ends = [min(end, until) for end in begins[1:]]
     held = last(parts, ids, ends)
@@ -54,22 +54,22 @@ def points(
         shown = _mean(parts, ids, begins, ends, held.with_columns(value=value), carry=carry)
     else:
         columns = [_COLUMN[agg]] if agg in _COLUMN else ["open", "high", "low"]
-        found = candles(parts, ids, begins, [*columns, "count"])
-        shown = _candles(found, value, columns, carry=carry)
+        summaries = candles(parts, ids, begins, [*columns, "count"])
+        shown = _candles(summaries, value, columns, carry=carry)
     return shown, newest if isinstance(newest, int) and newest >= 0 else None
 
 
-def _candles(found: pl.DataFrame, close: pl.Series, columns: Sequence[str], *, carry: bool) -> pl.DataFrame:
-    """What was observed in each bucket, or the value that holds at its end where nothing was."""
-    empty = found["count"].is_null()
+def _candles(summaries: pl.DataFrame, close: pl.Series, columns: Sequence[str], *, carry: bool) -> pl.DataFrame:
+    """The candle of each bucket. A bucket without observations has the value at its end throughout."""
+    empty = summaries["count"].is_null()
     if not carry:
         close = close.set(empty, None)
     if empty.any():
         number = close.cast(DECIMAL)
-        found = found.with_columns(pl.col(name).fill_null(number) for name in columns)
+        summaries = summaries.with_columns(pl.col(name).fill_null(number) for name in columns)
     if len(columns) == 1:
-        return found.select(v=columns[0])
-    return found.select(o="open", h="high", l="low", c=close, n=pl.col("count").fill_null(0))
+        return summaries.select(v=columns[0])
+    return summaries.select(o="open", h="high", l="low", c=close, n=pl.col("count").fill_null(0))
 
 
 def _mean(
@@ -81,7 +81,7 @@ def _mean(
     *,
     carry: bool,
 ) -> pl.DataFrame:
-    """The area of each bucket from the series' first observation on, divided by its seconds; `held` is what holds at
+    """The area of each bucket from the series' first observation on, divided by its seconds. `held` has the values at
     the buckets' ends."""
     starts = [max(min(begin, end), 0) for begin, end in zip(begins[:-1], ends, strict=True)]
     before = last(parts, ids, starts)
@@ -98,17 +98,17 @@ def _mean(
         end=end,
     )
     since = pl.when(pl.col("before").is_not_null()).then("start").otherwise(pl.col("first_at").cast(pl.Int64))
-    # The rows' area begins with the value before the bucket, at its own second.
+    # The rows' area starts when the value before the bucket was observed.
     frame = frame.select(
         "close",
-        seen=pl.col("units").is_not_null(),
+        has_rows=pl.col("units").is_not_null(),
         units=_held("after", "//") - _held("before", "//") + pl.col("units").fill_null(0),
         rest=_held("after", "%") - _held("before", "%") + pl.col("rest").fill_null(0),
         seconds=(pl.col("end") - since).clip(lower_bound=0).fill_null(0).cast(_WIDE),
     )
-    known = pl.col("close").is_not_null() & (pl.col("seconds") > 0)
-    mean = pl.when(known).then(_QUOTIENT).otherwise("close")
-    return frame.select(v=mean if carry else pl.when("seen").then(mean))
+    has_mean = pl.col("close").is_not_null() & (pl.col("seconds") > 0)
+    mean = pl.when(has_mean).then(_QUOTIENT).otherwise("close")
+    return frame.select(v=mean if carry else pl.when("has_rows").then(mean))
 
 
 def _held(value: str, part: str) -> pl.Expr:
@@ -118,7 +118,7 @@ def _held(value: str, part: str) -> pl.Expr:
 
 
 def _quotient() -> pl.Expr:
-    """The area divided by its seconds, rounded half to even to 18 decimals; of 0 seconds, anything."""
+    """The area divided by its seconds, rounded half to even to 18 decimals. The result for 0 seconds is not used."""
     seconds = pl.max_horizontal("seconds", _ONE)
     parts = pl.col("units") % seconds * UNIT + pl.col("rest")
     fraction = parts // seconds

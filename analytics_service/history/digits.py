@@ -1,30 +1,31 @@
-"""Rounds decimal texts to significant digits, vectorised and exact (rule 2.19)."""
+"""Rounds decimal strings to significant digits, vectorised and exact (rule 2.19)."""
 
 import polars as pl
 
-from analytics_service.history.formats.base import COUNT, text
+from analytics_service.history.formats.base import COUNT, decimal_strings
 
-# Numbers of so many digits fit 64 bits, and so do they plus one.
+# A number of this many digits, plus 1, fits 64 bits.
 MAX_DIGITS = 18
 
 
 def shortened(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
-    """The values with so many significant digits, as texts; None means all, as numbers. Counts stay as they are."""
+    """The values with at most `digits` significant digits, as decimal strings. None changes nothing. Counts stay as
+    they are."""
     if digits is None:
         return values
-    return values.with_columns(rounded(text(column), digits) for column in values if column.name != COUNT)
+    return values.with_columns(rounded(decimal_strings(column), digits) for column in values if column.name != COUNT)
 
 
 def rounded(values: pl.Series, digits: int) -> pl.Series:
-    """Decimal texts in plain notation, or nulls, with so many significant digits at most, rounded half to even.
+    """Decimal strings or nulls with at most `digits` significant digits, rounded half to even.
 
     `digits` is from 1 to 18. Results are as in rule 2.7.
     """
-    # Texts that are not longer than `digits` need no rounding.
+    # Strings of at most `digits` characters need no rounding.
     long = (values.str.len_bytes() > digits).fill_null(False)
     if not long.any():
         return values
-    frame = pl.DataFrame({"row": long.arg_true(), "text": values.filter(long)})
+    frame = pl.DataFrame({"row": long.arg_true(), "decimal": values.filter(long)})
     cut = frame.with_columns(_PLACES, _DIGITS).with_columns(
         kept=pl.col("digits").str.head(digits), rest=pl.col("digits").str.slice(digits)
     )
@@ -34,36 +35,40 @@ def rounded(values: pl.Series, digits: int) -> pl.Series:
     return values.clone().scatter(cut["row"], cut.with_columns(_ROUNDED, _LEFT).select(_PLAIN).to_series())
 
 
-def _length(text: pl.Expr) -> pl.Expr:
-    return text.str.len_bytes().cast(pl.Int64)
+def _length(column: pl.Expr) -> pl.Expr:
+    return column.str.len_bytes().cast(pl.Int64)
 
 
 def _up() -> pl.Expr:
-    """1 where the rest is more than a half of the last digit that is kept, or a half and that digit is odd; else 0."""
+    """1 where the last kept digit is rounded up (above a half, or at a half if the digit is odd), else 0."""
     rest = pl.col("rest")
     odd = pl.col("kept").str.tail(1).is_in(["1", "3", "5", "7", "9"])
-    # As digits after the point, texts sort like the fractions that they stand for.
+    # Digits after a decimal point sort as strings just as the fractions do.
     return (pl.when(odd).then(rest >= "5").otherwise(rest.str.strip_chars_end("0") > "5")).cast(pl.Int64)
 
 
 def _plain() -> pl.Expr:
     """The number in `rounded` with the last `left` digits after the point, without trailing zeros there."""
     number, left = pl.col("rounded"), pl.col("left")
-    whole = number.str.pad_end(_length(number) - left.clip(upper_bound=0), "0")
-    # One digit before the point at least.
+    integer = number.str.pad_end(_length(number) - left.clip(upper_bound=0), "0")
+    # At least one digit before the point.
     padded = number.str.zfill(left.clip(0) + 1)
     point = _length(padded) - left.clip(0)
     fractional = padded.str.head(point) + "." + padded.str.slice(point)
     fractional = fractional.str.strip_chars_end("0").str.strip_chars_end(".")
-    sign = pl.when(pl.col("text").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit(""))
-    return sign + pl.when(left > 0).then(fractional).otherwise(whole)
+    sign = pl.when(pl.col("decimal").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit(""))
+    return sign + pl.when(left > 0).then(fractional).otherwise(integer)
 
 
-# Made once, as building expressions takes long. How many digits follow the point, and all digits from the first one
-# that is not zero.
-_PLACES = (_length(pl.col("text")) - pl.col("text").str.find(".", literal=True) - 1).fill_null(0).alias("places")
+# Built once, because building expressions is slow. `places` counts the digits after the point; `digits` are all digits
+# without leading zeros.
+_PLACES = (_length(pl.col("decimal")) - pl.col("decimal").str.find(".", literal=True) - 1).fill_null(0).alias("places")
 _DIGITS = (
-    pl.col("text").str.strip_prefix("-").str.replace(".", "", literal=True).str.strip_chars_start("0").alias("digits")
+    pl.col("decimal")
+    .str.strip_prefix("-")
+    .str.replace(".", "", literal=True)
+    .str.strip_chars_start("0")
+    .alias("digits")
 )
 _ROUNDED = (pl.col("kept").cast(pl.Int64) + _up()).cast(pl.String).alias("rounded")
 _LEFT = (pl.col("places") - _length(pl.col("rest"))).alias("left")

@@ -1,4 +1,4 @@
-"""Frames: what a history holds in a range of time, as one sorted table, and the two questions that are asked of it."""
+"""Frames: the rows of a history in a range of time, as a sorted table; their last values and their candles."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ _COLUMNS = {
 _REST = pl.exclude("series", "last_at")
 # A whole unit, as a value's smallest steps.
 UNIT = pl.lit(10**18, dtype=pl.Int128())
-# Bytes of the view that each text in a column has.
+# Bytes of the view that each string in a column has.
 _VIEW = 16
-# What the rows of a bucket amount to.
+# How the rows of a bucket are summarized.
 _SUMMED = {
     "first_at": pl.col("first_at").min(),
     "open": pl.col("open").first(),
@@ -40,13 +40,13 @@ _SUMMED = {
 
 @dataclass(frozen=True)
 class Frame:
-    """The rows of some series in [begin, until), unix seconds, and before each series' the last one before `begin`.
+    """The rows of some series in [begin, until), unix seconds, and each series' last row before `begin`.
 
-    A row is a cell that is not empty, or a single observation. Its columns are `key` (place of the series in `ids`, and
-    when it was last observed), `first_at`, `count`, `open`, `high` and `low`; `close` is plain decimal text, as most
-    pages show nothing else; `units` and `rest` are the area (value times seconds) from the row before to this one's
-    last observation, as whole units and as 10^-18 of them. Rows are sorted by `key`. A series that has nothing before
-    `begin` has a row of nulls there, of the second -1. Frames of which only last values are asked have no more columns.
+    A row is a cell that is not empty, or a single observation. Its columns are `key` (index of the series in `ids`, and
+    time of the last observation), `first_at`, `count`, `open`, `high` and `low`; `close` is a decimal string, as most
+    pages show nothing else; `units` and `rest` are the area (value times seconds) from the previous row to this row's
+    last observation, as whole units and as 10^-18 of them. Rows are sorted by `key`. A series without observations
+    before `begin` has a row of nulls there, at the second -1. Frames for last values only have just `key` and `close`.
     """
 
     ids: Sequence[str]
@@ -56,44 +56,44 @@ class Frame:
 
     @classmethod
     def of(cls, ids: Sequence[str], begin: int, until: int, rows: pl.DataFrame) -> "Frame":
-        """A frame of rows that have `series` (place) and `last_at` for a key. Their area, if they have one, is that
-        from the first to the last observation of each."""
+        """A frame of rows that have `series` (index) and `last_at` for a key. The area of a row, if it has one, covers
+        its first to its last observation."""
         carried = {*rows["series"].filter(rows["last_at"] < begin)}
         key = rows["series"].cast(pl.Int64) * _SERIES + rows["last_at"].cast(pl.Int64)
-        lacking = [place * _SERIES - 1 for place in range(len(ids)) if place not in carried]
+        lacking = [index * _SERIES - 1 for index in range(len(ids)) if index not in carried]
         keyed = [pl.DataFrame({"key": lacking}, schema={"key": pl.Int64}), rows.select(key.alias("key"), _REST)]
         ordered = pl.concat(keyed, how="diagonal").sort("key", maintain_order=True)
         return cls(ids, begin, until, _with_gaps(ordered) if "units" in ordered.columns else ordered)
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """The place of each series."""
-        return {asset_id: place for place, asset_id in enumerate(self.ids)}
+    def indices(self) -> dict[str, int]:
+        """The index of each series."""
+        return {asset_id: index for index, asset_id in enumerate(self.ids)}
 
     @property
     def size(self) -> int:
-        """Bytes in memory. Polars' estimate counts the characters of texts, and not the views of them."""
+        """Bytes in memory. Polars' estimate counts the characters of strings, and not their views."""
         return int(self.rows.estimated_size()) + _VIEW * self.rows.height
 
     def bases(self, ids: Sequence[str]) -> pl.Series:
-        """The keys of some series at the second 0."""
-        return pl.Series([self.places[asset_id] * _SERIES for asset_id in ids], dtype=pl.Int64)
+        """The keys of these series at the second 0."""
+        return pl.Series([self.indices[asset_id] * _SERIES for asset_id in ids], dtype=pl.Int64)
 
     @cached_property
     def _several(self) -> tuple[pl.Series, pl.Series]:
-        """When the first and the last observation of rows were made that have several."""
+        """Times of the first and the last observation, of rows that have several."""
         rows = self.rows.filter(pl.col("count") > 1)
         return rows["first_at"], (rows["key"] & _SECOND).cast(pl.UInt32)
 
     def cuts(self, instant: int) -> bool:
-        """Whether a row has observations both before a unix second and from it on."""
+        """Whether a row has observations both before a unix second and at or after it."""
         first, last = self._several
         return bool(((first < instant) & (last >= instant)).any())
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a frame has to say about (since, until] of a page, unix seconds."""
+    """A frame and the range (since, until] of a page, unix seconds, for which it is used."""
 
     frame: Frame
     since: int
@@ -101,22 +101,24 @@ class Part:
 
 
 def last(parts: Sequence[Part], ids: Sequence[str], instants: Sequence[int]) -> pl.DataFrame:
-    """The last `value` of each series before each of some ascending instants, and its `second`, series by series.
+    """The last `value` of each series before each of the ascending instants, and its `second`, series by series.
 
     All parts have the same series. The value is null and the second negative where nothing was observed before, or the
-    first part begins later. Cost: that of the instants.
+    first part begins later. Cost: proportional to the instants.
     """
     size = len(instants) * len(ids)
     if not parts or not size:
         return pl.DataFrame({"value": _NO_VALUE.new_from_index(0, size), "second": _NO_SECOND.new_from_index(0, size)})
     instant, series = layout(len(instants), len(ids))
     bases = parts[0].frame.bases(ids)[series]
-    wanted = pl.Series(instants, dtype=pl.Int64)[instant] + bases
+    targets = pl.Series(instants, dtype=pl.Int64)[instant] + bases
     ends = [bisect_left(instants, parts[0].since), *(bisect_right(instants, part.until) for part in parts)]
     none = ends[0] * len(ids)
     values, keys = [_NO_VALUE.new_from_index(0, none)], [bases[:none] - 1]
-    found = _found(parts, [wanted[first * len(ids) : stop * len(ids)] for first, stop in pairwise(ends)])
-    for part, rows in zip(parts, found, strict=True):
+    rows_by_part = _preceding_rows(
+        parts, [targets[first * len(ids) : stop * len(ids)] for first, stop in pairwise(ends)]
+    )
+    for part, rows in zip(parts, rows_by_part, strict=True):
         values.append(part.frame.rows["close"][rows])
         keys.append(part.frame.rows["key"][rows])
     order = by_series(len(instants), len(ids))
@@ -124,74 +126,76 @@ def last(parts: Sequence[Part], ids: Sequence[str], instants: Sequence[int]) -> 
     return pl.DataFrame([value[order].alias("value"), second[order].alias("second")])
 
 
-def _found(parts: Sequence[Part], wanted: Sequence[pl.Series]) -> list[pl.Series]:
-    """For each part: the row before each of the keys that are wanted of it."""
-    # In one query: to begin one takes longer than the search.
+def _preceding_rows(parts: Sequence[Part], targets: Sequence[pl.Series]) -> list[pl.Series]:
+    """For each part: the row before each of its target keys."""
+    # A single query, because starting a query takes longer than the search.
     searches = [
         pl.lit(part.frame.rows["key"]).search_sorted(pl.lit(keys), side="left")
-        for part, keys in zip(parts, wanted, strict=True)
+        for part, keys in zip(parts, targets, strict=True)
     ]
     rows = pl.select(reduce(pl.Expr.append, searches)).to_series() - 1
-    stops = [*accumulate(map(len, wanted), initial=0)]
+    stops = [*accumulate(map(len, targets), initial=0)]
     return [rows[first:stop] for first, stop in pairwise(stops)]
 
 
 def candles(parts: Sequence[Part], ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.DataFrame:
-    """Some columns of what was observed in each bucket between `begins`, series by series, null where nothing was.
+    """The columns of each bucket between `begins`, series by series; null in a bucket without observations.
 
-    No row may lie in two buckets. Cost: that of the rows in the range.
+    No row may lie in two buckets. Cost: proportional to the rows in the range.
     """
     count = len(begins) - 1
-    places = pl.int_range(len(ids) * count, eager=True, dtype=pl.Int64).to_frame("place")
+    slots = pl.int_range(len(ids) * count, eager=True, dtype=pl.Int64).to_frame("slot")
     if not parts:
         empty = (pl.lit(None, dtype).alias(name) for name, dtype in _COLUMNS.items() if name in columns)
-        return places.with_columns(empty).drop("place")
+        return slots.with_columns(empty).drop("slot")
     rows = pl.concat([_rows(part, ids, begins, columns) for part in parts])
-    found = rows.group_by("place", maintain_order=True).agg(_SUMMED[name].alias(name) for name in columns)
-    whole = places.lazy().join(found, on="place", how="left", maintain_order="left").drop("place")
-    # By default it would stream, which takes three times as long for so few rows.
-    return whole.collect(engine="in-memory")
+    summed = rows.group_by("slot", maintain_order=True).agg(_SUMMED[name].alias(name) for name in columns)
+    buckets = slots.lazy().join(summed, on="slot", how="left", maintain_order="left").drop("slot")
+    # The default engine streams, which takes three times as long for so few rows.
+    return buckets.collect(engine="in-memory")
 
 
 def _rows(part: Part, ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.LazyFrame:
-    """The rows of a part that are in buckets; `place` is that of series and bucket."""
+    """The rows of a part that lie in buckets. `slot` is the index of series and bucket."""
     frame, count = part.frame, len(begins) - 1
     second = pl.col("key") & _SECOND
     since, until = max(begins[0], part.since), min(begins[-1], part.until)
-    places = {frame.places[asset_id]: place * count for place, asset_id in enumerate(ids)}
-    series = pl.lit(pl.Series([places.get(place) for place in range(len(frame.ids))], dtype=pl.Int64))
+    first_slots = {frame.indices[asset_id]: index * count for index, asset_id in enumerate(ids)}
+    series = pl.lit(pl.Series([first_slots.get(index) for index in range(len(frame.ids))], dtype=pl.Int64))
     bucket = pl.lit(pl.Series(begins, dtype=pl.Int64)).search_sorted(second, side="right").cast(pl.Int64) - 1
     rows = frame.rows.lazy().filter(second.is_between(since, until, closed="left"))
-    return rows.select(*columns, place=series.gather(pl.col("key") // _SERIES) + bucket).drop_nulls("place")
+    return rows.select(*columns, slot=series.gather(pl.col("key") // _SERIES) + bucket).drop_nulls("slot")
 
 
 def _with_gaps(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows whose area begins with the last observation of the row before, if that is of the same series."""
+    """The rows with areas that start at the previous row's last observation, if that is of the same series."""
     value = pl.col("close").cast(DECIMAL).to_physical().shift(1)
     is_same = pl.col("key") // _SERIES == (pl.col("key") // _SERIES).shift(1)
     gap = (pl.col("first_at").cast(pl.Int64) - (pl.col("key") & _SECOND).shift(1)).cast(pl.Int128)
-    whole, parts = (pl.when(is_same).then(one * gap).fill_null(0) for one in (value // UNIT, value % UNIT))
+    gap_units, gap_rest = (
+        pl.when(is_same).then(per_second * gap).fill_null(0) for per_second in (value // UNIT, value % UNIT)
+    )
     return rows.with_columns(
-        units=pl.col("units").cast(pl.Int128) + whole + (pl.col("rest").cast(pl.Int128) + parts) // UNIT,
-        rest=((pl.col("rest").cast(pl.Int128) + parts) % UNIT).cast(pl.UInt64),
+        units=pl.col("units").cast(pl.Int128) + gap_units + (pl.col("rest").cast(pl.Int128) + gap_rest) // UNIT,
+        rest=((pl.col("rest").cast(pl.Int128) + gap_rest) % UNIT).cast(pl.UInt64),
     )
 
 
 def layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     """For a table of `outer` rows of `inner` values: the row and the column of each value, as numbers from 0."""
-    # The layout of a taller table begins the same, so a cached one serves all lower ones.
+    # The layout of a taller table begins the same, so the cache holds heights of powers of two only.
     rows, columns = _layout(1 << max(outer - 1, 0).bit_length(), inner)
     return rows.head(outer * inner), columns.head(outer * inner)
 
 
 @lru_cache(maxsize=8)
 def _layout(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
-    place = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
-    return place // inner, place % inner
+    slot = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
+    return slot // inner, slot % inner
 
 
 @lru_cache(maxsize=8)
 def by_series(buckets: int, series: int) -> pl.Series:
-    """The places of values, series by series, where they are bucket by bucket."""
-    place, bucket = layout(series, buckets)
-    return bucket * series + place
+    """Indices that reorder values from bucket by bucket to series by series."""
+    row, bucket = layout(series, buckets)
+    return bucket * series + row

@@ -1,4 +1,4 @@
-"""The bucket grid: where the buckets of a range begin, page by page (rules 2.1 to 2.5, 2.11 and 2.17)."""
+"""The bucket grid: the starts of a range's buckets, page by page (rules 2.1 to 2.5, 2.11 and 2.17)."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ _ANCHORS = {Period.DAY: EPOCH_ORDINAL, Period.WEEK: 1, Period.MONTH: 0, Period.Y
 class Grid:
     """Buckets of `interval` periods from `start` to `end` (unix seconds, both inclusive) in a zone.
 
-    Bucket k covers [begin(k), begin(k+1)); the last bucket is the one that contains `end`.
+    Bucket k covers [begin(k), begin(k+1)); the last bucket contains `end`.
     """
 
     start: int
@@ -65,8 +65,8 @@ class Grid:
     zone: ZoneInfo
 
     def begins(self, first: int, stop: int) -> Sequence[int]:
-        """The unix seconds at which the buckets from `first` to before `stop` begin, also outside of the range: those
-        of minutes and hours as a range, of which nothing needs to be counted."""
+        """The unix seconds at which the buckets from `first` to before `stop` begin, also outside of the range. For
+        minutes and hours this is a `range`, which costs nothing."""
         return self._seconds(range(self._origin + first * self._width, self._origin + stop * self._width, self._width))
 
     def _seconds(self, units: range) -> Sequence[int]:
@@ -89,7 +89,7 @@ class Grid:
         return k + 1
 
     def page(self, offset: int, limit: int) -> Sequence[int]:
-        """Starts of the buckets [offset, offset + limit) that exist, and of the one after them; [] when none exist."""
+        """Starts of the buckets [offset, offset + limit) that exist, and of the next bucket; [] when none exist."""
         stop = min(offset + limit, self.count)
         return self.begins(offset, stop + 1) if offset < stop else []
 
@@ -100,11 +100,11 @@ class Grid:
 
     @cached_property
     def _origin(self) -> int:
-        """Where the grid begins, in the units of `_unit_of`: at `start` floored to the period."""
+        """Start of the grid in the units of `_unit_of`: `start` floored to the period."""
         return self._unit_of(self.start)
 
     def _unit_of(self, second: int) -> int:
-        """The unit that holds a unix second: its minute or hour by its start in unix seconds, or its day or month by
+        """The unit that holds a unix second: a minute or hour as its start in unix seconds, a day or month as its
         number."""
         if self.period is Period.MINUTE:
             return second - second % MINUTE
@@ -115,7 +115,7 @@ class Grid:
                 return begin
             # Clocks have changed since.
             hour = local.replace(minute=0, second=0)
-            # An hour may begin twice, also where the time of day at the second occurs only once.
+            # An hour may begin twice, even if the wall time of `second` occurs only once.
             begins = [to_second(self.zone, hour.replace(fold=fold)) for fold in (1, 0)]
             return begins[0] if begins[0] <= second else begins[1]
         if self.period is Period.MONTH:
@@ -127,14 +127,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class AlignedGrid(Grid):
-    """Buckets whose boundaries do not depend on the range: it begins and ends with one of them (rule 2.17).
+    """Buckets whose boundaries do not depend on the range, which begins and ends at such a boundary (rule 2.17).
 
     Minutes and hours are counted from each local midnight, so the last bucket of a day on which clocks change may be
-    shorter. The grid of a day or more is that of `Grid`, counted from a day that is always the same.
+    shorter. Buckets of a day or more are those of `Grid`, counted from a fixed day.
     """
 
     def begins(self, first: int, stop: int) -> Sequence[int]:
-        """Those from `first` to before `stop`; of buckets of minutes and hours, only such as the range has."""
+        """As in `Grid`; but buckets of minutes and hours only if they are in the range."""
         return self._from_midnights[first:stop] if self.period in EXACT else super().begins(first, stop)
 
     @cached_property
@@ -160,12 +160,12 @@ class AlignedGrid(Grid):
 
     @cached_property
     def _from_midnights(self) -> list[int]:
-        """Starts of all buckets of minutes or hours, and of the one after them."""
+        """Starts of all buckets of minutes or hours, and of the next bucket."""
         days = range(day_of(self.zone, self.start), day_of(self.zone, self.end) + 3)
         begins = midnights(self.zone, days)
-        found = [second for day, after in pairwise(begins) for second in range(day, after, self._width)]
-        found.append(begins[-1])
-        return found[bisect_right(found, self.start) - 1 : bisect_right(found, self.end) + 1]
+        starts = [second for day, after in pairwise(begins) for second in range(day, after, self._width)]
+        starts.append(begins[-1])
+        return starts[bisect_right(starts, self.start) - 1 : bisect_right(starts, self.end) + 1]
 
 
 def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo) -> Grid:
@@ -182,10 +182,10 @@ def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInf
 
 
 def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
-    """The finest aligned grid that covers a range with so many buckets at most (rule 2.17).
+    """The finest aligned grid that covers a range with at most `points` buckets (rule 2.17).
 
     It begins and ends with a bucket, within the limits of times. ParameterInvalid when the range is reversed, or when
-    even years are too many. Cost: that of `points`.
+    even years are too many. Cost: proportional to `points`.
     """
     _require_order(start, end)
     for period, interval in _WIDTHS:
@@ -204,7 +204,7 @@ def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
 
 @lru_cache(maxsize=32)
 def aligned_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo) -> AlignedGrid:
-    """A grid as `fit_grid` chose it. It is kept: charts are asked for again, page by page."""
+    """A grid as `fit_grid` chose it. Cached, because clients request a chart page by page."""
     return AlignedGrid(start, end, period, interval, zone)
 
 

@@ -1,4 +1,4 @@
-"""Frames in memory: of all histories, by month, within a bound. A thread of its own loads those that pages lacked."""
+"""Caches frames of all histories by month, up to a number of bytes. A background thread loads what pages lack."""
 
 import logging
 import threading
@@ -17,7 +17,7 @@ from analytics_service.store.failures import ANY_FAILURE
 
 log = logging.getLogger(__name__)
 
-# Stands for a month in the key of the frame after the last month's.
+# In place of a month: the key of the frame that follows the last month's.
 RECENT = -1
 
 
@@ -28,20 +28,20 @@ class _Key(NamedTuple):
     month: int
 
 
-class _Wanted(NamedTuple):
-    """A month of a pinned history to load; `is_asked` says that a page lacked it, so that it may push out others."""
+class _Load(NamedTuple):
+    """A month of a pinned history to load. `on_demand`: a page lacked it, so it may evict others."""
 
     pinned: PinnedHistory
     month: int
-    is_asked: bool
+    on_demand: bool
 
     @property
-    def name(self) -> _Key:
+    def key(self) -> _Key:
         return _Key(self.pinned.history.name, self.month)
 
 
 class Memory:
-    """At most `limit` bytes of frames; those that no page used for longest make room. A limit of 0 keeps nothing.
+    """At most `limit` bytes of frames; the least recently used are evicted. A limit of 0 keeps nothing.
 
     `measure` is called with the bytes in use when they change.
     """
@@ -54,12 +54,12 @@ class Memory:
         # By history: the generation of its frames, and the size of the largest one so far.
         self._generations: dict[str, int] = {}
         self._largest: dict[str, int] = {}
-        self._wanted: deque[_Wanted] = deque()
-        self._loading: _Wanted | None = None
+        self._queue: deque[_Load] = deque()
+        self._loading: _Load | None = None
         self._thread: threading.Thread | None = None
 
     def renew(self, pinned: PinnedHistory, since: int) -> None:
-        """Begin a generation: forget what may hold instants from a unix second on."""
+        """Begin a generation: evict frames that may hold instants at or after `since`, a unix second."""
         name = pinned.history.name
         with self._lock:
             self._generations[name] = pinned.generation
@@ -69,13 +69,13 @@ class Memory:
             self._measure(int(self._frames.currsize))
 
     def find(self, pinned: PinnedHistory, months: Iterable[int]) -> Mapping[int, Frame]:
-        """The frames of some months that are there. Superseded when there is a later generation."""
+        """The cached frames of these months. Superseded when there is a later generation."""
         name = pinned.history.name
         with self._lock:
             if self._generations.get(name) != pinned.generation:
                 raise Superseded(f"{name} has a newer head.")
-            found = {month: self._frames.get(_Key(name, month)) for month in months}
-        return {month: frame for month, frame in found.items() if frame is not None}
+            frames = {month: self._frames.get(_Key(name, month)) for month in months}
+        return {month: frame for month, frame in frames.items() if frame is not None}
 
     def put(self, pinned: PinnedHistory, month: int, frame: Frame) -> None:
         """Keep a frame, unless there is a later generation or it does not fit."""
@@ -87,36 +87,36 @@ class Memory:
                 self._measure(int(self._frames.currsize))
 
     def load(self, pinned: PinnedHistory, months: Collection[int], beside: int) -> None:
-        """Have the frames of months that a page lacked loaded soon, if they fit together with so many others."""
+        """Queue months that a page lacked, if their frames fit together with `beside` others."""
         with self._lock:
             if (len(months) + beside) * self._largest.get(pinned.history.name, 0) <= self.limit:
-                self._want(_Wanted(pinned, month, is_asked=True) for month in months)
+                self._enqueue(_Load(pinned, month, on_demand=True) for month in months)
 
     def fill(self, pinned: PinnedHistory) -> None:
-        """Have all months loaded, the newest first, as long as there is room."""
+        """Queue all months, the newest first. They are loaded as long as there is room."""
         months = [month_start(pinned.newest)]
         while months[-1] > pinned.first:
             months.append(month_start(months[-1] - 1))
         with self._lock:
             if pinned.ids and self.limit:
-                self._want(_Wanted(pinned, month, is_asked=False) for month in months)
+                self._enqueue(_Load(pinned, month, on_demand=False) for month in months)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Return when everything that pages lacked is loaded, or after so many seconds."""
+        """Return when the queue is empty, or after this many seconds."""
         if thread := self._thread:
             thread.join(seconds)
 
-    def _want(self, wanted: Iterable["_Wanted"]) -> None:
-        """Have months loaded, those that pages asked for first; one that is being loaded is not loaded again."""
-        waiting = {(one.name, one.pinned.generation): one for one in (*filter(None, [self._loading]), *self._wanted)}
-        for one in wanted:
-            there = waiting.get((one.name, one.pinned.generation))
-            if there and (there is self._loading or there.is_asked or not one.is_asked):
+    def _enqueue(self, loads: Iterable["_Load"]) -> None:
+        """Queue loads, those on demand first. A month that is being loaded is not loaded again."""
+        pending = {(load.key, load.pinned.generation): load for load in (*filter(None, [self._loading]), *self._queue)}
+        for load in loads:
+            queued = pending.get((load.key, load.pinned.generation))
+            if queued and (queued is self._loading or queued.on_demand or not load.on_demand):
                 continue
-            if there:
-                self._wanted.remove(there)
-            (self._wanted.appendleft if one.is_asked else self._wanted.append)(one)
-        if self._wanted and self._thread is None:
+            if queued:
+                self._queue.remove(queued)
+            (self._queue.appendleft if load.on_demand else self._queue.append)(load)
+        if self._queue and self._thread is None:
             self._start()
 
     def _start(self) -> None:
@@ -130,9 +130,9 @@ class Memory:
             self._thread = thread
 
     def _run(self) -> None:
-        while (wanted := self._next()) is not None:
+        while (load := self._next()) is not None:
             try:
-                self.put(wanted.pinned, wanted.month, _month(wanted.pinned, wanted.month))
+                self.put(load.pinned, load.month, _month(load.pinned, load.month))
             except Superseded:
                 # The history was rewritten; pages will ask for the month again.
                 continue
@@ -140,24 +140,24 @@ class Memory:
                 # The rest would fail too; pages will ask for it again.
                 log.warning("History is not kept in memory for now: %s", error)
                 with self._lock:
-                    self._wanted.clear()
+                    self._queue.clear()
             except ANY_FAILURE:
                 log.exception("A month of history was not loaded")
 
-    def _next(self) -> "_Wanted | None":
+    def _next(self) -> "_Load | None":
         with self._lock:
             self._loading = None
-            while self._wanted and self._loading is None:
-                wanted = self._wanted.popleft()
-                room = self.limit - self._frames.currsize - self._largest.get(wanted.pinned.history.name, 0)
-                if wanted.is_asked or (room >= 0 and wanted.name not in self._frames):
-                    self._loading = wanted
+            while self._queue and self._loading is None:
+                load = self._queue.popleft()
+                room = self.limit - self._frames.currsize - self._largest.get(load.pinned.history.name, 0)
+                if load.on_demand or (room >= 0 and load.key not in self._frames):
+                    self._loading = load
             if self._loading is None:
                 self._thread = None
             return self._loading
 
 
 def _month(pinned: PinnedHistory, month: int) -> Frame:
-    """The cells of the quarters of an hour in a month that are over."""
+    """The cells of a month's complete quarters of an hour."""
     until = min(next_month(month), floor(pinned.newest + 1, QUARTER))
     return pinned.frame(pinned.ids, range(month, max(until, month + 1), QUARTER), max(until, month))

@@ -23,8 +23,8 @@ MAX_POINTS = 100_000
 class Query:
     """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets.
 
-    `is_aligned` says that start, end, period and interval are those of an aligned grid. Values have so many significant
-    `digits` at most; None means all.
+    `is_aligned` means that start, end, period and interval are those of an aligned grid. Values have at most `digits`
+    significant digits; None means all.
     """
 
     start: int
@@ -50,7 +50,7 @@ class Query:
 
     @cached_property
     def begins(self) -> Sequence[int]:
-        """Starts of the page's buckets and of the one after them; empty where the range has none."""
+        """Starts of the page's buckets and of the next bucket; empty if the page has no buckets."""
         return self.grid.page(self.offset, self.limit)
 
     @property
@@ -60,7 +60,7 @@ class Query:
 
     @cached_property
     def last(self) -> int:
-        """The last second of the page; that of the range where the page has no buckets."""
+        """The last second of the page, or of the range if the page has no buckets."""
         return min(self.begins[-1] - 1, self.end) if self.begins else self.end
 
     @property
@@ -70,7 +70,7 @@ class Query:
         return following if following < self.grid.count else None
 
     def is_closed(self, newest: int) -> bool:
-        """Whether the page has buckets, and all of them end at or before an instant."""
+        """Whether the page has buckets, and all of them end at or before `newest`, unix seconds."""
         return bool(self.begins) and self.last < newest
 
 
@@ -78,8 +78,8 @@ class Query:
 class Page:
     """A page of buckets, encoded.
 
-    `body` is a whole file, or a JSON member of the answer's data. `as_of` is the newest instant of the family that the
-    page reaches, unix seconds; None before the first one.
+    `body` is a complete file, or a JSON member of the answer's data. `as_of` is the family's newest instant up to the
+    end of the page, unix seconds; None before the first.
     """
 
     query: Query
@@ -88,12 +88,12 @@ class Page:
 
     @property
     def starts(self) -> list[int]:
-        """Starts of the page's buckets, one by one."""
+        """Starts of the page's buckets."""
         return [*self.query.starts]
 
 
 def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[str, str], *, single: bool) -> Page:
-    """A page as of a head: one series for each asset, or a `single` one over all; `symbols` are by asset id.
+    """A page as of a head: a series for each asset, or with `single` the total over all; `symbols` are by asset id.
 
     Cost: that of HistoryReader.parts and of the points. ParameterInvalid for too many buckets or points; EntityNotFound
     for an id without this history; Superseded when the history was rewritten since the head.
@@ -101,18 +101,18 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     pinned = reader.at(head)
     ids = [TOTAL] if single else _chosen(query, pinned.series, symbols)
     begins, until = query.begins, min(query.end, pinned.newest) + 1
-    parts = reader.parts(pinned, ids, begins, until, whole=query.agg is not Aggregate.LAST)
+    parts = reader.parts(pinned, ids, begins, until, all_columns=query.agg is not Aggregate.LAST)
     values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry)
     shown = shortened(values, query.digits)
     body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))
     if query.last >= head.at:
         return Page(query, body, head.at)
-    is_known = parts and len(ids) == len(pinned.ids)
-    return Page(query, body, newest if is_known else reader.last_instant(pinned, query.last))
+    covers_history = parts and len(ids) == len(pinned.ids)
+    return Page(query, body, newest if covers_history else reader.last_instant(pinned, query.last))
 
 
 def points_of(reader: HistoryReader, query: Query, head: Head) -> int:
-    """How many points a page has at most. Superseded as in `read_page`."""
+    """The greatest number of points that a page can have. Superseded as in `read_page`."""
     return len(query.starts) * (len(reader.at(head).ids) if query.ids is None else len(query.ids))
 
 

@@ -1,4 +1,4 @@
-"""Reads histories: which frames a page is made of, from memory where all of them are there, else from the store."""
+"""Reads the frames of a page: from memory if all of them are cached, else from the store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,14 +15,14 @@ from analytics_service.store.ledger import Head, oldest_change, require_unchange
 from analytics_service.store.observations import read_series
 from analytics_service.store.shared_lock import SharedLock
 
-# Buckets whose mean width is greater are read from the store: it has cells of days.
+# Buckets with a greater mean width are read from the store, which has cells of days.
 _WIDEST = 2 * DAY
-# A month of which this much more has passed since it was loaded is loaded again.
+# A month is loaded again when its frame is older than this.
 _MOST_RECENT = DAY
 
 
 class HistoryReader:
-    """A history as its heads name it. All histories share a memory."""
+    """Reads a history as of its heads. All histories share a memory."""
 
     def __init__(self, store: Store, history: History, memory: Memory) -> None:
         self.history = history
@@ -32,7 +32,7 @@ class HistoryReader:
         self._pinned: PinnedHistory | None = None
 
     def at(self, head: Head) -> PinnedHistory:
-        """The history pinned to a head. Superseded when a newer one has been asked for in between."""
+        """The history pinned to a head. Superseded if the reader has moved on to a newer head."""
         pinned = self._pinned
         if pinned is not None and pinned.head == head:
             return pinned
@@ -58,27 +58,27 @@ class HistoryReader:
         return pinned
 
     def parts(
-        self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], until: int, *, whole: bool
+        self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], until: int, *, all_columns: bool
     ) -> list[Part]:
-        """What is needed of some series for the buckets between `begins` (unix s, ascending), as far as `until`: all
-        that was observed, or unless `whole` the last values.
+        """The parts for the buckets of these series between `begins` (unix s, ascending), up to `until`: with all
+        columns, or else with last values at least.
 
-        From memory without a query, unless the page ends within a quarter of an hour that is over, or is the first one
-        after a snapshot. Where memory lacks a month, which is then loaded in the background, and for other buckets than
-        those of quarters to days: one query, whose cost is that of the buckets. Superseded when the history was
-        rewritten since its head.
+        From memory without a query, unless the page ends within a quarter of an hour that is over, or is the first page
+        after a snapshot. One query, with a cost proportional to the buckets, if memory lacks a month, which is then
+        loaded in the background, or if buckets are shorter than quarters of an hour or longer than days. Superseded
+        when the history was rewritten since its head.
         """
         if not begins or until <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
             return []
         until = min(begins[-1], until)
         months = _months(max(begins[0], pinned.first), until) if self._memory.limit and _suits(begins) else []
-        found = self._memory.find(pinned, months)
-        if not months or len(found) < len(months):
-            frame = pinned.frame(ids, begins, until, whole=whole)
-            # Only now, so that it does not keep this page waiting.
-            self._memory.load(pinned, [month for month in months if month not in found], len(found))
+        frames = self._memory.find(pinned, months)
+        if not months or len(frames) < len(months):
+            frame = pinned.frame(ids, begins, until, all_columns=all_columns)
+            # After the query, so that this page does not wait for the load.
+            self._memory.load(pinned, [month for month in months if month not in frames], len(frames))
             return [Part(frame, frame.begin, until)]
-        parts = self._joined(pinned, found, until)
+        parts = self._joined(pinned, frames, until)
         since = floor(until, QUARTER)
         if since < until and parts[-1].frame.cuts(until):
             frame = pinned.frame(pinned.ids, [since], until)
@@ -87,29 +87,29 @@ class HistoryReader:
         return parts
 
     def last_instant(self, pinned: PinnedHistory, second: int) -> int | None:
-        """When the history's last observation at or before a second was made, unix seconds; None before the first.
-        Cost and errors are those of a page of one bucket."""
+        """Time of the history's last observation at or before a second, unix seconds; None before the first. Cost and
+        errors are those of a page with a single bucket."""
         if second >= pinned.newest:
             return pinned.newest
         begin = floor(second, QUARTER)
-        parts = self.parts(pinned, pinned.ids, [begin, begin + QUARTER], second + 1, whole=False)
-        found = last(parts, pinned.ids, [second + 1])["second"].max()
-        return found if isinstance(found, int) and found >= 0 else None
+        parts = self.parts(pinned, pinned.ids, [begin, begin + QUARTER], second + 1, all_columns=False)
+        newest = last(parts, pinned.ids, [second + 1])["second"].max()
+        return newest if isinstance(newest, int) and newest >= 0 else None
 
-    def _joined(self, pinned: PinnedHistory, found: Mapping[int, Frame], until: int) -> list[Part]:
-        """The frames of months that follow each other, and of what was observed after the newest one was loaded."""
+    def _joined(self, pinned: PinnedHistory, frames: Mapping[int, Frame], until: int) -> list[Part]:
+        """The frames of consecutive months, and a frame of observations since the newest of them was loaded."""
         parts: list[Part] = []
-        for month, frame in found.items():
+        for month, frame in frames.items():
             parts.append(Part(frame, month, min(frame.until, until)))
             if frame.until < min(next_month(month), until):
                 parts.append(Part(self._recent(pinned, frame.until, until), frame.until, until))
                 if pinned.newest - frame.until > _MOST_RECENT:
-                    self._memory.load(pinned, [late for late in found if late >= month], len(found))
+                    self._memory.load(pinned, [stale for stale in frames if stale >= month], len(frames))
                 break
         return parts
 
     def _recent(self, pinned: PinnedHistory, since: int, until: int) -> Frame:
-        """What was observed from the start of a quarter of an hour on: cells, and what no cell has yet."""
+        """A frame from the start of a quarter of an hour on: cells, and observations that no cell covers yet."""
         recent = self._memory.find(pinned, [RECENT]).get(RECENT)
         if recent is None or recent.begin > since or recent.until < until:
             tail = floor(pinned.newest + 1, QUARTER)
@@ -121,7 +121,7 @@ class HistoryReader:
 
 
 def _months(since: int, until: int) -> list[int]:
-    """The starts of the UTC months that a range of time lies in."""
+    """The starts of the UTC months in which a range of time lies."""
     months = [month_start(since)]
     while (following := next_month(months[-1])) < until:
         months.append(following)
@@ -129,7 +129,7 @@ def _months(since: int, until: int) -> list[int]:
 
 
 def _suits(begins: Sequence[int]) -> bool:
-    """Whether buckets are narrow, and begin where quarters of an hour do."""
+    """Whether cells of quarters of an hour make up the buckets, and these are narrow enough for memory."""
     if begins[-1] - begins[0] > _WIDEST * (len(begins) - 1):
         return False
     if isinstance(begins, range):

@@ -1,4 +1,4 @@
-"""Frames from the store: the widest cells that no bucket cuts, and single observations where one does."""
+"""Frames from the store: the widest cells that no bucket boundary cuts, and single observations at the cuts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from analytics_service.store.connection import Store
 from analytics_service.store.histories import History
 from analytics_service.store.ledger import Head, require_unchanged
 
-# From this mean width of buckets on, days are read as day cells; local days may have 23 hours.
+# Buckets of at least this mean width are read from day cells; local days may have 23 hours.
 _DAILY = 20 * HOUR
-# Up to this mean width, reading observations throughout takes no longer than picking out those that are needed.
+# Up to this mean width, reading all observations is as fast as selecting those at the cuts.
 _DENSE = 2 * QUARTER
-# How long before the first bucket reading begins. What it carries is nearly always found there.
+# How long before the first bucket reading begins. The last value before the bucket is nearly always there.
 _REACH, _REACH_OF_DAYS = DAY, 31 * DAY
 
 
@@ -25,7 +25,7 @@ _REACH, _REACH_OF_DAYS = DAY, 31 * DAY
 class PinnedHistory:
     """A history in the store as of a head, with the first instant (unix s) of each series, in the order of ids.
 
-    `generation` is another number once what an earlier head shows has changed, or there are other series.
+    `generation` increases when data of an earlier head or the set of series changes.
     """
 
     store: Store
@@ -49,18 +49,20 @@ class PinnedHistory:
         """The history's newest observation, unix seconds."""
         return self.head.last_observed_at
 
-    def frame(self, ids: Sequence[str], bounds: Sequence[int], until: int, *, whole: bool = True) -> Frame:
-        """What some series hold from the first of some ascending instants to before `until`, one row for each that has
-        anything between two of them. Unless `whole`, it has the last values only, which takes half as long.
+    def frame(self, ids: Sequence[str], bounds: Sequence[int], until: int, *, all_columns: bool = True) -> Frame:
+        """A frame of some series from the first of the ascending `bounds` to before `until`: a row for each series and
+        each range between two bounds in which it was observed. Without `all_columns` it has last values only, which
+        takes half as long.
 
-        Cost: one query, which reads the cells that cover the range, and single observations where an instant cuts one;
-        and another one if a series was silent for long before. Superseded when the history was rewritten since.
+        Cost: a query, which reads the cells that cover the range, and single observations where a bound cuts a cell;
+        and a second query if a series has no recent value before the range. Superseded when the history was rewritten
+        since.
         """
         begin = max(bounds[0], 0)
         inner = sorted({begin, *(bound for bound in bounds if begin < bound < until)})
         parts, parameters, reach = _cover(inner, until)
         rows = self.store.frame(
-            "frame_rows" if whole else "last_rows",
+            "frame_rows" if all_columns else "last_rows",
             parts,
             history=self.history.name,
             ids=list(ids),
@@ -68,31 +70,31 @@ class PinnedHistory:
             bounds=sorted({reach, *inner}),
             **parameters,
         )
-        # An asset that is newer than the head has a place after the last one.
+        # The query gives assets that are newer than the head the index len(ids).
         if (rows["series"] == len(ids)).any():
             rows = rows.filter(rows["series"] < len(ids))
         carried = {*rows.filter(rows["last_at"] < begin)["series"]}
-        silent = [place for place, one in enumerate(ids) if place not in carried and self.series[one] < reach]
+        silent = [index for index, asset_id in enumerate(ids) if index not in carried and self.series[asset_id] < reach]
         if silent:
-            rows = pl.concat([self._before([ids[place] for place in silent], silent, begin), rows], how="diagonal")
+            rows = pl.concat([self._before([ids[index] for index in silent], silent, begin), rows], how="diagonal")
         require_unchanged(self.store, self.head)
         return Frame.of(ids, begin, until, rows)
 
-    def _before(self, ids: Sequence[str], places: Sequence[int], instant: int) -> pl.DataFrame:
-        """The last observations of some series before an instant, however long ago; `places` are theirs in a frame."""
+    def _before(self, ids: Sequence[str], indices: Sequence[int], instant: int) -> pl.DataFrame:
+        """The last observation of each series before an instant, however long ago. `indices` are those in a frame."""
         parameters: dict[str, object] = {"history": self.history.name, "ids": list(ids), "bounds": [0]}
         rows = self.store.frame("last_rows", ["frame_before"], **parameters, **look_back(instant))
-        return rows.with_columns(series=pl.Series(places, dtype=pl.UInt32)[rows["series"]])
+        return rows.with_columns(series=pl.Series(indices, dtype=pl.UInt32)[rows["series"]])
 
 
 def _cover(bounds: Sequence[int], until: int) -> tuple[list[str], dict[str, object], int]:
-    """The queries whose rows cover a range without overlapping, their parameters, and where they begin: so long before
-    the first bound that the rows before it are probably among them. No row is cut by a bound.
+    """The queries whose rows cover a range without overlapping, their parameters, and the second at which they begin:
+    so long before the first bound that the last rows before it are probably included. No bound cuts a row.
 
     Cells are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets of hours and more begin
-    where quarters of an hour do. Where bounds lie elsewhere, single observations are read: of the quarters that they
-    cut, or throughout if bounds are close together; and always of the quarter that the range ends in. Days that a bound
-    cuts are read in quarters.
+    where quarters of an hour do. Where bounds lie elsewhere, single observations are read: those of the quarters that
+    bounds cut, or all of them if bounds are close together. The quarter in which the range ends is always read that
+    way. Days that a bound cuts are read in quarters.
     """
     since = floor(bounds[0], QUARTER)
     tail = max(floor(until, QUARTER), since)
@@ -109,7 +111,7 @@ def _cover(bounds: Sequence[int], until: int) -> tuple[list[str], dict[str, obje
         *(["frame_edges"] if edges else []),
         *(["frame_tail"] if raw_from < until else []),
     ]
-    # Long lists are sent only where they are used: binding them costs time.
+    # Long lists are sent only if they are used: binding them takes time.
     days = sorted({floor(bound, DAY) for bound in inner if bound % DAY}) if by_days else []
     parameters = {
         "since": reach,

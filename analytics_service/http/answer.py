@@ -1,4 +1,4 @@
-"""A 200 with its validators and caching headers (RFC 9110, 9111), or a 304 if the caller has the answer already."""
+"""A 200 with its validators and caching headers (RFC 9110, 9111), or a 304 if the caller already has the answer."""
 
 import re
 from base64 import urlsafe_b64encode
@@ -23,10 +23,10 @@ class Validators:
     """The caching properties of an answer, whatever its coding.
 
     `tag` is a digest of the body; `state` changes whenever the body may have changed. For answers that show snapshots,
-    `as_of` has the instant of the snapshot of each family, `modified` is the newest of them, and `due` is when the next
-    one is expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots do not
-    change the answer. `next` is the path and query of the next page, and `vary` lists the request headers that the
-    answer depends on.
+    `as_of` has the instant of each family's snapshot, `modified` is the newest of these instants, and `due` is when the
+    next snapshot is expected (0 if none is), all in unix seconds. From `closes_at` on (never if None), later snapshots
+    do not change the answer. `next` is the path and query of the next page, and `vary` lists the request headers that
+    the answer depends on.
     """
 
     tag: str
@@ -48,13 +48,13 @@ class Validators:
         modified = () if self.modified is None else (("Last-Modified", _http_date(self.modified)),)
         # A dictionary of dates, as RFC 9651 has them.
         as_of = (("As-Of", ", ".join(f"{family}=@{at}" for family, at in self.as_of)),) if self.as_of else ()
-        # RFC 8288. The reference is resolved against the address of the request, whatever proxies there are.
+        # RFC 8288. Clients resolve the reference against the URL of their request, so it works behind any proxy.
         link = (("Link", f'<{self.next}>; rel="next"'),) if self.next else ()
         return headers + modified + as_of + link
 
 
 class Answer:
-    """An answer in one coding, ready to be sent many times. It has no body if the caller has that already."""
+    """An answer in one coding, which may be sent many times. It has no body if the caller already has that."""
 
     __slots__ = ("body", "content_headers", "etag", "headers", "validators")
 
@@ -71,7 +71,7 @@ class Answer:
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
-    """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the range of bytes that is asked for."""
+    """Send a 200, a 304 if If-None-Match lists the answer's tag, or a 206 with the requested range of bytes."""
     resp.set_headers(answer.headers)
     resp.set_header("Cache-Control", cache_control)
     if_none_match = req.get_header("If-None-Match")
@@ -85,14 +85,14 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
             _send_part(resp, answer.body, req.env["HTTP_RANGE"])
 
 
-def _send_part(resp: falcon.Response, body: bytes, wanted: str) -> None:
-    """Send a range of bytes. Several ranges, and those that the body does not have, are ignored, as RFC 9110 allows."""
-    found = RANGE.fullmatch(wanted.strip())
-    if found is None or not (found[1] or found[2]):
+def _send_part(resp: falcon.Response, body: bytes, byte_range: str) -> None:
+    """Send a range of bytes. Several ranges, and a range outside the body, are ignored, as RFC 9110 allows."""
+    match = RANGE.fullmatch(byte_range.strip())
+    if match is None or not (match[1] or match[2]):
         return
-    # Without a first byte, the last so many are meant.
-    begin = int(found[1]) if found[1] else max(len(body) - int(found[2]), 0)
-    end = min(int(found[2]) + 1, len(body)) if found[1] and found[2] else len(body)
+    # Without a first byte, the number is that of bytes at the end.
+    begin = int(match[1]) if match[1] else max(len(body) - int(match[2]), 0)
+    end = min(int(match[2]) + 1, len(body)) if match[1] and match[2] else len(body)
     if begin < end:
         resp.status = falcon.HTTP_206
         resp.set_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
@@ -111,8 +111,8 @@ def lists_tag(if_none_match: str | None, etag: str) -> bool:
 def tag_of(body: bytes) -> str:
     """A digest of a body: the same bytes have the same tag in every process and after every snapshot.
 
-    No caller gains from two bodies with one tag, so the digest need not be a cryptographic one. That would take as long
-    as encoding a page of history.
+    No caller gains from two bodies with the same tag, so the digest need not be cryptographic. A cryptographic digest
+    would take as long as encoding a page of history.
     """
     return urlsafe_b64encode(xxh3_128_digest(body)).decode().rstrip("=")
 

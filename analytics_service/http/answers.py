@@ -1,4 +1,4 @@
-"""A cache of rendered answers, bounded in bytes. Threads that want the same one render it once."""
+"""A cache of rendered answers, bounded in bytes. Threads that need the same answer render it once."""
 
 import threading
 from collections.abc import Callable, Hashable, Iterator
@@ -14,12 +14,13 @@ from analytics_service.store.bulkhead import Bulkhead
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
-# No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would push out
+# No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would evict
 # thousands of other answers.
 _LARGEST_SHARE = 8
-# Seconds after which a thread that waits for another's answer counts as waiting for the store: the other one may do so.
+# Seconds after which a thread that waits for another thread's rendering counts as waiting for the store, as the other
+# thread may.
 _SHORT_SECONDS = 0.2
-# How long it waits at most.
+# Seconds that it then waits at most.
 _LONG_SECONDS = 5.0
 
 
@@ -42,22 +43,22 @@ class _Entry(NamedTuple):
     size: int
 
 
-class _Kept(NamedTuple):
+class _ValidatorsEntry(NamedTuple):
     validators: Validators
     size: int
 
 
 def _size_of(key: CacheKey, validators: Validators) -> int:
-    """Bytes of an entry without a body. Callers may send long queries, so these count."""
+    """Bytes of an entry without a body. The query counts, because callers may send long queries."""
     return _OVERHEAD + len(key.path) + len(key.query) + len(validators.next or "")
 
 
 class Answers:
-    """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 keeps nothing.
+    """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 caches nothing.
 
-    Validators are kept longer than bodies, in an additional eighth of that size: a caller that has the current answer
-    gets a 304 without another rendering. `bulkhead` is that of the store. `measure` is called
-    with the bytes in use when they change.
+    Validators stay longer than bodies, in an additional eighth of that size: a caller that has the current answer gets
+    a 304 without another rendering. `bulkhead` is that of the store. `measure` is called with the bytes in use when
+    they change.
     """
 
     def __init__(self, limit: int, bulkhead: Bulkhead, measure: Callable[[int], None] = lambda size: None) -> None:
@@ -65,8 +66,10 @@ class Answers:
         self._bulkhead = bulkhead
         self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
-        self._validators: LRUCache[CacheKey, _Kept] = LRUCache(limit // _LARGEST_SHARE, getsizeof=lambda one: one.size)
-        # A lock is there as long as threads have or want it.
+        self._validators: LRUCache[CacheKey, _ValidatorsEntry] = LRUCache(
+            limit // _LARGEST_SHARE, getsizeof=lambda entry: entry.size
+        )
+        # A lock exists as long as a thread holds it or waits for it.
         self._rendering: WeakValueDictionary[CacheKey, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
 
@@ -76,43 +79,43 @@ class Answers:
             entry = self._entries.get(key)
         return None if entry is None else entry.answer
 
-    def of_state(self, key: CacheKey, state: Hashable) -> Answer | None:
+    def find_for_state(self, key: CacheKey, state: Hashable) -> Answer | None:
         """The cached answer for a state."""
         answer = self.find(key)
         return answer if answer is not None and answer.validators.state == state else None
 
     def validators(self, key: CacheKey, state: Hashable) -> Validators | None:
-        """The validators of the answer for a state, also if its body is not kept any more."""
+        """The validators of the answer for a state, even if its body was evicted."""
         with self._lock:
-            kept = self._validators.get(key.uncoded)
-        return kept.validators if kept is not None and kept.validators.state == state else None
+            entry = self._validators.get(key.uncoded)
+        return entry.validators if entry is not None and entry.validators.state == state else None
 
     @contextmanager
-    def alone(self, key: CacheKey) -> Iterator[None]:
-        """Render an answer in the block while others that want the same wait, but not for a very slow one.
+    def rendering(self, key: CacheKey) -> Iterator[None]:
+        """Render an answer in the block. Threads that need the same answer wait, but not for a very slow rendering.
 
-        StoreUnavailable when too many requests wait for the store already (rule 8.9).
+        StoreUnavailable when too many requests already wait for the store (rule 8.9).
         """
         with self._lock:
             lock = self._rendering.setdefault(key, threading.Lock())
-        alone = lock.acquire(timeout=_SHORT_SECONDS)
-        if not alone:
+        is_locked = lock.acquire(timeout=_SHORT_SECONDS)
+        if not is_locked:
             self._bulkhead.enter()
-            alone = lock.acquire(timeout=_LONG_SECONDS)
+            is_locked = lock.acquire(timeout=_LONG_SECONDS)
         try:
             yield
         finally:
-            if alone:
+            if is_locked:
                 lock.release()
 
     def keep(self, key: CacheKey, answer: Answer) -> Answer:
-        """The answer, which is kept from now on, if it is not too large."""
+        """Cache an answer, unless it is too large, and return it."""
         size = _size_of(key, answer.validators)
         entry = _Entry(answer, size + len(answer.body))
         with self._lock:
             self._validators.pop(key.uncoded, None)
             if size <= self._validators.maxsize:
-                self._validators[key.uncoded] = _Kept(answer.validators, size)
+                self._validators[key.uncoded] = _ValidatorsEntry(answer.validators, size)
             self._entries.pop(key, None)
             if entry.size * _LARGEST_SHARE <= self._limit:
                 self._entries[key] = entry

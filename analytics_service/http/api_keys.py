@@ -1,7 +1,7 @@
-"""API keys: the file that has their digests, and which key a request was sent with.
+"""API keys: the file that has their digests, and the name of the key that a request was sent with.
 
 The file has a line for each key: its name and the SHA-256 of the key, in hex. Empty lines and those that begin with `#`
-are ignored. Keys have 256 random bits, so a fast hash is right: nobody can try them all, as one can try passwords.
+are ignored. A fast hash is enough: keys have 256 random bits, so unlike passwords they cannot be guessed.
 """
 
 import fcntl
@@ -24,8 +24,8 @@ from analytics_service.errors import SettingError
 
 log = logging.getLogger(__name__)
 
-# Seconds between looks at the file.
-_LOOK_EVERY = 1.0
+# Seconds between checks of the file.
+_CHECK_INTERVAL = 1.0
 _NAME = r"[A-Za-z0-9._-]{1,64}"
 _LINE = re.compile(rf"({_NAME})\s+([0-9a-f]{{64}})")
 _BYTES = 32
@@ -52,28 +52,29 @@ def read_keys(path: Path) -> Digests:
         raise SettingError(f"The file of API keys {path} is malformed: {error}.") from error
 
 
-def _parsed(text: str) -> Digests:
+def _parsed(content: str) -> Digests:
     digests: Digests = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(content.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        found = _LINE.fullmatch(line.strip())
-        if found is None:
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
             raise ValueError(f"line {number} is not a name and a SHA-256 in 64 hex digits")
-        if found[1] in digests:
-            raise ValueError(f"line {number} repeats the name {found[1]}")
-        digests[found[1]] = bytes.fromhex(found[2])
+        name, digest = match.groups()
+        if name in digests:
+            raise ValueError(f"line {number} repeats the name {name}")
+        digests[name] = bytes.fromhex(digest)
     return digests
 
 
 def require_keys(settings: Settings) -> None:
-    """SettingError if a file of keys is set that is missing or malformed."""
+    """SettingError if the settings name a file of keys that is missing or malformed."""
     if settings.api_keys_file is not None:
         read_keys(settings.api_keys_file)
 
 
 def add_key(path: Path, name: str) -> str:
-    """Add a new key to the file, which is made if there is none. The key is returned, and stored nowhere.
+    """Add a new key to the file, which is created if it does not exist. The key is returned, and stored nowhere.
 
     SettingError if there is a key of that name.
     """
@@ -90,7 +91,7 @@ def add_key(path: Path, name: str) -> str:
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Remove a key from the file. SettingError if there is none of that name."""
+    """Remove a key from the file. SettingError if there is no key of that name."""
     with _changing(path):
         if name not in read_keys(path):
             raise SettingError(f"There is no key called {name} in {path}.")
@@ -100,7 +101,7 @@ def remove_key(path: Path, name: str) -> None:
 
 @contextmanager
 def _changing(path: Path) -> Iterator[None]:
-    """One process at a time changes a file of the folder: each change writes the whole file anew."""
+    """Locks the folder, so that one process at a time changes a file in it. Each change writes the complete file."""
     try:
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
@@ -116,22 +117,22 @@ def _changing(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Readers see the old file or the new one. A new file is for its owner only."""
+def _replace(path: Path, content: str) -> None:
+    """Replace a file atomically. A file that did not exist is for its owner only."""
     target = path.resolve()
     with NewFile(target) as new:
         if target.exists():
             _copy_access(target, new.file.fileno())
-        new.file.write(text.encode())
+        new.file.write(content.encode())
         new.keep()
 
 
 def _copy_access(source: Path, descriptor: int) -> None:
-    """Give a file that replaces another one the same readers."""
-    known = source.stat()
-    if (known.st_uid, known.st_gid) != (os.geteuid(), os.getegid()):
-        os.fchown(descriptor, known.st_uid, known.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(known.st_mode))
+    """Give the new file the owner and mode of the file that it replaces."""
+    status = source.stat()
+    if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        os.fchown(descriptor, status.st_uid, status.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 def _digest(key: str) -> bytes:
@@ -139,46 +140,46 @@ def _digest(key: str) -> bytes:
 
 
 class ApiKeys:
-    """The keys in a file. It is read again when it has changed; as long as it cannot be read, the last keys hold.
+    """The keys in a file. It is read again when it has changed. While it cannot be read, the last keys stay valid.
 
-    A worker that never could read it knows no key, so it refuses all requests.
+    A worker that could never read the file has no keys, so it refuses all requests.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
         self._clock = clock
-        self._look_at = clock()
+        self._check_at = clock()
         self._version: tuple[int, ...] | None = None
         self._digests: Digests = {}
         self._lock = threading.Lock()
 
     def name_of(self, key: str) -> str | None:
-        """The name of a key; None if it is unknown. Takes the same time for every key, known or not."""
-        given, name = _digest(key), None
-        for known, digest in self._now().items():
-            if hmac.compare_digest(given, digest):
-                name = known
-        return name
+        """The name of a key; None if it is unknown. Takes the same time for every key, valid or not."""
+        digest, matching = _digest(key), None
+        for name, valid_digest in self._current().items():
+            if hmac.compare_digest(digest, valid_digest):
+                matching = name
+        return matching
 
-    def _now(self) -> Digests:
-        """The keys, read again if a look at the file is due. Other threads wait, because at first there are no keys."""
+    def _current(self) -> Digests:
+        """The keys, read again if the file is due to be checked. Other threads wait: at first there are no keys."""
         with self._lock:
             now = self._clock()
-            if now >= self._look_at:
-                self._look_at = now + _LOOK_EVERY
-                version = self._seen()
+            if now >= self._check_at:
+                self._check_at = now + _CHECK_INTERVAL
+                version = self._file_version()
                 if version != self._version:
                     self._version = version
                     self._read()
             return self._digests
 
-    def _seen(self) -> tuple[int, ...]:
-        """Numbers that differ once the file has changed."""
+    def _file_version(self) -> tuple[int, ...]:
+        """Numbers that change with the file; empty if it cannot be read."""
         try:
-            seen = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return ()
-        return seen.st_mtime_ns, seen.st_size, seen.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _read(self) -> None:
         try:

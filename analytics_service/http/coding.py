@@ -14,9 +14,9 @@ else:
     from backports import zstd
 
 _QUALITY = re.compile(r"\s*q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*")
-# Identity is acceptable unless it is ruled out, but less so than any coding that the header names.
+# A header that does not name identity still allows it, but prefers every coding that it names.
 _UNNAMED_IDENTITY = 0.0001
-# Compressing fewer bytes saves less than the extra header and the caller's decompression cost.
+# Below this size, compression saves less than the extra header and the caller's decompression cost.
 _MIN_SIZE = 1024
 _GZIP_FORMAT = 31
 # Level 1 compresses a 300 KB history page to a third in 0.6 ms; higher levels take longer and save no more.
@@ -27,7 +27,7 @@ _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Coding(NamedTuple):
-    """The coding of a body; `only` if the caller rules out uncoded bodies."""
+    """The coding of a body. `only`: the caller rules out uncoded bodies."""
 
     name: str
     only: bool = False
@@ -48,20 +48,20 @@ IDENTITY = Coding("identity")
 
 @lru_cache(maxsize=256)
 def negotiate(accept_encoding: str | None) -> Coding:
-    """The best coding for an Accept-Encoding header: the highest q; among equals zstd, then gzip, then identity.
+    """The best coding for an Accept-Encoding header: the highest q; at equal q zstd, then gzip, then identity.
 
     A caller that rules out every coding gets the body uncoded.
     """
-    given = dict(_weight(part) for part in (accept_encoding or "").lower().split(","))
-    rest = given.get("*")
-    weights = {name: given.get(name, rest or 0) for name in _ENCODERS}
-    weights[IDENTITY.name] = given.get(IDENTITY.name, _UNNAMED_IDENTITY if rest is None else rest)
+    qualities = dict(_quality(part) for part in (accept_encoding or "").lower().split(","))
+    wildcard = qualities.get("*")
+    weights = {name: qualities.get(name, wildcard or 0) for name in _ENCODERS}
+    weights[IDENTITY.name] = qualities.get(IDENTITY.name, _UNNAMED_IDENTITY if wildcard is None else wildcard)
     best = max(weights, key=weights.__getitem__)
     return Coding(best, only=not weights[IDENTITY.name]) if weights[best] and best in _ENCODERS else IDENTITY
 
 
-def _weight(part: str) -> tuple[str, float]:
-    """A coding and its q, which is 0 if malformed."""
+def _quality(part: str) -> tuple[str, float]:
+    """A coding and its q, which is 0 if it is malformed."""
     name, _, parameter = part.partition(";")
-    quality = _QUALITY.fullmatch(parameter)
-    return name.strip(), float(quality[1]) if quality else float(not parameter)
+    match = _QUALITY.fullmatch(parameter)
+    return name.strip(), float(match[1]) if match else float(not parameter)

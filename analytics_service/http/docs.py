@@ -87,7 +87,7 @@ def page(document: Schema, base: str, examples: Examples, *, simulated: bool = F
     """
     info = document["info"]
     schemas: Mapping[str, Schema] = document["components"]["schemas"]
-    tagged = {tag["name"]: _of_tag(document, tag["name"]) for tag in document["tags"]}
+    tagged = {tag["name"]: _operations_of(document, tag["name"]) for tag in document["tags"]}
     tables = _tables(document["paths"], base, examples)
     notice = f"<p class=notice>{_SIMULATED}</p>" if simulated else ""
     parts = [
@@ -100,14 +100,15 @@ def page(document: Schema, base: str, examples: Examples, *, simulated: bool = F
     ]
     for tag, operations in tagged.items():
         parts.append(f"<h2>{escape(tag)}</h2>")
-        for path, one in operations:
-            parts.append(_operation(path, one, schemas, base + _example(path, one["parameters"], examples(path))))
+        for path, operation in operations:
+            example = base + _example(path, operation["parameters"], examples(path))
+            parts.append(_operation(path, operation, schemas, example))
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
     parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
     return "".join([*parts, "</main></body></html>"])
 
 
-def _of_tag(document: Schema, tag: str) -> list[tuple[str, Schema]]:
+def _operations_of(document: Schema, tag: str) -> list[tuple[str, Schema]]:
     return [(path, item["get"]) for path, item in document["paths"].items() if tag in item["get"]["tags"]]
 
 
@@ -125,16 +126,16 @@ def _tables(paths: Mapping[str, Schema], base: str, examples: Examples) -> str:
 def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterable[str], tables: str) -> str:
     lists = [_links("tools", [("tables", "Histories as tables")])] if tables else []
     lists += [
-        _links(tag, [(one["operationId"], path.removeprefix("/api/v1")) for path, one in operations])
+        _links(tag, [(operation["operationId"], path.removeprefix("/api/v1")) for path, operation in operations])
         for tag, operations in tagged.items()
     ]
     lists.append(_links("objects", [("errors", "Errors"), *((name, name) for name in schemas)]))
-    # What scrolls must be reachable by keyboard.
+    # An element that scrolls must be reachable by keyboard.
     return f"<nav aria-label=Contents tabindex=0><details><summary>Contents</summary>{''.join(lists)}</details></nav>"
 
 
 def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
-    items = "".join(f'<li><a href="#{escape(anchor)}">{escape(text)}</a></li>' for anchor, text in entries)
+    items = "".join(f'<li><a href="#{escape(anchor)}">{escape(label)}</a></li>' for anchor, label in entries)
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
 
 
@@ -163,12 +164,12 @@ def _other_media(content: Iterable[str]) -> str:
 def _parameters(parameters: list[Schema]) -> str:
     rows = [
         (
-            f"<code>{escape(one['name'])}</code>",
-            _type(one["schema"]) + _bounds(one["schema"]),
-            "required" if one["required"] else _default(one["schema"]),
-            _inline(one["description"]),
+            f"<code>{escape(parameter['name'])}</code>",
+            _type(parameter["schema"]) + _bounds(parameter["schema"]),
+            "required" if parameter["required"] else _default(parameter["schema"]),
+            _inline(parameter["description"]),
         )
-        for one in parameters
+        for parameter in parameters
     ]
     return _table(("parameter", "type", "default", "meaning"), rows) if rows else ""
 
@@ -185,16 +186,17 @@ def _bounds(schema: Schema) -> str:
 def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) -> str:
     """A request with examples of all required parameters, and with texts if there are any.
 
-    If exactly one of two parameters is required, the document gives an example for just one of them.
+    If exactly one of two parameters is required, the document has an example for just one of them.
     """
-    needed = [one for one in parameters if one["required"] or "example" in one]
-    given = {one["name"]: values.get(one["name"], _sample(one["schema"])) for one in needed}
-    for one in parameters:
-        if one["in"] == "path":
-            path = path.replace("{" + one["name"] + "}", quote(str(given.pop(one["name"]))))
-        elif one["name"] == "with_text":
-            given["with_text"] = "true"
-    return path + (f"?{urlencode(given, safe=';,')}" if given else "")
+    needed = [parameter for parameter in parameters if parameter["required"] or "example" in parameter]
+    query = {parameter["name"]: values.get(parameter["name"], _sample(parameter["schema"])) for parameter in needed}
+    for parameter in parameters:
+        name = parameter["name"]
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{name}}}", quote(str(query.pop(name))))
+        elif name == "with_text":
+            query["with_text"] = "true"
+    return path + (f"?{urlencode(query, safe=';,')}" if query else "")
 
 
 def _sample(schema: Schema) -> object:
@@ -216,9 +218,9 @@ def _body(schema: Schema) -> str:
     if "oneOf" in schema:
         return f"<p>One of {', '.join(map(_type, schema['oneOf']))}.</p>"
     rows = [
-        (f"<code>{escape(field)}</code>", _type(one), _inline(one.get("description", "")))
-        for field, one in schema["properties"].items()
-        if field != "extra"
+        (f"<code>{escape(name)}</code>", _type(field), _inline(field.get("description", "")))
+        for name, field in schema["properties"].items()
+        if name != "extra"
     ]
     return _table(("field", "type", "meaning"), rows) + _extra(schema["properties"].get("extra"))
 
@@ -228,16 +230,18 @@ def _extra(schema: Schema | None) -> str:
     if schema is None:
         return ""
     rows = []
-    for member, one in schema["properties"].items():
-        fields = [f"<code>{escape(field)}</code>" for field in one["properties"] if field != "extra"]
-        also = f"; <code>extra.{member}.extra.text</code> has their texts" if "extra" in one["properties"] else ""
-        rows.append((f"<code>extra.{member}</code>", ", ".join(fields) + also or "nothing", f"with_{member}"))
+    for name, variant in schema["properties"].items():
+        fields = [f"<code>{escape(field)}</code>" for field in variant["properties"] if field != "extra"]
+        also = f"; <code>extra.{name}.extra.text</code> has their texts" if "extra" in variant["properties"] else ""
+        rows.append((f"<code>extra.{name}</code>", ", ".join(fields) + also or "nothing", f"with_{name}"))
     return _table(("variant", "fields", "with"), rows)
 
 
 def _errors(responses: Mapping[str, Schema]) -> str:
     rows = []
-    for response in (one for one in responses.values() if "content" in one):
+    for response in responses.values():
+        if "content" not in response:
+            continue
         body = response["content"]["application/json"]["schema"]["properties"]
         error = body["error"]["properties"]
         kinds = ", ".join(f"<code>{escape(kind)}</code>" for kind in error["kind"]["enum"])
@@ -260,8 +264,8 @@ def _type(schema: Schema) -> str:
     return " or ".join([escape(schema.get("title", names[0])), *names[1:]])
 
 
-def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = "".join(f"<th>{escape(one)}</th>" for one in heads)
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 

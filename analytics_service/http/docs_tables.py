@@ -1,23 +1,23 @@
-"""How to load a history into common tools: lines to copy, with a range that has data."""
+"""How to load a history into common tools: lines to copy, for a range that has data."""
 
 from dataclasses import dataclass
 
 # The history that the lines are about.
 PATH = "/api/v1/assets/price-history"
-# Else Polars guesses from the first rows, which may have no value yet, or whole numbers only.
+# Otherwise Polars guesses the type from the first rows, which may have no values yet, or only whole numbers.
 _FLOATS = 'schema_overrides={"v": pl.Float64}'
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What to write or set in a tool; `text` introduces `lines`."""
+    """What to write or set in a tool. `text` introduces `lines`."""
 
     text: str
     lines: str
 
 
 def tools(base: str, example: str, *, asks_for_keys: bool) -> list[Tool]:
-    """The lines for a service at a scheme and host, `example` being the path and query of a page of the history."""
+    """The lines for a service at a scheme and host. `example` is the path and query of a page of the history."""
     url = f"{base}{example}"
     following = f"{base}{PATH}?start=${{__from:date:seconds}}&end=${{__to:date:seconds}}&period=auto&format=csv"
     in_polars, in_pandas = _with_key(url) if asks_for_keys else _without_key(url)

@@ -12,7 +12,7 @@ _NULL: Schema = {"type": "null"}
 
 
 def success(data: object, count: int | None = None) -> bytes:
-    """The body of a 200. `data` may contain orjson.Fragment for what is JSON already; lists have a `count`."""
+    """The body of a 200. `data` may contain orjson.Fragments; lists have a `count`."""
     counted = {} if count is None else {"count": count}
     return orjson.dumps(_envelope(data, None, 200, HTTPStatus.OK.phrase) | counted)
 
@@ -23,14 +23,14 @@ def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:
 
 
 def success_schema(data: Schema, *, counted: bool, always: bool) -> Schema:
-    """The schema of a 200 with this `data`; `counted` if it is a list, not `always` if it may be an object as well."""
+    """The schema of a 200 with this `data`. `counted`: the data may be a list; `always`: it is never an object."""
     envelope = _envelope(data, _NULL, *_constants(HTTPStatus.OK))
     count = {"count": {"type": "integer", "minimum": 0}} if counted else {}
     return {**exactly(envelope | count), "required": [*envelope, *(count if always else ())]}
 
 
 def failure_schema(status: HTTPStatus, scopes: Mapping[str, str]) -> Schema:
-    """The schema of an error with this status; `scopes` are by the kinds of error that have it."""
+    """The schema of an error with this status. `scopes` has the scope of each kind of error with this status."""
     error = _error(
         {"type": "string", "enum": [*scopes]},
         {"type": "string", "enum": sorted(set(scopes.values()))},

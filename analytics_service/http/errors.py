@@ -30,7 +30,7 @@ _RETRY_AFTER = "5"
 
 
 class RequestError(Exception):
-    """A request that is refused; `kind` is a row of the table below. `headers` are sent with it."""
+    """A request that is refused. `kind` names a row of the table below; `headers` are sent with the answer."""
 
     def __init__(self, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -73,13 +73,12 @@ _UNAVAILABLE = "The service cannot read its store at the moment. Try again in a 
 
 
 def shortened(value: str) -> str:
-    """A caller's text, quoted and shortened for a message."""
+    """A caller's value, quoted and shortened for a message."""
     return repr(value if len(value) <= 80 else value[:77] + "...")
 
 
 def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/docs lists all paths") -> None:
-    """Make the app answer every error in the envelope. `paths` tells a client that asks for an unknown path which there
-    are."""
+    """Make the app answer every error in the envelope. `paths` is the hint in the answer to an unknown path."""
     app.add_error_handler(Exception, _unexpected)
     app.add_error_handler(falcon.HTTPError, partial(_from_falcon, paths))
     app.add_error_handler(RequestError, _request_error)
@@ -90,7 +89,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/doc
 
 
 def malformed(kind: str, request_id: str, *, any_origin: bool) -> bytes:
-    """The whole response, head included, to a request that the application never sees; the connection ends with it."""
+    """The complete response to a request that the application never sees. It closes the connection."""
     status = CASES[kind].status
     body = failure(status, kind, CASES[kind].scope, _MESSAGES[kind])
     head = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {falcon.MEDIA_JSON}"]
@@ -123,8 +122,8 @@ def _request_error(req: falcon.Request, resp: falcon.Response, error: RequestErr
 
 def _parameter_invalid(req: falcon.Request, resp: falcon.Response, error: ParameterInvalid, params: object) -> None:
     value = req.get_param(error.parameter)
-    given = "" if value is None else f"={shortened(value)}"
-    _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}{given}: {error}.")
+    assignment = "" if value is None else f"={shortened(value)}"
+    _answer(resp, "query_parameter_invalid", f"Query parameter {error.parameter}{assignment}: {error}.")
 
 
 def _entity_not_found(req: falcon.Request, resp: falcon.Response, error: EntityNotFound, params: object) -> None:
@@ -137,7 +136,7 @@ def _unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, p
 
 def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
     cause = f" ({error.__cause__})" if error.__cause__ else ""
-    # Nobody waits for what a worker asks itself while it starts.
+    # No client waits for the requests that a worker sends to itself while it starts.
     level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING
     log.log(level, "%s %s: %s%s", req.method, req.path, error, cause)
     _answer(resp, "unavailable", _UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""Parsers of parameters: text to a value, or a ValueError that says what is allowed (rule 3.3)."""
+"""Parsers of parameters. A ValueError says what is allowed (rule 3.3)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from analytics_service.market.assets import split_id
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
 # The pattern of a whole number.
-WHOLE = "-?[0-9]+"
+INTEGER = "-?[0-9]+"
 # The pattern of a denom.
 DENOM = "[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}"
 
@@ -21,9 +21,9 @@ def integer(low: int, high: int) -> Callable[[str], int]:
     """An integer from `low` to `high`: decimal digits with an optional minus sign (rule 3.3)."""
 
     def parse(value: str) -> int:
-        if not re.fullmatch(WHOLE, value):
+        if not re.fullmatch(INTEGER, value):
             raise ValueError("must be a whole number in decimal digits")
-        number = whole(value)
+        number = to_integer(value)
         if number is None or not low <= number <= high:
             raise ValueError(f"must be from {low} to {high}")
         return number
@@ -31,9 +31,11 @@ def integer(low: int, high: int) -> Callable[[str], int]:
     return parse
 
 
-def whole(digits: str) -> int | None:
-    """The number that has these digits; None beyond 18 of them, which no bound has. Python refuses to convert thousands
-    of digits, even of zeros."""
+def to_integer(digits: str) -> int | None:
+    """The integer with these digits; None if it has more than 18 significant digits, which no limit has.
+
+    Python refuses to convert thousands of digits, even zeros.
+    """
     significant = digits.lstrip("-0")
     if len(significant) > 18:
         return None
@@ -41,7 +43,7 @@ def whole(digits: str) -> int | None:
 
 
 def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:
-    """What one of several words names."""
+    """The value that a word stands for."""
 
     def parse(value: str) -> _T:
         if value not in choices:
@@ -58,7 +60,7 @@ def one_of(*words: _Word) -> Callable[[str], _Word]:
 
 @lru_cache(maxsize=1_000)
 def time_zone(value: str) -> ZoneInfo:
-    """An IANA time zone. Kept, because reading its rules again takes longer than calculating a page of days."""
+    """An IANA time zone. It is cached: reading its rules takes longer than calculating a page of days."""
     return ZoneInfo(zone(value))
 
 
@@ -80,10 +82,10 @@ def asset_ids(value: str) -> list[str]:
 
 def symbols(value: str) -> list[str]:
     """Symbols of assets separated by commas."""
-    found = value.split(",")
-    if not all(found):
+    names = value.split(",")
+    if not all(names):
         raise ValueError("must be symbols of assets, separated by commas")
-    return found
+    return names
 
 
 def denom(value: str) -> str:
@@ -96,7 +98,7 @@ def denom(value: str) -> str:
 
 
 def uuid(value: str) -> str:
-    """A UUID in its usual form; in lower case."""
+    """A UUID in its usual form, converted to lower case."""
     if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value.lower()):
         raise ValueError("must be a UUID such as 00000000-0000-5000-8000-000000000000")
     return value.lower()

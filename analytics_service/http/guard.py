@@ -1,4 +1,4 @@
-"""Middleware that lets requests in: API keys and the rate limit of `/api/v1` (rules 3.5 and 3.6)."""
+"""Middleware that checks API keys and the rate limit of `/api/v1` (rules 3.5 and 3.6)."""
 
 import re
 
@@ -12,14 +12,14 @@ from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.rate_limit import LEFT, POLICY, RateLimit
 
 _GUARDED = "/api/v1"
-# It has no data, and readers of /docs have no key.
+# It has no data, and people who read /docs have no key.
 _OPEN = "/api/v1/openapi.json"
 _BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
 _CHALLENGE = 'Bearer realm="analytics-service"'
 
 
 def is_guarded(path: str) -> bool:
-    """Whether a path is guarded, known or not."""
+    """Whether a path is guarded. It may be a path that no route has."""
     return (path == _GUARDED or path.startswith(f"{_GUARDED}/")) and path != _OPEN
 
 
@@ -33,14 +33,14 @@ class Guard:
         self._trusted = trusted
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """RequestError `unauthorized` or `rate_limited`. OPTIONS has no data, and browsers send it without a key."""
+        """RequestError `unauthorized` or `rate_limited`. OPTIONS is allowed: browsers send it without a key."""
         if req.method == "OPTIONS" or OWN_REQUEST in req.env or not is_guarded(req.path):
             return
         name = self._keys.name_of(_key(req)) if self._keys is not None else None
         if self._limit is not None:
             # Requests with a wrong key count against their address.
-            whose = f"address {client_of(req, self._trusted)}" if name is None else f"key {name}"
-            self._count(whose, self._limit, resp)
+            client = f"address {client_of(req, self._trusted)}" if name is None else f"key {name}"
+            self._count(client, self._limit, resp)
         if self._keys is not None and name is None:
             raise _unauthorized(req)
 
@@ -68,9 +68,9 @@ class Guard:
 
 
 def _key(req: falcon.Request) -> str:
-    """The bearer token of a request. Without one, or with another scheme, it is empty, which is no valid key."""
-    found = _BEARER.fullmatch(req.get_header("Authorization") or "")
-    return found[1] if found else ""
+    """The bearer token of a request. It is empty, which is no valid key, without a token or with another scheme."""
+    match = _BEARER.fullmatch(req.get_header("Authorization") or "")
+    return match[1] if match else ""
 
 
 def _unauthorized(req: falcon.Request) -> RequestError:

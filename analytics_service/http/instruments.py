@@ -1,7 +1,7 @@
 """Every metric: its name, help and labels. The only module that measures for Prometheus.
 
 gunicorn's workers are processes. Each writes its values to its own files in a shared folder, and the worker that is
-scraped adds them up. Without such a folder there is one process, and its values are in its memory.
+scraped adds them up. Without such a folder there is a single process, which keeps its values in memory.
 """
 
 import os
@@ -19,9 +19,9 @@ from prometheus_client.registry import Collector
 from analytics_service.processes.memory import resident_bytes
 from analytics_service.state.report import WorkerReport
 
-# Variables of the environment of a process that writes to a folder: prometheus_client reads the first, and the second
-# is the name of its files. Processes that run at the same time have different names; one that takes over the name of
-# another goes on with its counters.
+# Environment variables of a process that writes to a folder. prometheus_client reads the first; the second names the
+# process's files. Processes that run at the same time have different names. A process that takes over a name continues
+# its counters.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 WRITER = "_ANALYTICS_METRICS_WRITER"
 # The folder that the scheduler writes to, if this process is to show its metrics.
@@ -38,100 +38,106 @@ UNKNOWN = "unknown"
 
 
 class Instruments:
-    """The metrics that this process measures. One is made in each process."""
+    """The metrics that this process measures. Each process has one instance."""
 
     def __init__(self) -> None:
         self._folder = os.environ.get(FOLDER)
         if self._folder:
             writer = os.environ.get(WRITER, str(os.getpid()))
             values.ValueClass = values.MultiProcessValue(lambda: writer)  # type: ignore[no-untyped-call]
-        # Values in files are collected from there.
-        self._own = None if self._folder else CollectorRegistry()
+        # Without a registry, values are collected from the files.
+        self._registry = None if self._folder else CollectorRegistry()
         self._requests = Histogram(
             "analytics_request_seconds",
-            "Time to answer a request, from its head to its answer, without sending it.",
+            "Time to answer a request, without sending. Unknown paths, and refusals for a key or a limit, are unknown.",
             ["route", "status"],
             buckets=_FAST,
-            registry=self._own,
+            registry=self._registry,
         )
         self._bytes = Counter(
-            "analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"], registry=self._own
+            "analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"], registry=self._registry
         )
         self._unreadable = Counter(
             "analytics_unreadable_requests",
             "Requests that the server refused before it knew their path.",
             ["kind"],
-            registry=self._own,
+            registry=self._registry,
         )
         self._cache = Counter(
             "analytics_cache_answers",
             "Answers of paths that show snapshots: rendered before (hit) or anew (miss), or not sent (not_modified).",
             ["outcome"],
-            registry=self._own,
+            registry=self._registry,
         )
         self._queries = Histogram(
             "analytics_store_query_seconds",
             "Time that queries of the store took, whatever their outcome.",
             ["query"],
             buckets=_FAST,
-            registry=self._own,
+            registry=self._registry,
         )
         self._query_errors = Counter(
-            "analytics_store_query_errors", "Queries of the store that failed.", ["query", "error"], registry=self._own
+            "analytics_store_query_errors",
+            "Queries of the store that failed.",
+            ["query", "error"],
+            registry=self._registry,
         )
         self._memory = Gauge(
             _MEMORY,
             "Memory of all workers that is taken by history and by answers.",
             ["kind"],
             multiprocess_mode="livesum",
-            registry=self._own,
+            registry=self._registry,
         )
         self._job_runs = Counter(
-            "analytics_job_runs", "Runs of the scheduler by outcome.", ["job", "outcome"], registry=self._own
+            "analytics_job_runs",
+            "Runs by outcome: done, already_done, superseded, failed, skipped (still running), missed (too late).",
+            ["job", "outcome"],
+            registry=self._registry,
         )
         self._job_seconds = Histogram(
             "analytics_job_seconds",
             "Time that runs of the scheduler took, retries included.",
             ["job"],
             buckets=_SLOW,
-            registry=self._own,
+            registry=self._registry,
         )
         self.in_flight = Gauge(
             "analytics_requests_in_flight",
             "Requests that are being answered.",
             multiprocess_mode="livesum",
-            registry=self._own,
+            registry=self._registry,
         )
         # prometheus_client removes labels named pid.
         self._worker_began = Gauge(
-            _BEGAN, "When each worker began.", ["process"], multiprocess_mode="livesum", registry=self._own
+            _BEGAN, "When each worker began.", ["process"], multiprocess_mode="livesum", registry=self._registry
         )
         self._worker_requests = Gauge(
             _REQUESTS,
             "Requests that each worker has answered since it began.",
             ["process"],
             multiprocess_mode="livesum",
-            registry=self._own,
+            registry=self._registry,
         )
-        self._mine: Gauge | None = None
-        # Finding the values of labels takes longer than counting.
-        self._of = lru_cache(4096)(self._found)
+        self._answered: Gauge | None = None
+        # Looking up a metric by its labels takes longer than counting.
+        self._labelled = lru_cache(4096)(self._with_labels)
 
     def begin_worker(self) -> None:
         """This process answers requests from now on."""
         pid = str(os.getpid())
         self._worker_began.labels(pid).set(time.time())
-        self._mine = self._worker_requests.labels(pid)
+        self._answered = self._worker_requests.labels(pid)
 
     def answered(self, route: str, status: int, seconds: float, size: int, outcome: str | None) -> None:
         """A request was answered. `outcome` is that of the cache, for paths that have one."""
-        requests, sent, cache = self._of(route, status, outcome)
+        requests, sent, cache = self._labelled(route, status, outcome)
         requests.observe(seconds)
         sent.inc(size)
         if cache is not None:
             cache.inc()
-        if self._mine is not None:
-            self._mine.inc()
+        if self._answered is not None:
+            self._answered.inc()
 
     def unreadable(self, kind: str) -> None:
         """A request was refused with this kind of error, before it had a route."""
@@ -154,33 +160,33 @@ class Instruments:
         return self._memory.labels(kind).set
 
     def job(self, name: str, outcome: str, seconds: float | None) -> None:
-        """A run of a job ended after some seconds, or never began."""
+        """A run of a job ended after `seconds`, or never began (None)."""
         self._job_runs.labels(name, outcome).inc()
         if seconds is not None:
             self._job_seconds.labels(name).observe(seconds)
 
     def workers(self) -> list[WorkerReport]:
-        """The processes that answer requests, those of another service aside, by process id."""
-        if self._own is not None:
-            found = [_worker(self._own.collect())]
+        """The processes of this service that answer requests, by process id."""
+        if self._registry is not None:
+            reports = [_worker_report(self._registry.collect())]
         else:
-            # A worker has its gauges in a file of its own, which is removed when it ends.
+            # Each worker has its gauges in its own file, which is removed when the worker ends.
             files = sorted(Path(self._folder or "").glob("gauge_livesum_*.db"))
-            found = [_worker(_merged([file])) for file in files]
-        return sorted((one for one in found if one is not None), key=lambda one: one.pid)
+            reports = [_worker_report(_merged([file])) for file in files]
+        return sorted((report for report in reports if report is not None), key=lambda report: report.pid)
 
     def collectors(self) -> list[Collector]:
         """Everything that was measured, by all processes."""
         folders = [Path(folder) for folder in (self._folder, os.environ.get(JOBS_FOLDER)) if folder]
-        return [*([self._own] if self._own else []), *([_Files(folders)] if folders else [])]
+        return [*([self._registry] if self._registry else []), *([_Files(folders)] if folders else [])]
 
-    def _found(self, route: str, status: int, outcome: str | None) -> tuple[Histogram, Counter, Counter | None]:
+    def _with_labels(self, route: str, status: int, outcome: str | None) -> tuple[Histogram, Counter, Counter | None]:
         cache = None if outcome is None else self._cache.labels(outcome)
         return self._requests.labels(route, str(status)), self._bytes.labels(route), cache
 
 
 class _Files(Collector):
-    """The sums of what processes have written to some folders."""
+    """The sums of the values that processes have written to folders."""
 
     def __init__(self, folders: list[Path]) -> None:
         self._folders = folders
@@ -191,29 +197,29 @@ class _Files(Collector):
 
 
 def _merged(files: Iterable[Path]) -> Iterable[Metric]:
-    """The sums of what is in some files."""
+    """The sums of the values in files."""
     begun = [str(file) for file in files if _is_begun(file)]
     return MultiProcessCollector.merge(begun)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def _worker(measured: Iterable[Metric]) -> WorkerReport | None:
-    """The worker that a process has measured, if it is one."""
-    found = {(sample.name, *sample.labels.values()): sample.value for metric in measured for sample in metric.samples}
-    pid = next((key[1] for key in found if key[0] == _BEGAN), None)
+def _worker_report(metrics: Iterable[Metric]) -> WorkerReport | None:
+    """The report of the worker whose metrics these are; None if the process is no worker."""
+    samples = {(sample.name, *sample.labels.values()): sample.value for metric in metrics for sample in metric.samples}
+    pid = next((key[1] for key in samples if key[0] == _BEGAN), None)
     if pid is None:
         return None
     return WorkerReport(
         pid=int(pid),
-        began=datetime.fromtimestamp(found[_BEGAN, pid], UTC),
-        requests=int(found.get((_REQUESTS, pid), 0)),
-        history=int(found.get((_MEMORY, _HISTORY), 0)),
-        answers=int(found.get((_MEMORY, _ANSWERS), 0)),
+        began=datetime.fromtimestamp(samples[_BEGAN, pid], UTC),
+        requests=int(samples.get((_REQUESTS, pid), 0)),
+        history=int(samples.get((_MEMORY, _HISTORY), 0)),
+        answers=int(samples.get((_MEMORY, _ANSWERS), 0)),
         resident=resident_bytes(int(pid)),
     )
 
 
 def _is_begun(file: Path) -> bool:
-    """Whether there is something in a file; its process may just have made it, or ended."""
+    """Whether a file has contents. Its process may have created it just now, or ended."""
     try:
         return file.stat().st_size > 0
     except FileNotFoundError:

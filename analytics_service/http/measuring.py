@@ -1,4 +1,4 @@
-"""Middleware that measures every request, and logs it where that is set."""
+"""Middleware that measures every request, and logs it if the settings say so."""
 
 import logging
 import time
@@ -17,14 +17,14 @@ _FIRST_ERROR = 400
 
 
 class Measuring:
-    """Measures each request, the time of other middleware included, so only what names requests may come before it."""
+    """Measures each request, including the time of other middleware. So only RequestIds may come before it."""
 
     def __init__(self, instruments: Instruments, *, logs: bool) -> None:
         self._instruments = instruments
         self._logs = logs
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Begin to measure."""
+        """Start the clock of the request."""
         if OWN_REQUEST not in req.env:
             req.context.begun = time.perf_counter()
             self._instruments.in_flight.inc()
@@ -32,7 +32,7 @@ class Measuring:
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """Measure, whatever the answer is."""
+        """Measure the request, whatever its answer is."""
         if OWN_REQUEST in req.env:
             return
         self._instruments.in_flight.dec()
@@ -62,7 +62,7 @@ def _log(fields: dict[str, object]) -> None:
 
 
 def _cache_outcome(req: falcon.Request, status: int) -> str | None:
-    """What the cache of answers did for a request; None for paths without one, and for errors."""
+    """What the cache of answers did for a request; None for paths without a cache, and for errors."""
     outcome: str | None = getattr(req.context, "cache", None)
     if outcome is None or status >= _FIRST_ERROR:
         return None

@@ -37,20 +37,20 @@ class Negotiation:
     def process_resource(
         self, req: falcon.Request, resp: falcon.Response, resource: Resource, params: dict[str, object]
     ) -> None:
-        """Runs for known paths only, so that an unknown path is reported first. Responders find the media type that the
-        caller prefers in the context."""
+        """Puts the media type that the caller prefers in the context. It runs for known paths only, so an unknown path
+        is reported first."""
         if req.method in ("GET", "HEAD"):
-            req.context.media = _chosen(req, resource.media)
+            req.context.media = _negotiated(req, resource.media)
 
 
 def _path_as_sent(req: falcon.Request) -> str:
-    """The path before percent-decoding, which turns %2F into a slash. Only gunicorn is known to pass it on."""
-    found = _PATH.match(req.env.get("RAW_URI") or req.path)
-    return found[1] if found else ""
+    """The path before percent-decoding, which turns %2F into a slash. Of the WSGI servers, gunicorn passes it on."""
+    match = _PATH.match(req.env.get("RAW_URI") or req.path)
+    return match[1] if match else ""
 
 
-def _chosen(req: falcon.Request, media: tuple[str, ...]) -> str:
-    """The media type that a caller prefers. RequestError if it rules out all of them, unless the query says which."""
+def _negotiated(req: falcon.Request, media: tuple[str, ...]) -> str:
+    """The media type that a caller prefers. RequestError if it rules out all of them, unless the query has a format."""
     chosen = preferred(req.accept, media)
     if chosen is None and len(media) > 1 and _FORMAT.search(req.query_string):
         return media[0]
@@ -73,7 +73,7 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
     ) -> None:
         """Tells caches that headers depend on the origin, unless every origin is allowed.
 
-        In that case callers without an origin get the headers too: a cache may pass their answer to a browser.
+        If every origin is allowed, callers without an origin get the headers too: a cache may pass the answer on.
         """
         super().process_response(req, resp, resource, req_succeeded)
         if self.allow_origins == "*":
@@ -84,12 +84,12 @@ class CrossOrigin(falcon.CORSMiddleware[Any, Any]):
 
 
 class Protection:
-    """Gives every response the headers that protect those who open it in a browser."""
+    """Gives every response the headers that protect people who open it in a browser."""
 
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        """A response's own header of that name takes precedence. With a 304 those of the 200 stay as they were."""
+        """A header that the response already has takes precedence. A 304 leaves the headers of the 200 in force."""
         if resp.status_code == HTTPStatus.NOT_MODIFIED:
             return
         for name, value in PROTECTIVE.items():

@@ -46,8 +46,8 @@ left, and further requests get a 429, whose `Retry-After` says how many seconds 
 """
 _MEDIA = "application/json"
 _KEY = "ApiKey"
-_OF_GUARDS = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
-# Headers for caches and of pages, the same in a 200 and a 304.
+_GUARD_STATUSES = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
+# Headers for caches and pages, the same in a 200 and a 304.
 _HEADERS: Mapping[str, Object] = {
     "ETag": {
         "description": "Identifies the answer in its content coding.",
@@ -78,8 +78,8 @@ _HEADERS: Mapping[str, Object] = {
         "schema": {"type": "string"},
     },
 }
-# Headers of all answers where requests are limited. They are not required, because open paths share some responses.
-_OF_LIMIT: Mapping[str, Object] = {
+# Headers of all answers if there is a rate limit. They are not required, because open paths share some responses.
+_LIMIT_HEADERS: Mapping[str, Object] = {
     POLICY: {
         "description": "How many requests (q) a client may make in a window of so many seconds (w).",
         "schema": {"type": "string"},
@@ -89,21 +89,21 @@ _OF_LIMIT: Mapping[str, Object] = {
         "schema": {"type": "string"},
     },
 }
-_OF_FILES: Mapping[str, Object] = {
+_FILE_HEADERS: Mapping[str, Object] = {
     "Content-Disposition": {"description": "The name of a file.", "schema": {"type": "string"}},
 }
-_OF_PARTS: Mapping[str, Object] = {
+_PART_HEADERS: Mapping[str, Object] = {
     "Content-Range": {
         "description": "Which bytes of the file these are, and how many it has.",
         "required": True,
         "schema": {"type": "string"},
     },
 }
-# Headers of requests: descriptions, and what their schemas have beyond the type.
-_ASKED: Mapping[str, tuple[str, Object]] = {
+# Headers of requests: descriptions, and the parts of their schemas besides the type.
+_REQUEST_HEADERS: Mapping[str, tuple[str, Object]] = {
     "If-None-Match": ("ETags of answers that the client has, separated by commas, or *.", {}),
 }
-_ASKED_OF_FILES: Mapping[str, tuple[str, Object]] = {
+_FILE_REQUEST_HEADERS: Mapping[str, tuple[str, Object]] = {
     "Range": ("Which bytes of the file to send: a single range.", {"pattern": f"^{RANGE.pattern}$"}),
     "If-Range": ("ETag of the file that the range is of; if it has another one by now, all of it is sent.", {}),
 }
@@ -134,8 +134,11 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
         "paths": {path: _item(path, resource, refusals if is_guarded(path) else []) for path, resource in described},
         "components": {
             "schemas": schemas,
-            "headers": {**_HEADERS, **_limit_headers(refusals), **_OF_FILES, **_OF_PARTS},
-            "parameters": {name: _request_header(name, *one) for name, one in {**_ASKED, **_ASKED_OF_FILES}.items()},
+            "headers": {**_HEADERS, **_limit_headers(refusals), **_FILE_HEADERS, **_PART_HEADERS},
+            "parameters": {
+                name: _request_header(name, description, limits)
+                for name, (description, limits) in {**_REQUEST_HEADERS, **_FILE_REQUEST_HEADERS}.items()
+            },
             "responses": {_name(HTTPStatus.NOT_MODIFIED): _not_modified(refusals), **_failures(refusals)},
             **({"securitySchemes": {_KEY: {"type": "http", "scheme": "bearer"}}} if asks_for_keys else {}),
         },
@@ -143,18 +146,18 @@ def document(routes: Routes, *, asks_for_keys: bool = False, rate: Rate | None =
 
 
 def _item(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
-    asked = [*_ASKED, *(_ASKED_OF_FILES if _has_files(resource) else ())]
+    headers = [*_REQUEST_HEADERS, *(_FILE_REQUEST_HEADERS if _has_files(resource) else ())]
     return {
-        "parameters": [_reference("parameters", name) for name in asked],
+        "parameters": [_reference("parameters", name) for name in headers],
         "get": _operation(path, resource, refusals),
     }
 
 
 def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
     words = path.removeprefix("/api/v1").replace("{", "").replace("}", "").replace("-", "_").split("/")
-    parameters = [_parameter(one, "path") for one in resource.path]
-    parameters += [_parameter(one, "query") for one in resource.in_query]
-    others = [HTTPStatus.NOT_MODIFIED, *_statuses(refusals)]
+    parameters = [_parameter(param, "path") for param in resource.path]
+    parameters += [_parameter(param, "query") for param in resource.in_query]
+    statuses = [HTTPStatus.NOT_MODIFIED, *_statuses(refusals)]
     return {
         "operationId": "_".join(["get", *filter(None, words)]),
         "summary": resource.summary,
@@ -164,7 +167,7 @@ def _operation(path: str, resource: Resource, refusals: Sequence[HTTPStatus]) ->
         "responses": {
             "200": _success(resource, refusals),
             **({"206": _part(resource, refusals)} if _has_files(resource) else {}),
-            **{str(int(one)): _reference("responses", _name(one)) for one in others},
+            **{str(int(status)): _reference("responses", _name(status)) for status in statuses},
         },
     }
 
@@ -179,15 +182,15 @@ def _is_operational(tag: str) -> bool:
     return tag in ("operations", "status")
 
 
-def _parameter(param: Param, place: str) -> Object:
+def _parameter(param: Param, location: str) -> Object:
     default = {} if param.default is None else {"default": param.default}
     examples = param.schema.get("examples")
-    # Neither of two alternatives is required; this one is in example requests.
-    example = {"example": examples[0]} if param.instead and isinstance(examples, list) else {}
+    # Neither of two alternatives is required. The one with an example is in example requests.
+    example = {"example": examples[0]} if param.alternative and isinstance(examples, list) else {}
     return {
         "name": param.name,
-        "in": place,
-        "required": param.required or place == "path",
+        "in": location,
+        "required": param.required or location == "path",
         "description": param.help,
         "schema": {**param.schema, **default},
         **example,
@@ -202,16 +205,16 @@ def _success(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
     schema = success_schema(schema_of(resource.shape), counted=any(lists), always=all(lists))
     return {
         "description": HTTPStatus.OK.phrase,
-        "headers": _headers(refusals, _OF_FILES if _has_files(resource) else ()),
+        "headers": _headers(refusals, _FILE_HEADERS if _has_files(resource) else ()),
         "content": {_MEDIA: {"schema": schema}} | _files(resource),
     }
 
 
 def _part(resource: Resource, refusals: Sequence[HTTPStatus]) -> Object:
-    """What a request with a `Range` gets. JSON can be had in parts, too; a part of it follows no schema."""
+    """The answer to a request with a `Range`. A part of a JSON body follows no schema."""
     return {
         "description": HTTPStatus.PARTIAL_CONTENT.phrase,
-        "headers": _headers(refusals, (*_OF_FILES, *_OF_PARTS)),
+        "headers": _headers(refusals, (*_FILE_HEADERS, *_PART_HEADERS)),
         "content": {_MEDIA: {}} | _files(resource),
     }
 
@@ -225,7 +228,7 @@ def _files(resource: Resource) -> Object:
 
 
 def _file(media: str) -> Object:
-    """A body of another media type, which is text or binary."""
+    """The schema of a body that is not JSON, but text or binary."""
     return {"schema": {"type": "string"} if media.startswith("text/") else {"type": "string", "format": "binary"}}
 
 
@@ -234,7 +237,7 @@ def _headers(refusals: Sequence[HTTPStatus], further: Iterable[str] = ()) -> Obj
 
 
 def _limit_headers(refusals: Sequence[HTTPStatus]) -> Mapping[str, Object]:
-    return _OF_LIMIT if HTTPStatus.TOO_MANY_REQUESTS in refusals else {}
+    return _LIMIT_HEADERS if HTTPStatus.TOO_MANY_REQUESTS in refusals else {}
 
 
 def _not_modified(refusals: Sequence[HTTPStatus]) -> Object:
@@ -252,8 +255,8 @@ def _request_header(name: str, description: str, limits: Object) -> Object:
 
 
 def _statuses(refusals: Sequence[HTTPStatus]) -> list[HTTPStatus]:
-    """The statuses in the table of errors; of those that a guard answers, only these."""
-    return sorted({case.status for case in CASES.values()} - _OF_GUARDS | {*refusals})
+    """The statuses in the table of errors, with only those `refusals` that a guard answers."""
+    return sorted({case.status for case in CASES.values()} - _GUARD_STATUSES | {*refusals})
 
 
 def _reference(kind: str, name: str) -> Object:
@@ -265,7 +268,7 @@ def _name(status: HTTPStatus) -> str:
 
 
 def _failures(refusals: Sequence[HTTPStatus]) -> Object:
-    """One response for each of the statuses."""
+    """A response for each status."""
     return {_name(status): _failure(status, refusals) for status in _statuses(refusals)}
 
 

@@ -1,4 +1,4 @@
-"""A parameter of a path or a query, and reading those of a request; undeclared ones are refused (rules 3.2 and 3.3)."""
+"""Parameters of paths and queries, and how a request's are parsed. Undeclared ones are refused (rules 3.2 and 3.3)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from analytics_service.http.errors import RequestError, shortened
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter. `parse` turns its text into a value, or raises a ValueError that says what is allowed.
+    """A parameter. `parse` converts what the caller wrote, or raises a ValueError that says what is allowed.
 
-    `schema` is its schema in the OpenAPI document. The first example is used in example requests. `instead` names
+    `schema` is its schema in the OpenAPI document. The first example is used in example requests. `alternative` names
     another parameter; exactly one of the two must be given.
     """
 
@@ -23,42 +23,42 @@ class Param:
     schema: Mapping[str, object]
     required: bool = False
     default: Any = None
-    instead: str | None = None
+    alternative: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameter's name, and that of the one which may be given instead."""
-        return (self.name, self.instead) if self.instead else (self.name,)
+        """The parameter's name, and its alternative's."""
+        return (self.name, self.alternative) if self.alternative else (self.name,)
 
     @property
     def is_needed(self) -> bool:
         """Whether one of the names must be given."""
-        return self.required or self.instead is not None
+        return self.required or self.alternative is not None
 
 
-def read(
+def parse_params(
     req: falcon.Request, in_query: Sequence[Param], in_path: Sequence[Param] = (), path: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The declared parameters of a request, parsed: those of the path, whose texts are in `path`, then the query's.
+    """The declared parameters of a request, parsed: first those of the path, then those of the query.
 
     RequestError for the first fault (rule 3.2).
     """
-    given = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
-    _require_known(given, [param.name for param in in_query])
+    raw = {name: value if isinstance(value, list) else [value] for name, value in req.params.items()}
+    _require_declared(raw, [param.name for param in in_query])
     for param in in_query:
-        if param.is_needed and not any(value for name in param.names for value in given.get(name, [])):
+        if param.is_needed and not any(value for name in param.names for value in raw.get(name, [])):
             raise RequestError(
                 "query_parameter_missing",
                 f"Query parameter {' or '.join(param.names)} is required and must not be empty: {param.help}",
             )
     parsed = {param.name: _path_value(param, (path or {})[param.name]) for param in in_path}
-    return parsed | {param.name: _value(param, given) if given.get(param.name) else param.default for param in in_query}
+    return parsed | {param.name: _value(param, raw) if raw.get(param.name) else param.default for param in in_query}
 
 
-def _require_known(given: Iterable[str], names: Sequence[str]) -> None:
-    for name in given:
-        if name not in names:
-            allowed = f"it takes {', '.join(names)}" if names else "it takes none"
+def _require_declared(names: Iterable[str], declared: Sequence[str]) -> None:
+    for name in names:
+        if name not in declared:
+            allowed = f"it takes {', '.join(declared)}" if declared else "it takes none"
             raise RequestError(
                 "query_parameter_unknown", f"Query parameter {shortened(name)} is unknown here: {allowed}."
             )
@@ -71,10 +71,10 @@ def _path_value(param: Param, value: str) -> Any:
         raise RequestError("path_parameter_invalid", f"{param.name}={shortened(value)}: {error}.") from None
 
 
-def _value(param: Param, given: Mapping[str, list[str]]) -> Any:
-    values = given[param.name]
-    if param.instead in given:
-        both = " and ".join(f"{name}={shortened(given[name][0])}" for name in param.names)
+def _value(param: Param, raw: Mapping[str, list[str]]) -> Any:
+    values = raw[param.name]
+    if param.alternative in raw:
+        both = " and ".join(f"{name}={shortened(raw[name][0])}" for name in param.names)
         raise RequestError("query_parameter_invalid", f"Only one of {both} may be given.")
     if len(values) > 1:
         times = f"{len(values)} times, as {shortened(', '.join(values))}"

@@ -1,4 +1,4 @@
-"""Every parameter of paths and queries, declared once: how it is read, its help and its schema."""
+"""Every parameter of paths and queries, declared once: its parser, help and schema."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,19 +13,19 @@ from analytics_service.http.param import Param
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action
 
-# The period that leaves it to the service to choose buckets.
+# The period with which the service chooses the buckets.
 AUTO = "auto"
 MAX_LIMIT = 10_000
-# Buckets of a page, and the most buckets of period=auto, where a request does not say.
+# Defaults: buckets of a page, and the maximum of buckets with period=auto.
 DEFAULT_LIMIT = 200
 DEFAULT_POINTS = 500
 
 
-def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **more: Any) -> Param:
+def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **options: Any) -> Param:
     """A whole number from `low` to `high`."""
-    shown = {} if example is None else {"examples": [example]}
-    schema = {"type": "integer", "minimum": low, "maximum": high, **shown}
-    return Param(name, forms.integer(low, high), help, schema=schema, **more)
+    examples = {} if example is None else {"examples": [example]}
+    schema = {"type": "integer", "minimum": low, "maximum": high, **examples}
+    return Param(name, forms.integer(low, high), help, schema=schema, **options)
 
 
 def _word(name: str, choices: Sequence[str], help: str, default: str) -> Param:
@@ -65,21 +65,21 @@ WITH_PERCENT = Param(
 RANGE = (
     Param(
         "start",
-        times.time_form,
+        times.parse_time,
         f"inclusive start of the range: {_TIMES}",
         required=True,
         schema={**times.SCHEMA, "examples": [1764547200]},
     ),
     Param(
         "end",
-        times.time_form,
+        times.parse_time,
         "inclusive end of the range, in the same forms; a date is its last second.",
         required=True,
         schema={**times.SCHEMA, "examples": [1767225599]},
     ),
     Param(
         "period",
-        forms.named({**{one: one for one in Period}, AUTO: None}),
+        forms.named({**{period: period for period in Period}, AUTO: None}),
         "unit of a bucket: min, h, d, w, m or y; auto chooses the finest buckets that divide the range into no more "
         "than `points`.",
         required=True,
@@ -122,7 +122,7 @@ FORMAT = Param(
 MOMENT = (
     Param(
         "at",
-        times.time_form,
+        times.parse_time,
         "shows the state of this moment, not the newest: unix seconds, a date (its last second), a time such as "
         "2026-01-31T12:00, in tz or with Z or an offset, or now-7d (units min, h, d, w, m, y). Not in the future.",
         schema={**times.SCHEMA, "examples": ["now-1h"]},
@@ -174,13 +174,20 @@ EVENTS = (
     _word("sort_order", ("desc", "asc"), "desc begins with the newest event, asc with the oldest.", "desc"),
 )
 ADDRESS = _address("address", "bech32 address, or 0x and 40 hex digits.")
-_MOST = 2**32 - 1
-ACCOUNT_INDEX = _number("index", 0, _MOST, "position among the address's borrow accounts.", example=0, required=True)
+_MAX_UINT32 = 2**32 - 1
+ACCOUNT_INDEX = _number(
+    "index", 0, _MAX_UINT32, "position among the address's borrow accounts.", example=0, required=True
+)
 POOL_INDEX = _number(
-    "index", 0, _MOST, "position of the pool; either index or duration is required.", example=0, instead="duration"
+    "index",
+    0,
+    _MAX_UINT32,
+    "position of the pool; either index or duration is required.",
+    example=0,
+    alternative="duration",
 )
 POOL_DURATION = _number(
-    "duration", 0, _MOST, "length of the pool's lockup in seconds, instead of index.", example=1_209_600
+    "duration", 0, _MAX_UINT32, "length of the pool's lockup in seconds, instead of index.", example=1_209_600
 )
 CONTRACT_ADDRESS = _address("contract_address", "address of a swap contract: bech32, or 0x and 40 hex digits.")
 SOURCE_DENOM = Param(

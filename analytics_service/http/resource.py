@@ -10,12 +10,12 @@ from polars.exceptions import PanicException
 
 from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, send, tag_of
 from analytics_service.http.coding import negotiate
-from analytics_service.http.param import Param, read
+from analytics_service.http.param import Param, parse_params
 from analytics_service.present.shapes import Node
 
 ALLOWED = ("GET", "HEAD", "OPTIONS")
 DESCRIPTIVE = "public, max-age=300"
-"""Cache-Control of what describes the API."""
+"""Cache-Control of paths that describe the API."""
 
 
 class Resource(ABC):
@@ -24,7 +24,7 @@ class Resource(ABC):
     query: tuple[Param, ...] = ()
     """Query parameters of the path; all others are refused."""
     common: tuple[Param, ...] = ()
-    """Query parameters that all paths of a kind have in addition."""
+    """Query parameters that all paths of the class have in addition."""
     path: tuple[Param, ...] = ()
     """Parameters in the path itself."""
     shape: Node | None = None
@@ -43,8 +43,8 @@ class Resource(ABC):
         """Answer a GET request."""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Answer the request. A panic of Polars is raised as an Exception, because Falcon handles no others, and does
-        not even tell middleware that the request has ended."""
+        """Answer the request. A panic of Polars is no Exception, so Falcon would neither answer it nor call middleware
+        at the end of the request. It is raised as a RuntimeError."""
         try:
             self.respond(req, resp, **path)
         except PanicException as panic:
@@ -59,9 +59,9 @@ class Resource(ABC):
         resp.set_header("Allow", ", ".join(ALLOWED))
         resp.set_header("Content-Length", "0")
 
-    def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All declared parameters, parsed, in order of declaration. RequestError if one is malformed."""
-        return read(req, self.in_query, self.path, path)
+    def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
+        """The values of all declared parameters, in order of declaration. RequestError if one is malformed."""
+        return parse_params(req, self.in_query, self.path, path)
 
     @property
     def in_query(self) -> tuple[Param, ...]:
@@ -73,17 +73,17 @@ class Live(Resource):
     """A path without parameters whose answer is rendered for each request and must not be cached."""
 
     headers: Headers = ()
-    """Further headers of the answer."""
+    """Headers of the answer, besides those for caches."""
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Render and send the body."""
-        self.given(req, path)
+        self.parse(req, path)
         body, coding = self.body(), negotiate(req.get_header("Accept-Encoding"))
         send(req, resp, Answer(Validators(tag_of(body)), coding, body, self.headers), NO_STORE)
 
     @abstractmethod
     def body(self) -> bytes:
-        """The body at this moment. NotReady if there is none."""
+        """The body at this moment. NotReady if the service is not ready."""
 
 
 class Fixed(Resource):
@@ -97,7 +97,7 @@ class Fixed(Resource):
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the body."""
-        self.given(req, path)
+        self.parse(req, path)
         self._send(req, resp)
 
     def _send(self, req: falcon.Request, resp: falcon.Response) -> None:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, to_second
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
-from analytics_service.http.forms import WHOLE, whole
+from analytics_service.http.forms import INTEGER, to_integer
 from analytics_service.market.instants import MILLISECONDS, unix_second
 
 _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
@@ -43,8 +43,8 @@ SCHEMA: dict[str, object] = {
 class Edge(StrEnum):
     """The parameter that a time is given for.
 
-    A date means its first second as `start`, else its last one. A wall time that occurs twice means the later second as
-    `end`, else the earlier one.
+    A date means its first second as `start`, else its last second. A wall time that occurs twice means the later second
+    as `end`, else the earlier second.
     """
 
     START = "start"
@@ -53,13 +53,13 @@ class Edge(StrEnum):
 
 
 class TimeForm(ABC):
-    """A time as it was written."""
+    """A time in one of the forms that callers write."""
 
     is_relative: ClassVar[bool] = False
     """Whether the second that it means depends on now."""
 
     def second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
-        """The unix second that it means; `now` is one, too. ParameterInvalid beyond the limits (rule 2.11)."""
+        """The unix second that it means; `now` is in unix seconds. ParameterInvalid beyond the limits (rule 2.11)."""
         try:
             second = self._second(zone, now, edge)
         except OverflowError:
@@ -70,7 +70,7 @@ class TimeForm(ABC):
 
     @abstractmethod
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
-        """The same without limits. OverflowError before the year 1."""
+        """As `second`, but without limits. OverflowError before the year 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Unix(TimeForm):
 
 @dataclass(frozen=True, slots=True)
 class Day(TimeForm):
-    """A date. It lasts from its midnight to before the next one, as the buckets of days do (rule 2.3)."""
+    """A date. It lasts from its midnight until the next midnight, as a bucket of a day does (rule 2.3)."""
 
     day: date
 
@@ -99,7 +99,7 @@ class Day(TimeForm):
 class Wall(TimeForm):
     """A date and time of day, at an offset from UTC if it is aware, else in the zone.
 
-    One that the zone skips means the first instant after the gap.
+    A time that the zone skips means the first instant after the gap.
     """
 
     at: datetime
@@ -113,10 +113,10 @@ class Wall(TimeForm):
 
 @dataclass(frozen=True, slots=True)
 class Ago(TimeForm):
-    """So many units before now.
+    """A number of units before now.
 
-    Minutes have 60 seconds and hours 3600. The other units follow the zone's calendar and keep the time of day. If the
-    resulting month is too short for the day, its last day is meant.
+    Minutes have 60 seconds and hours 3600. The other units follow the zone's calendar and keep the time of day. A month
+    that is too short for the day means its last day.
     """
 
     is_relative: ClassVar[bool] = True
@@ -124,7 +124,7 @@ class Ago(TimeForm):
     unit: Period
 
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
-        # `now` is exact. As a wall time it might be ambiguous.
+        # As a wall time, now might be ambiguous.
         if not self.count:
             return now
         size = self.count * UNITS[self.unit]
@@ -134,35 +134,35 @@ class Ago(TimeForm):
         return second_before(zone, now, days=days, months=months, fold=_fold(edge))
 
 
-def time_form(text: str) -> TimeForm:
-    """A time as a caller wrote it. ValueError that says what is allowed."""
-    if re.fullmatch(WHOLE, text):
-        return _unix(text)
-    if found := _DAY.fullmatch(text):
-        return Day(_existing(*found.groups()).date())
-    if found := _WALL.fullmatch(text):
-        *numbers, offset = found.groups()
-        return Wall(_existing(*numbers).replace(tzinfo=_offset(offset)))
-    if found := _AGO.fullmatch(text):
-        return Ago(int(found[1] or 0), Period(found[2] or "min"))
-    if _FRACTION.fullmatch(text):
+def parse_time(value: str) -> TimeForm:
+    """A time as a caller wrote it. ValueError says what is allowed."""
+    if re.fullmatch(INTEGER, value):
+        return _unix(value)
+    if match := _DAY.fullmatch(value):
+        return Day(_datetime(*match.groups()).date())
+    if match := _WALL.fullmatch(value):
+        *numbers, offset = match.groups()
+        return Wall(_datetime(*numbers).replace(tzinfo=_offset(offset)))
+    if match := _AGO.fullmatch(value):
+        return Ago(int(match[1] or 0), Period(match[2] or "min"))
+    if _FRACTION.fullmatch(value):
         raise ValueError("must be a whole second, without a fraction")
     raise ValueError(ALLOWED)
 
 
 def _require_near(day: date) -> None:
-    """OverflowError for a day that is outside the limits in every zone, and may be too far away for Python's dates."""
+    """OverflowError for a day that is outside the limits in every zone. It may be too far away for Python's dates."""
     if not date(1969, 12, 30) <= date(day.year, day.month, day.day) <= date(2106, 2, 9):
         raise OverflowError(day)
 
 
 def _fold(edge: Edge) -> int:
-    """Which of two occurrences of a wall time is meant."""
+    """The `fold` of a wall time that occurs twice."""
     return int(edge is Edge.END)
 
 
-def _unix(text: str) -> Unix:
-    number = whole(text)
+def _unix(value: str) -> Unix:
+    number = to_integer(value)
     if number is not None and MAX_SECOND < number <= MAX_SECOND * MILLISECONDS:
         raise ValueError(f"{_LIMITS}: unix seconds, not milliseconds")
     if number is None or not 0 <= number <= MAX_SECOND:
@@ -170,18 +170,18 @@ def _unix(text: str) -> Unix:
     return Unix(number)
 
 
-def _existing(*numbers: str | None) -> datetime:
+def _datetime(*numbers: str | None) -> datetime:
     try:
         return datetime(*(int(number or 0) for number in numbers), tzinfo=UTC)  # type: ignore[arg-type, misc]
     except ValueError:
         raise ValueError("must be a date and a time that exist") from None
 
 
-def _offset(text: str | None) -> timezone | None:
-    if text is None:
+def _offset(value: str | None) -> timezone | None:
+    if value is None:
         return None
-    hours, minutes = (0, 0) if text == "Z" else (int(text[1:3]), int(text[-2:]))
+    hours, minutes = (0, 0) if value == "Z" else (int(value[1:3]), int(value[-2:]))
     if hours > 23 or minutes > 59:
         raise ValueError("must have an offset from UTC of less than a day, such as +05:30")
     size = timedelta(hours=hours, minutes=minutes)
-    return timezone(-size if text.startswith("-") else size)
+    return timezone(-size if value.startswith("-") else size)

@@ -14,22 +14,22 @@ from analytics_service.imports.tables import require_file, unpacked
 from analytics_service.market.assets import Asset, AssetGroup, id_key, is_formula
 
 _COLUMNS = ("symbol", "address", "decimals")
-_MOST_DECIMALS = 77
+_MAX_DECIMALS = 77
 _DISPLAYED = 6
-# Control characters, and what bytes that are not UTF-8 are read as.
+# Control characters, and the replacement for bytes that are not UTF-8.
 _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
 FORMULA = "begins with = + - @, a tab or a carriage return: a spreadsheet would run it as a formula"
 
 
 def read_assets_file(path: Path) -> list[Asset]:
-    """The assets as `token;<address>`, in the file's order. ImportRefused names the first line that is wrong.
+    """The assets as `token;<address>`, in the file's order. ImportRefused names the first invalid line.
 
-    Addresses `0x...` that differ only in case are one, as the first line spells it (rule 3.4).
+    Addresses `0x...` that differ only in case are the same; the first spelling is used (rule 3.4).
     """
     header, *lines = _read(path)
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
-    for number, (line, row) in enumerate(zip(lines, _rows(lines, _places(path, header)), strict=True), start=1):
+    for number, (line, row) in enumerate(zip(lines, _rows(lines, _column_indices(path, header)), strict=True), start=1):
         address = id_key(f"{AssetGroup.TOKEN};{row['address']}")
         fault = (
             _excess(line, header)
@@ -49,8 +49,8 @@ def _read(path: Path) -> list[list[str]]:
     require_file(path, "Check the name given to --assets.")
     try:
         with unpacked(path) as (_, stream):
-            text = io.StringIO(stream.read().decode("utf-8-sig"), newline="")
-        lines = list(csv.reader(text, strict=True))
+            content = io.StringIO(stream.read().decode("utf-8-sig"), newline="")
+        lines = list(csv.reader(content, strict=True))
     except (csv.Error, UnicodeError) as error:
         raise ImportRefused(f"{path} cannot be read as CSV: {error}.") from error
     filled = [number for number, line in enumerate(lines) if not _is_blank(line)]
@@ -63,22 +63,22 @@ def _is_blank(fields: Iterable[str]) -> bool:
     return not any(map(str.strip, fields))
 
 
-def _places(path: Path, header: Sequence[str]) -> dict[str, int]:
-    """The place of each column that is used."""
-    found = [name.strip().lower() for name in header]
-    if repeated := [name for name in _COLUMNS if found.count(name) > 1]:
+def _column_indices(path: Path, header: Sequence[str]) -> dict[str, int]:
+    """The index of each column that is used."""
+    names = [name.strip().lower() for name in header]
+    if repeated := [name for name in _COLUMNS if names.count(name) > 1]:
         raise ImportRefused(f"{path} has several columns {', '.join(repeated)}. Keep one of each.")
-    if missing := [name for name in _COLUMNS if name not in found]:
+    if missing := [name for name in _COLUMNS if name not in names]:
         shown = ", ".join(header)[:200]
         raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {shown!r}.")
-    return {name: found.index(name) for name in _COLUMNS}
+    return {name: names.index(name) for name in _COLUMNS}
 
 
-def _rows(lines: Sequence[Sequence[str]], places: Mapping[str, int]) -> list[dict[str, str]]:
-    """The columns that are used of each row; fields that a short row lacks are empty."""
-    columns = {name: [line[place] if place < len(line) else "" for line in lines] for name, place in places.items()}
-    table = pl.DataFrame(columns, schema=dict.fromkeys(places, pl.String))
-    return table.select(stripped(pl.col(name), name) for name in places).to_dicts()
+def _rows(lines: Sequence[Sequence[str]], indices: Mapping[str, int]) -> list[dict[str, str]]:
+    """The used columns of each row; fields that a short row lacks are empty."""
+    columns = {name: [line[index] if index < len(line) else "" for line in lines] for name, index in indices.items()}
+    table = pl.DataFrame(columns, schema=dict.fromkeys(indices, pl.String))
+    return table.select(stripped(pl.col(name), name) for name in indices).to_dicts()
 
 
 def _excess(line: Sequence[str], header: Sequence[str]) -> str | None:
@@ -86,9 +86,10 @@ def _excess(line: Sequence[str], header: Sequence[str]) -> str | None:
 
 
 def stripped(column: pl.Expr, name: str) -> pl.Expr:
-    """A column without space around its texts; a tab or a carriage return before a symbol stays, for it is a fault.
+    """A column without space around its values. A tab or a carriage return before a symbol stays, because it is an
+    error.
 
-    Decimals may be written as 6.0: a program that finds a gap among whole numbers writes them like that.
+    Decimals may be written as 6.0: programs write whole numbers like that if some are missing.
     """
     if name == "decimals":
         return column.str.strip_chars().str.strip_suffix(".0").alias(name)
@@ -98,7 +99,7 @@ def stripped(column: pl.Expr, name: str) -> pl.Expr:
 
 
 def asset_fault(row: Mapping[str, str]) -> str | None:
-    """What is wrong with a row's symbol, address and decimals, taken by themselves."""
+    """The error in a row's symbol, address or decimals, regardless of other rows."""
     if not row["symbol"]:
         return "the symbol is empty"
     if "," in row["symbol"]:
@@ -110,14 +111,14 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
     # Commas separate ids in requests, a semicolon the group from the key.
     if not re.fullmatch(r"[^\s,;]+", row["address"]):
         return "the address is empty or holds a space, comma or semicolon"
-    if not re.fullmatch(r"[0-9]{1,2}", row["decimals"]) or int(row["decimals"]) > _MOST_DECIMALS:
-        return f"decimals must be a whole number from 0 to {_MOST_DECIMALS}"
+    if not re.fullmatch(r"[0-9]{1,2}", row["decimals"]) or int(row["decimals"]) > _MAX_DECIMALS:
+        return f"decimals must be a whole number from 0 to {_MAX_DECIMALS}"
     return None
 
 
-def differ(asset: Asset, known: Asset) -> bool:
-    """Whether two descriptions of an asset differ in what an import brings."""
-    return (asset.symbol, asset.decimals_denom) != (known.symbol, known.decimals_denom)
+def differ(asset: Asset, registered: Asset) -> bool:
+    """Whether two descriptions of an asset differ in the fields that an import has."""
+    return (asset.symbol, asset.decimals_denom) != (registered.symbol, registered.decimals_denom)
 
 
 def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:
@@ -130,7 +131,7 @@ def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asse
 
 
 def token(row: Mapping[str, str]) -> Asset:
-    """The asset of a good row: `token;<address>`."""
+    """The asset of a valid row: `token;<address>`."""
     decimals = int(row["decimals"])
     return Asset(
         group=AssetGroup.TOKEN,

@@ -1,6 +1,6 @@
-"""Writes the rows of an import into a staging table, in batches that may be sent again.
+"""Writes the rows of an import into a staging table, in batches that may be retried.
 
-All batches have one version, so they may be written in any order and more than once.
+All batches have the same version, so they may be written in any order and more than once.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import Staging
 
 _BATCH_ROWS = 500_000
-# ClickHouse takes in a batch on one core.
+# ClickHouse inserts a batch on a single core.
 _WRITERS = 2
-# A batch asks which of its instants the store has; this bounds the answer where few rows span a long time.
+# For each batch the store is asked for known instants; this bounds the answer if few rows span a long time.
 _BATCH_WINDOWS = 12
 
 
@@ -37,24 +37,24 @@ class BatchWriter:
     retry: Retries
 
     def write(self, rows: pl.DataFrame, reporter: Reporter) -> int:
-        """Write merged rows, and return how many of their observations the store had before."""
+        """Write merged rows, and return how many of their observations the store already had."""
         reporter.stage("Writing", rows.height)
-        known = 0
+        already_stored = 0
         writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="import")
         try:
             pending = [writers.submit(self._write_batch, batch) for batch in _batches(rows)]
             for done in as_completed(pending):
-                count, had = done.result()
-                known += had
+                count, stored = done.result()
+                already_stored += stored
                 reporter.advance(count)
         finally:
             writers.shutdown(cancel_futures=True)
-        return known
+        return already_stored
 
     def _write_batch(self, batch: pl.DataFrame) -> tuple[int, int]:
-        """The number of rows, and how many of them the store had before."""
-        # Counted once, before the first attempt: an attempt that failed may have written the rows all the same.
-        known = self.retry(lambda: _count_known(self.store, self.family, batch))
+        """The number of rows, and how many of them the store already had."""
+        # Counted once, before the first attempt: a failed attempt may have written the rows.
+        already_stored = self.retry(lambda: _count_stored(self.store, self.family, batch))
         for field, history in self.family.histories.items():
             filled = batch.filter(pl.col(field).is_not_null()) if batch[field].null_count() else batch
             rows = filled.select(
@@ -64,17 +64,17 @@ class BatchWriter:
                 pl.col(field).alias("value"),
             )
             self.retry(partial(self.staged.insert, OBSERVATIONS, versioned(rows, self.version)))
-        return batch.height, known
+        return batch.height, already_stored
 
 
-def count_known(store: Store, family: Family, rows: pl.DataFrame, reporter: Reporter) -> int:
-    """How many of the observations of merged rows the store has already. Nothing is written."""
+def count_stored(store: Store, family: Family, rows: pl.DataFrame, reporter: Reporter) -> int:
+    """How many of the observations of merged rows the store already has. Nothing is written."""
     reporter.stage("Comparing", rows.height)
-    known = 0
+    already_stored = 0
     for batch in _batches(rows):
-        known += _count_known(store, family, batch)
+        already_stored += _count_stored(store, family, batch)
         reporter.advance(batch.height)
-    return known
+    return already_stored
 
 
 def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -85,7 +85,7 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         start += span
 
 
-def _count_known(store: Store, family: Family, batch: pl.DataFrame) -> int:
+def _count_stored(store: Store, family: Family, batch: pl.DataFrame) -> int:
     """How many of the batch's observations have an asset and instant that the store already has."""
     bounds = batch.select(
         first_asset=pl.col("asset").min().cast(pl.String),

@@ -12,10 +12,10 @@ from analytics_service.store.histories import History
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family of the ledger, the forms of its files, and the histories that they fill, by the field that does.
+    """A family of the ledger, the forms of its files, and the histories that they fill, by field.
 
-    Every row has a value for the first of them. A row without a value for one of `zero_fields` counts as 0 when another
-    row of the same asset has one, in the import or in the store.
+    Every row has a value for the first field. A missing value for a field in `zero_fields` counts as 0 if another row
+    of the same asset has a value, in the import or in the store.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Family:
     zero_fields: Sequence[str] = ()
 
     def observations(self, rows: pl.DataFrame) -> dict[str, int]:
-        """How many observations merged rows have for each of the histories, by name."""
+        """The number of observations in merged rows for each history, by name."""
         return {history.name: rows[field].count() for field, history in self.histories.items()}
 
 
@@ -53,7 +53,7 @@ RATES = Family(
             },
             {"lend": 100, "borrow": 100},
             flags={"borrow": "enabled"},
-            more=True,
+            extra_columns=True,
         ),
     ),
     histories={"lend": histories.LEND_RATES, "borrow": histories.BORROW_RATES},

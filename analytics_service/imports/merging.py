@@ -1,4 +1,4 @@
-"""Merges the validated rows of all files into those that are written, in the order in which they are written."""
+"""Merges the validated rows of all files, and sorts them in the order in which they are written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,10 +13,10 @@ WINDOW = 30 * DAY
 
 
 def merged(family: Family, files: Sequence[ValidatedFile], begun: Mapping[str, Iterable[str]]) -> pl.DataFrame:
-    """One row for each asset and instant, by window, and within a window by asset and time. Frees the files' rows.
+    """A row for each asset and instant, by window, and within a window by asset and time. Frees the files' rows.
 
-    Of several rows for one asset and instant the last one is kept, over all files in their order. `begun` has the ids
-    of the assets that have values in the store, by each of the family's `zero_fields`.
+    Of several rows for the same asset and instant the last one is kept, over all files in their order. `begun` has the
+    ids of the assets that have values in the store, by each of the family's `zero_fields`.
     """
     rows = pl.concat([block for file in files for block in file.good], rechunk=True)
     for file in files:
@@ -26,7 +26,7 @@ def merged(family: Family, files: Sequence[ValidatedFile], begun: Mapping[str, I
 
 def _last_rows(rows: pl.DataFrame) -> pl.DataFrame:
     seconds = pl.col("observed_at").cast(pl.UInt64)
-    # Sorting by one number (11 bits of window, 20 of asset, 32 of time) is several times faster than by three columns.
+    # Sorting by a single number (11 bits of window, 20 of asset, 32 of time) is several times faster than by columns.
     key = (seconds // WINDOW) * 2**52 + pl.col("asset").to_physical().cast(pl.UInt64) * 2**32 + seconds
     ordered = rows.with_columns(key=key).sort("key", maintain_order=True)
     is_last = (pl.col("key") != pl.col("key").shift(-1)).fill_null(True)
@@ -34,9 +34,9 @@ def _last_rows(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_zeros(rows: pl.DataFrame, begun: Mapping[str, Iterable[str]]) -> pl.DataFrame:
-    """Rows with 0 instead of null in some fields, for assets that have a value in another row or have begun to."""
+    """Rows with 0 instead of null in the fields of `begun`, for assets with a value in another row or in the store."""
     for field, ids in begun.items():
-        known = pl.Series(list(ids), dtype=pl.String).cast(rows.schema["asset"], strict=False)
-        has_values = pl.col(field).is_not_null().any().over("asset") | pl.col("asset").is_in(known.implode())
+        begun_ids = pl.Series(list(ids), dtype=pl.String).cast(rows.schema["asset"], strict=False)
+        has_values = pl.col(field).is_not_null().any().over("asset") | pl.col("asset").is_in(begun_ids.implode())
         rows = rows.with_columns(pl.when(has_values).then(pl.col(field).fill_null(0)).alias(field))
     return rows

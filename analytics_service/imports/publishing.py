@@ -1,7 +1,7 @@
 """Stages an import's rows where no reader sees them, then publishes all of them at once.
 
-An import that was stopped leaves rows of its own version only. The next run has a greater version, and ends in the same
-state as if there had been no interruption.
+An import that was stopped leaves only rows of its own version. The next run has a greater version, and its result is
+the same as without the interruption.
 """
 
 import hashlib
@@ -30,8 +30,7 @@ from analytics_service.store.rewrite import staging
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What an import brings: merged rows of a family, and definitions of new assets; and the files it brings them
-    from."""
+    """The content of an import: merged rows of a family, definitions of new assets, and the files with these."""
 
     family: Family
     rows: pl.DataFrame
@@ -39,7 +38,7 @@ class Content:
     files: Sequence[Path]
 
     def run(self, version: int) -> ledger.Run:
-        """The ledger's row about the import."""
+        """The row of the ledger for the import."""
         first, last = int(self.rows["observed_at"].min()), int(self.rows["observed_at"].max())  # type: ignore[arg-type]
         count = sum(self.family.observations(self.rows).values())
         names = ", ".join(path.name for path in self.files)
@@ -48,14 +47,14 @@ class Content:
 
 
 def _number(files: Sequence[Path]) -> int:
-    """A number of 64 bits that stands for the paths of some files, in whatever order."""
+    """A 64-bit number that identifies a set of files by their paths."""
     paths = b"\0".join(sorted(os.fsencode(path.resolve()) for path in files))
     return int.from_bytes(hashlib.sha256(paths).digest()[:8])
 
 
 @contextmanager
 def _resumable() -> Iterator[None]:
-    """Tell how to go on when ClickHouse stays away."""
+    """Add to the error how to continue when ClickHouse stays away."""
     try:
         yield
     except StoreUnavailable as error:
@@ -69,41 +68,41 @@ def _resumable() -> Iterator[None]:
 def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[float], bool | None]) -> int:
     """Stage the rows, then show them together with the assets and the ledger's row.
 
-    Returns how many of the observations the store had before. `wait` pauses between attempts while ClickHouse is away.
+    Returns how many of the observations the store already had. `wait` pauses between attempts while ClickHouse is away.
     """
-    # Half a minute is enough for the embedded server to restart many times over.
+    # In half a minute the embedded server can restart many times.
     retry = Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
     family, version = content.family, retry(lambda: ledger.new_version(store))
     definitions = versioned(retry(lambda: changed_assets(store, content.assets)), version)
     retry(lambda: claim(store, read_side(store), ledger.IMPORTED))
     with staging(store, family.name, version, retry) as staged:
-        known = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
+        already_stored = BatchWriter(store, family, staged, version, retry).write(content.rows, reporter)
         retry(lambda: staged.insert(ASSETS, definitions))
         retry(lambda: _require_as_described(store, content.assets))
         run = content.run(version)
         rewrite.publish(store, staged, [retry(lambda: _with_replaced(store, run))], retry)
-    return known
+    return already_stored
 
 
 def _with_replaced(store: Store, run: ledger.Run) -> ledger.Run:
-    """The run, which begins where that of the same files began whose row in the ledger it takes: the ledger must tell
-    of every moment that imports brought."""
+    """The run, beginning no later than the earlier run of the same files that it replaces in the ledger: the ledger
+    must cover every moment that imports have brought."""
     began = store.frame("import_began", family=run.family, at=run.at, files=run.files)["first_observed_at"]
     return replace(run, first_observed_at=min([run.first_observed_at, *began]))
 
 
 def _require_as_described(store: Store, assets: Sequence[Asset]) -> None:
-    """ImportRefused when another run has brought one of the new assets meanwhile, in another spelling (rule 3.4), with
-    another symbol, or with other decimals."""
+    """ImportRefused when another run has meanwhile registered a new asset differently: in another spelling (rule 3.4),
+    with another symbol, or with other decimals."""
     ids = [asset.id for asset in assets]
     registered = read_assets(store) if ids else {}
     stored = as_stored(ids, registered)
     for asset in assets:
-        known = registered.get(asset.id)
-        if known is not None and differ(asset, known):
+        current = registered.get(asset.id)
+        if current is not None and differ(asset, current):
             raise ImportRefused(
-                f"Another run has just registered {asset.id} as {known.symbol} with {known.decimals_denom} decimals, "
-                "so nothing was written. Run the same command again: it will keep that description."
+                f"Another run has just registered {asset.id} as {current.symbol} with {current.decimals_denom} "
+                "decimals, so nothing was written. Run the same command again: it will keep that description."
             )
         if asset.id not in stored:
             raise ImportRefused(

@@ -1,4 +1,4 @@
-"""Writes the rows that an import rejects into a file beside the one they came from."""
+"""Writes the rows that an import rejects into a file beside the imported file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,15 +12,15 @@ from analytics_service.imports.tables import Table
 
 # The mode of an ordinary new file: the umask decides who else may read it.
 _MODE = 0o666
-# The columns that follow those of the file.
+# Columns that are added after those of the file.
 _ADDED = ("line", "reason")
 
 
 class RejectedFile:
-    """`<FILE>.rejected.csv`: the file's own columns as text, then line (row of a Parquet file) and reason.
+    """`<FILE>.rejected.csv`: the file's own columns as strings, then line (row of a Parquet file) and reason.
 
-    It is created under a temporary name with the first bad row; `keep` renames it, replacing that of an earlier import.
-    Without bad rows an earlier one is left alone. ImportRefused when the folder cannot be written to.
+    It is created under a temporary name with the first bad row. `keep` renames it, replacing the file of an earlier
+    import, which stays if there are no bad rows. ImportRefused when the folder cannot be written to.
     """
 
     def __init__(self, table: Table) -> None:
@@ -39,7 +39,7 @@ class RejectedFile:
             raise self._refused(error) from error
 
     def keep(self) -> list[Path]:
-        """Give the file its name, and return its path; nothing when there was no bad row."""
+        """Give the file its final name, and return its path; empty if there was no bad row."""
         if self._new is None:
             return []
         try:
@@ -65,7 +65,7 @@ class RejectedFile:
 
 
 def _once(columns: Sequence[str]) -> list[str]:
-    """The names of a file's columns, made different from each other and from those that are added."""
+    """The names of a file's columns, made unique among each other and the added columns."""
     names: list[str] = []
     for column in columns:
         name = column

@@ -1,7 +1,7 @@
-"""Imports files of history: validates every row first, then has the good ones written.
+"""Imports files of history: validates every row, then writes the good rows.
 
-Validated rows are kept in memory, at 21 to 24 bytes each (ten million take a quarter of a gigabyte), so that the later
-of two rows wins across all files before anything is sent.
+Validated rows are kept in memory, at 21 to 24 bytes each (ten million take a quarter of a gigabyte), so that the last
+of several rows wins across all files before anything is sent.
 """
 
 import time
@@ -15,7 +15,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import differ, read_assets_file
-from analytics_service.imports.batches import count_known
+from analytics_service.imports.batches import count_stored
 from analytics_service.imports.described_assets import read_described_assets
 from analytics_service.imports.families import Family
 from analytics_service.imports.forms import Form
@@ -32,7 +32,7 @@ from analytics_service.store.ledger import IMPORTED, read_state
 from analytics_service.store.observations import read_series
 from analytics_service.store.progress import Reporter
 
-# How many rows, or assets, a message names.
+# Limit of rows, or assets, that a message names.
 SHOWN = 5
 _SHOWN_LENGTH = 60
 
@@ -41,7 +41,7 @@ _SHOWN_LENGTH = 60
 class Request:
     """Files of a family to import, with the unit of their times.
 
-    `assets` is the assets file; without one, files can only name registered assets, or those that they describe
+    `assets` is the assets file; without it, files can only name registered assets, or assets that they describe
     themselves. With `skip_invalid` the good rows are imported even if others are bad.
     """
 
@@ -54,12 +54,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an import did or would do, in rows: read = written + replaced + rejected.
+    """The result of an import, or of trying it, in rows: read = written + replaced + rejected.
 
-    `written` are rows whose asset and second the store did not have; `replaced` are rows that replaced one in the store
-    or an earlier one of the import. `observations` counts by history what the import brings, as the ledger and `status`
-    do: a row of a file of rates has up to two. `rejected_files` contain the rejected rows, one file for each input.
-    `kept` are the assets that the assets file describes otherwise than the store, which keeps its own descriptions.
+    `written` counts rows whose asset and second were not in the store; `replaced` counts rows that replaced a row in
+    the store or an earlier row of the import. `observations` counts the import's observations by history, as the ledger
+    and `status` do: a row of a file of rates has up to two. `rejected_files` contain the rejected rows, a file for each
+    input. `kept` are the assets whose description in the assets file differs from that in the store, which is kept.
     """
 
     read: int
@@ -78,29 +78,30 @@ def import_files(
     reporter: Reporter,
     wait: Callable[[float], bool | None] = time.sleep,
 ) -> Summary:
-    """Import files; of several rows for one asset and second the later one wins, over all files in their order.
+    """Import files. Of several rows for the same asset and second the last one wins, over all files in their order.
 
     `at` is the present instant: observations more than a day later are refused. `wait` pauses between attempts while
     ClickHouse is away. Before anything is written, SourceRefused when the store holds simulated data (rule 8.7),
     ImportRefused when a file or (without `skip_invalid`) a row is bad. StoreUnavailable when ClickHouse stays away; the
     same import may then be repeated.
     """
-    found = _read(store, request, at, reporter, keep_rejected=True)
-    content = Content(request.family, found.rows, found.new, request.files)
-    return found.summary(publish(store, content, reporter, wait) if len(found.rows) else 0)
+    loaded = _read(store, request, at, reporter, keep_rejected=True)
+    content = Content(request.family, loaded.rows, loaded.new, request.files)
+    return loaded.summary(publish(store, content, reporter, wait) if len(loaded.rows) else 0)
 
 
 def try_import(store: Store | None, request: Request, at: datetime, reporter: Reporter) -> Summary:
-    """What an import of the files would do; None stands for an empty store. Nothing is written, not even rejected rows.
+    """The result that an import of the files would have; None means an empty store. Nothing is written, not even files
+    of rejected rows.
 
     Errors are those of `import_files`.
     """
-    found = _read(store, request, at, reporter, keep_rejected=False)
-    return found.summary(count_known(store, request.family, found.rows, reporter) if store is not None else 0)
+    loaded = _read(store, request, at, reporter, keep_rejected=False)
+    return loaded.summary(count_stored(store, request.family, loaded.rows, reporter) if store is not None else 0)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Loaded:
     """The content of files of a family: counts of rows that were read and rejected, the merged good rows, new assets,
     and assets that keep the store's description although the assets file has a different one."""
 
@@ -112,53 +113,53 @@ class _Found:
     new: Sequence[Asset]
     kept: Sequence[Asset]
 
-    def summary(self, known: int) -> Summary:
-        """The outcome if the store had so many of the rows before."""
-        written = self.rows.height - known
+    def summary(self, already_stored: int) -> Summary:
+        """The summary, given the number of rows that the store already had."""
+        written = self.rows.height - already_stored
         replaced = self.read - self.rejected - written
         observations = self.family.observations(self.rows)
         files, kept = tuple(self.rejected_files), tuple(self.kept)
         return Summary(self.read, written, replaced, self.rejected, observations, files, kept)
 
 
-def _read(store: Store | None, request: Request, at: datetime, reporter: Reporter, *, keep_rejected: bool) -> _Found:
-    """Read and validate all files, and write nothing but, if they are to be kept, the files of rejected rows."""
+def _read(store: Store | None, request: Request, at: datetime, reporter: Reporter, *, keep_rejected: bool) -> _Loaded:
+    """Read and validate all files. Writes only files of rejected rows, with `keep_rejected`."""
     if store is not None:
         require_admitted(store, IMPORTED)
     listed = read_assets_file(request.assets) if request.assets else []
     tables = _opened(request.files, request.family.forms)
     registered = read_assets(store) if store is not None else {}
     listed = [_as_registered(asset, registered) for asset in listed]
-    kept = [known for asset in listed if (known := registered.get(asset.id)) and differ(asset, known)]
-    listed += read_described_assets(tables, known=[*listed, *registered.values()])
+    kept = [stored for asset in listed if (stored := registered.get(asset.id)) and differ(asset, stored)]
+    listed += read_described_assets(tables, known_assets=[*listed, *registered.values()])
     rules = Rules(Names.of(listed, registered.values()), request.unit, at)
     files, rejected_files = _validated(tables, rules, request.skip_invalid, keep_rejected, reporter)
     rows = merged(request.family, files, _begun(store, request.family))
     new = [asset for asset in listed if asset.id not in registered]
     read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
-    return _Found(request.family, read, rejected, rejected_files, rows, new, kept)
+    return _Loaded(request.family, read, rejected, rejected_files, rows, new, kept)
 
 
 def _begun(store: Store | None, family: Family) -> Mapping[str, Collection[str]]:
     """The ids of the assets that have values in the store, by each of the family's `zero_fields`."""
     if store is None or (head := read_state(store, family.name)) is None:
         return dict.fromkeys(family.zero_fields, ())
-    return {one: read_series(store, family.histories[one], head.last_observed_at) for one in family.zero_fields}
+    return {field: read_series(store, family.histories[field], head.last_observed_at) for field in family.zero_fields}
 
 
 def _as_registered(asset: Asset, registered: Collection[str]) -> Asset:
-    """The asset with the key that it has in the store, where it may be in another case (rule 3.4)."""
+    """The asset with the key that it has in the store, which may be in another case (rule 3.4)."""
     (stored,) = as_stored([asset.id], registered)
     return replace(asset, group_key=split_id(stored)[1])
 
 
 def _opened(files: Sequence[Path], forms: Sequence[Form]) -> list[Table]:
     tables = [open_table(path, forms) for path in files]
-    seen: set[Path] = set()
+    resolved: set[Path] = set()
     for path in files:
-        if path.resolve() in seen:
+        if path.resolve() in resolved:
             raise ImportRefused(f"{path} is given twice. Name each file once.")
-        seen.add(path.resolve())
+        resolved.add(path.resolve())
     return tables
 
 
@@ -186,15 +187,15 @@ def _validated(
 
 
 def with_rest(lines: Sequence[str], count: int) -> list[str]:
-    """Lines about the first of `count` things, and one that says how many more there are."""
-    more = count - len(lines)
-    return [*lines, f"  and {more:,} more"] if more else [*lines]
+    """Lines about the first of `count` items, and a line with the number of the others."""
+    remaining = count - len(lines)
+    return [*lines, f"  and {remaining:,} more"] if remaining else [*lines]
 
 
 def _example(table: Table, row: dict[str, str]) -> str:
     raw = ",".join(row[field] for field in table.fields)
     shown = raw if len(raw) <= _SHOWN_LENGTH else raw[:_SHOWN_LENGTH] + "..."
-    return f"  {table.path}, {table.place} {row['line']}: {shown!r}: {row['reason']}"
+    return f"  {table.path}, {table.row_label} {row['line']}: {shown!r}: {row['reason']}"
 
 
 def _refusal(rejected: int, read: int, examples: list[str]) -> str:

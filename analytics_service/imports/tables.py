@@ -1,11 +1,11 @@
-"""Reads CSV, gzipped CSV and Parquet files as blocks of text.
+"""Reads CSV, gzipped CSV and Parquet files as blocks of strings.
 
-A CSV row is one line of the file, so a fault costs one row, and line numbers are those that an editor shows. Fields may
-be in double quotes; a quoted field cannot contain a comma or a line end, which no symbol, time or number has. Blank
-lines at the end of a file are ignored; elsewhere they are empty rows.
+A CSV row is a single line of the file, so an error affects only its row, and line numbers are those that an editor
+shows. Fields may be in double quotes; a quoted field cannot contain a comma or a line end, which no symbol, time or
+number has. Blank lines at the end of a file are ignored; elsewhere they are empty rows.
 
-Parquet columns of text, integers and decimals are read exactly. Binary floats are read as their shortest decimal text,
-which is most likely the number that was meant.
+Parquet columns of strings, integers and decimals are read exactly. Binary floats are read as their shortest decimal
+string, which is most likely the intended number.
 """
 
 import gzip
@@ -26,21 +26,21 @@ _BLOCK_BYTES = 16 * 2**20
 _BLOCK_ROWS = 500_000
 _LONGEST_HEADER = 64 * 2**10
 _LONGEST_LINE = 4 * _BLOCK_BYTES
-# What Polars can read of a decimal.
-_MOST_DIGITS = 38
-_TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
+# Limit of Polars for decimals.
+_MAX_DIGITS = 38
+_STRING_TYPES = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
 _Blocks = Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 _QUOTED = r'^\s*"(.*)"\s*$'
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file whose columns were recognised.
+    """A file with recognised columns.
 
-    `columns` are the names in the file, in its order, and `fields` the form's fields that they stand for. `blocks`
+    `columns` are the names in the file, in its order, and `fields` the corresponding fields of the form. `blocks`
     yields rows and the size of each block, which add up to `size`. Rows have the columns `line` (number of the row in
-    the file), the fields, and `extra` (what follows the last of them, without empty fields at the end). A row's number
-    counts `place`s: lines, of which the header is the first, or rows.
+    the file), the fields, and `extra` (the rest of the line after the last field, without empty fields at the end).
+    `row_label` is the unit of a row's number: "line", where the header is line 1, or "row".
     """
 
     path: Path
@@ -48,14 +48,14 @@ class Table:
     columns: list[str]
     fields: list[str]
     size: int
-    place: str
+    row_label: str
     blocks: _Blocks
 
 
 def open_table(path: Path, forms: Sequence[Form]) -> Table:
-    """Recognise the form of a file. ImportRefused when it is missing, unreadable, or has the columns of no form."""
+    """Recognise the form of a file. ImportRefused when it is missing or unreadable, or its columns fit no form."""
     require_file(path, "Check the name.")
-    opened = _state(path)
+    opened = _file_state(path)
     with _readable(path), path.open("rb") as file:
         start = file.read(4)
     if not start:
@@ -66,8 +66,8 @@ def open_table(path: Path, forms: Sequence[Form]) -> Table:
 
 
 def require_file(path: Path, cure: str) -> None:
-    """ImportRefused when there is no such file, which `cure` tells how to mend, and for a name that is not UTF-8, which
-    neither the ledger nor Polars can take."""
+    """ImportRefused, with `cure` as advice, when there is no such file; and for a name that is not UTF-8, which neither
+    the ledger nor Polars accepts."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -76,17 +76,17 @@ def require_file(path: Path, cure: str) -> None:
         raise ImportRefused(f"{path} is not a file. {cure}")
 
 
-def _state(path: Path) -> tuple[int, int, int, int]:
-    """What changes when a file is written to or replaced."""
+def _file_state(path: Path) -> tuple[int, int, int, int]:
+    """A value that changes when a file is written to or replaced."""
     with _readable(path):
-        found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+        status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _unchanged(path: Path, opened: tuple[int, int, int, int], blocks: _Blocks) -> Iterator[tuple[pl.DataFrame, int]]:
-    """The blocks. ImportRefused at the end if the file is no longer as it was opened: they may be a mixture."""
+    """The blocks. ImportRefused at the end if the file has changed since it was opened: they may be inconsistent."""
     yield from blocks()
-    if _state(path) != opened:
+    if _file_state(path) != opened:
         raise ImportRefused(
             f"{path} changed while it was read, so nothing was imported. Import it when it is complete."
         )
@@ -104,27 +104,27 @@ def _csv_table(path: Path, forms: Sequence[Form]) -> Table:
 def _csv_blocks(path: Path, fields: list[str]) -> Iterator[tuple[pl.DataFrame, int]]:
     with unpacked(path) as (raw, stream):
         stream.readline()
-        line, told, rest = 2, 0, b""
+        line, reported, rest = 2, 0, b""
         while chunk := stream.read(_BLOCK_BYTES):
             rest += chunk
-            # The last line that is not blank is kept back: it may be incomplete, or the end of the file.
+            # The last line that is not blank stays in `rest`: it may be incomplete, or the end of the file.
             cut = rest.rfind(b"\n", 0, len(rest.rstrip())) + 1
             if cut:
                 rows = _parsed(rest[:cut], fields, line)
-                yield rows, raw.tell() - told
-                line, told, rest = line + rows.height, raw.tell(), rest[cut:]
+                yield rows, raw.tell() - reported
+                line, reported, rest = line + rows.height, raw.tell(), rest[cut:]
             elif len(rest) > _LONGEST_LINE:
                 raise ImportRefused(f"{path} is not a CSV file: no line ends within {_LONGEST_LINE:,} bytes.")
         if rest.strip():
-            yield _parsed(rest.rstrip(), fields, line), raw.tell() - told
+            yield _parsed(rest.rstrip(), fields, line), raw.tell() - reported
 
 
 def _parsed(block: bytes, fields: list[str], line: int) -> pl.DataFrame:
     names = [*fields, "extra"]
-    # Bytes that are not UTF-8 spoil their own rows only.
-    text = block.decode("utf-8", "replace").encode()
+    # Bytes that are not UTF-8 invalidate only their own rows.
+    decoded = block.decode("utf-8", "replace").encode()
     rows = (
-        pl.read_lines(text, name="row", row_index_name="line", row_index_offset=line)
+        pl.read_lines(decoded, name="row", row_index_name="line", row_index_offset=line)
         .with_columns(pl.col("row").str.splitn(",", len(names)).struct.rename_fields(names))
         .unnest("row")
         .with_columns(pl.col(names).fill_null(""))
@@ -144,12 +144,12 @@ def _parquet_table(path: Path, forms: Sequence[Form]) -> Table:
     form, fields = _recognised(path, schema.names(), forms)
     for name, field in zip(schema.names(), fields, strict=True):
         dtype = schema[name]
-        if isinstance(dtype, pl.Decimal) and dtype.precision > _MOST_DIGITS:
+        if isinstance(dtype, pl.Decimal) and dtype.precision > _MAX_DIGITS:
             raise ImportRefused(
-                f"Column {name} of {path} has decimals of {dtype.precision} digits, and only {_MOST_DIGITS} can be "
+                f"Column {name} of {path} has decimals of {dtype.precision} digits, and only {_MAX_DIGITS} can be "
                 "read. Write decimals of fewer digits, or text."
             )
-        if field in form.columns and not _has_text(dtype):
+        if field in form.columns and not _is_readable(dtype):
             raise ImportRefused(
                 f"Column {name} of {path} is of type {dtype}. Write prices, rates and unix times as numbers or text."
             )
@@ -161,8 +161,8 @@ def _parquet_table(path: Path, forms: Sequence[Form]) -> Table:
     return Table(path, form, schema.names(), fields, height, "row", partial(_parquet_blocks, path, fields, height))
 
 
-def _has_text(dtype: pl.DataType) -> bool:
-    return dtype.is_numeric() or dtype in _TEXTS
+def _is_readable(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype in _STRING_TYPES
 
 
 def _parquet_blocks(path: Path, fields: list[str], height: int) -> Iterator[tuple[pl.DataFrame, int]]:
@@ -171,23 +171,23 @@ def _parquet_blocks(path: Path, fields: list[str], height: int) -> Iterator[tupl
         schema = scan.collect_schema()
     # Columns that the import does not use may be of any type.
     columns = {
-        name: pl.col(name).cast(pl.String).fill_null("") if _has_text(dtype) else pl.lit("")
+        name: pl.col(name).cast(pl.String).fill_null("") if _is_readable(dtype) else pl.lit("")
         for name, dtype in schema.items()
     }
-    texts = [column.alias(field) for column, field in zip(columns.values(), fields, strict=True)]
+    strings = [column.alias(field) for column, field in zip(columns.values(), fields, strict=True)]
     for start in range(0, height, _BLOCK_ROWS):
         with _readable(path):
-            rows = scan.slice(start, _BLOCK_ROWS).select(*texts, extra=pl.lit("")).collect()
+            rows = scan.slice(start, _BLOCK_ROWS).select(*strings, extra=pl.lit("")).collect()
         yield rows.with_row_index("line", start + 1), rows.height
 
 
 def _recognised(path: Path, columns: list[str], forms: Sequence[Form]) -> tuple[Form, list[str]]:
-    found = [name.lower() for name in columns]
+    names = [name.lower() for name in columns]
     for form in forms:
-        known = {name.lower(): field for field, name in form.columns.items()}
-        whole = all(found.count(name) == 1 for name in known)
-        if whole and (form.more or len(found) == len(known)):
-            return form, [known.get(name, f"column {place}") for place, name in enumerate(found)]
+        fields = {name.lower(): field for field, name in form.columns.items()}
+        has_all = all(names.count(name) == 1 for name in fields)
+        if has_all and (form.extra_columns or len(names) == len(fields)):
+            return form, [fields.get(name, f"column {index}") for index, name in enumerate(names)]
     shown = ", ".join(columns)[:200]
     raise ImportRefused(f"{path} has the columns {shown!r}. It needs {_shown(forms)}.")
 
@@ -198,7 +198,7 @@ def _shown(forms: Sequence[Form]) -> str:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
-    """The stored file, whose position is the progress, and its unpacked content. ImportRefused when it is damaged."""
+    """The file itself, whose position is the progress, and its unpacked content. ImportRefused when it is damaged."""
     with _readable(path), path.open("rb") as raw:
         if raw.read(2) == b"\x1f\x8b":
             raw.seek(0)

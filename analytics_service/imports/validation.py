@@ -1,4 +1,4 @@
-"""Validates the rows of a file: finds each row's asset, second and numbers, or the reason why it cannot be imported."""
+"""Validates the rows of a file: reads each row's asset, second and numbers, or gives the reason for its rejection."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from analytics_service.store.columns import DECIMAL
 TimeUnit = Literal["s", "ms"]
 # As unix seconds this is the year 5138; as milliseconds it is March 1973.
 _MILLISECONDS_FROM = 10**11
-# Observations cannot be from the future; a day allows for wrong clocks and zones.
+# Observations must not be from the future. A day allows for wrong clocks and zones.
 _AHEAD = DAY
 _LAST_SECOND = 2**32 - 1
 _FLAG = {"true": True, "false": False}
@@ -30,9 +30,9 @@ _UNKNOWN = dict.fromkeys(Key, "neither in the assets file (--assets) nor in the 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that rows may use for assets, by the kind of name; those by address are `id_key`s. `dtype` has all ids.
+    """Asset ids by the names that rows may use, for each kind of name; addresses are `id_key`s. `dtype` has all ids.
 
-    `keys` finds ids that are written in another case (rule 3.4), unless several ids differ only in case.
+    `keys` maps `id_key`s to ids, for ids in another case (rule 3.4), unless several ids differ only in case.
     """
 
     ids: dict[Key, dict[str, str]]
@@ -68,12 +68,12 @@ class Names:
 
 def _by_key(ids: Sequence[str]) -> dict[str, str]:
     counts = Counter(map(id_key, ids))
-    return {id_key(one): one for one in ids if counts[id_key(one)] == 1}
+    return {id_key(asset_id): asset_id for asset_id in ids if counts[id_key(asset_id)] == 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What rows are validated against: names of assets, the unit of times, and the present instant.
+    """The rules for validation: names of assets, the unit of times, and the present instant.
 
     Observations more than a day after the present instant are refused.
     """
@@ -85,7 +85,7 @@ class Rules:
 
 @dataclass(slots=True)
 class ValidatedFile:
-    """The good rows of a file in its order, and counts of all rows and of the rejected ones.
+    """The good rows of a file in its order, and the counts of all rows and of rejected rows.
 
     Columns: asset (Enum of ids), observed_at (UInt32, unix seconds), and the values of the form.
     """
@@ -98,9 +98,10 @@ class ValidatedFile:
 def validate_file(
     table: Table, rules: Rules, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None]
 ) -> ValidatedFile:
-    """Validate all rows of a file. `reject` gets blocks of bad rows (line, the file's fields, reason), in their order.
+    """Validate all rows of a file. `reject` is called with blocks of bad rows (line, the file's fields, reason) in
+    order.
 
-    ImportRefused when the file's times are in the other unit, or when it turns out to be unreadable.
+    ImportRefused when the file's times are in the other unit, or when the file is unreadable.
     """
     form, names, unit = table.form, rules.names, rules.unit
     nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), **dict.fromkeys(form.values, DECIMAL)}
@@ -126,32 +127,32 @@ def _parsed(block: pl.DataFrame, names: Names, form: Form) -> pl.DataFrame:
     return block.with_columns(
         asset=_asset(names, form.key),
         # Spreadsheets and data frames write whole numbers as 1609459200.0.
-        time_number=_text("time").str.strip_suffix(".0").cast(pl.Int64, strict=False),
-        **{_number(field): _text(field).cast(DECIMAL, strict=False) for field in form.values},
+        time_number=_stripped("time").str.strip_suffix(".0").cast(pl.Int64, strict=False),
+        **{_number(field): _stripped(field).cast(DECIMAL, strict=False) for field in form.values},
     )
 
 
 def _asset(names: Names, kind: Key) -> pl.Expr:
-    key = _text("key")
+    key = _stripped("key")
     if kind is Key.ADDRESS:
-        return _found(_id_key(pl.format(f"{AssetGroup.TOKEN};{{}}", key)), names.ids[kind], names.dtype)
-    found = _found(key, names.ids[kind], names.dtype)
+        return _asset_id(_id_key(pl.format(f"{AssetGroup.TOKEN};{{}}", key)), names.ids[kind], names.dtype)
+    asset_id = _asset_id(key, names.ids[kind], names.dtype)
     if kind is Key.SYMBOL:
-        return found
-    return pl.coalesce(found, _found(_id_key(key), names.keys, names.dtype))
+        return asset_id
+    return pl.coalesce(asset_id, _asset_id(_id_key(key), names.keys, names.dtype))
 
 
 def _id_key(asset_id: pl.Expr) -> pl.Expr:
-    """The forms in which ids are compared, as `id_key` has them."""
+    """Like `assets.id_key`, as an expression."""
     return pl.when(asset_id.str.contains("^token;0[xX]")).then(asset_id.str.to_lowercase()).otherwise(asset_id)
 
 
-def _found(name: pl.Expr, ids: Mapping[str, str], dtype: pl.Enum) -> pl.Expr:
+def _asset_id(name: pl.Expr, ids: Mapping[str, str], dtype: pl.Enum) -> pl.Expr:
     old, new = pl.Series(list(ids), dtype=pl.String), pl.Series(list(ids.values()), dtype=dtype)
     return name.replace_strict(old, new, default=None, return_dtype=dtype)
 
 
-def _text(field: str) -> pl.Expr:
+def _stripped(field: str) -> pl.Expr:
     return pl.col(field).str.strip_chars()
 
 
@@ -161,11 +162,11 @@ def _number(field: str) -> str:
 
 def _flag(field: str) -> pl.Expr:
     """True or False, written in any case, as a Boolean; null for anything else."""
-    return _text(field).str.to_lowercase().replace_strict(_FLAG, default=None, return_dtype=pl.Boolean)
+    return _stripped(field).str.to_lowercase().replace_strict(_FLAG, default=None, return_dtype=pl.Boolean)
 
 
 def _values(form: Form) -> list[pl.Expr]:
-    """The numbers of good rows; null where a flag says that there is none."""
+    """The numbers of good rows; null if a flag says that there is no value."""
     values = {field: pl.col(_number(field)) for field in form.values}
     for field, flag in form.flags.items():
         values[field] = pl.when(_flag(flag) | (values[field] > 0)).then(values[field])
@@ -178,28 +179,28 @@ def _is_good(form: Form, latest: int) -> pl.Expr:
         & pl.col("asset").is_not_null()
         & pl.col("observed_at").is_between(0, latest).fill_null(False)
     )
-    for field, most in form.values.items():
+    for field, maximum in form.values.items():
         good &= pl.col(_number(field)).is_not_null() & ~_is_negative(field)
-        if most is not None:
-            good &= (pl.col(_number(field)) <= most).fill_null(False)
+        if maximum is not None:
+            good &= (pl.col(_number(field)) <= maximum).fill_null(False)
     for flag in form.flags.values():
         good &= _flag(flag).is_not_null()
     return good
 
 
 def _is_negative(field: str) -> pl.Expr:
-    # Compared as text: a number that rounds to zero may be negative, and -0 is not.
-    return _text(field).str.contains(r"^-[0.]*[1-9]")
+    # Compared as a string: a number that rounds to zero may be negative, and -0 is not.
+    return _stripped(field).str.contains(r"^-[0.]*[1-9]")
 
 
 def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl.DataFrame:
-    """Bad rows with their fields as in the file, and the first reason that applies."""
+    """Bad rows with their original fields, and the first reason that applies."""
     form = table.form
-    key, time = _text("key"), _text("time")
+    key, time = _stripped("key"), _stripped("time")
     column, time_column = form.columns["key"], form.columns["time"]
     reasons = {
         f"the row has more than {len(table.fields)} fields": pl.col("extra") != "",
-        "the row is empty": pl.concat_str(*map(_text, table.fields)) == "",
+        "the row is empty": pl.concat_str(*map(_stripped, table.fields)) == "",
         f"{column} is empty": key == "",
         "several assets have this symbol; say which in the assets file": key.is_in(list(names.ambiguous))
         & pl.col("asset").is_null(),
@@ -210,57 +211,57 @@ def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl
         f"{time_column} is in the future": (pl.col("observed_at") > latest) | time.str.contains(r"^\+?[0-9]{19,}$"),
         f"{time_column} is not a whole number": pl.col("time_number").is_null(),
     }
-    for field, most in form.values.items():
-        reasons |= _value_reasons(field, form.columns[field], most)
+    for field, maximum in form.values.items():
+        reasons |= _value_reasons(field, form.columns[field], maximum)
     for flag in form.flags.values():
         reasons[f"{form.columns[flag]} is neither True nor False"] = _flag(flag).is_null()
-    reason = pl.coalesce(pl.when(applies).then(pl.lit(text)) for text, applies in reasons.items())
+    reason = pl.coalesce(pl.when(applies).then(pl.lit(message)) for message, applies in reasons.items())
     last = table.fields[-1]
-    whole = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, pl.lit(","), "extra"))
-    return bad.with_columns(whole.alias(last), reason.alias("reason")).select("line", *table.fields, "reason")
+    last_field = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, pl.lit(","), "extra"))
+    return bad.with_columns(last_field.alias(last), reason.alias("reason")).select("line", *table.fields, "reason")
 
 
 def _formula_reason(form: Form) -> dict[str, pl.Expr]:
-    """The reason for rejecting rows whose asset would be known if its symbol were allowed."""
+    """The reason for rejecting rows whose asset is unknown only because its symbol is refused."""
     if not form.describes_assets:
         return {}
     is_formula = stripped(pl.col("symbol"), "symbol").str.head(1).is_in(FORMULA_MARKS)
     return {f"{form.columns['symbol']} {FORMULA}": pl.col("asset").is_null() & is_formula}
 
 
-def _value_reasons(field: str, column: str, most: int | None) -> dict[str, pl.Expr]:
-    text, value = _text(field), pl.col(_number(field))
-    number = text.str.contains(r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
-    limit = "is not below 10^20" if most is None else f"is above {most}"
+def _value_reasons(field: str, column: str, maximum: int | None) -> dict[str, pl.Expr]:
+    written, value = _stripped(field), pl.col(_number(field))
+    number = written.str.contains(r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
+    limit = "is not below 10^20" if maximum is None else f"is above {maximum}"
     return {
-        f"{column} is empty": text == "",
-        f"{column} is infinite": text.str.contains(r"^(?i)[+-]?inf(inity)?$"),
+        f"{column} is empty": written == "",
+        f"{column} is infinite": written.str.contains(r"^(?i)[+-]?inf(inity)?$"),
         f"{column} is negative": _is_negative(field) & number,
-        f"{column} {limit}": number & (value.is_null() if most is None else value.is_null() | (value > most)),
+        f"{column} {limit}": number & (value.is_null() if maximum is None else value.is_null() | (value > maximum)),
         f"{column} is not a number": value.is_null(),
     }
 
 
 @dataclass(slots=True)
 class _Scale:
-    """Checks that a file's times are in the named unit: if at least half of them are far off, they are not."""
+    """Checks that a file's times are in the configured unit. They are not if at least half of them are far off."""
 
     table: Table
     unit: TimeUnit
-    whole: int = 0
+    count: int = 0
     odd: int = 0
     first: int | None = None
 
     def add(self, times: pl.Series) -> None:
         odd = times >= _MILLISECONDS_FROM if self.unit == "s" else times < _MILLISECONDS_FROM
-        self.whole += times.len() - times.null_count()
-        count = int(odd.sum())
-        if count and self.first is None:
+        self.count += times.len() - times.null_count()
+        odd_count = int(odd.sum())
+        if odd_count and self.first is None:
             self.first = int(times.filter(odd)[0])
-        self.odd += count
+        self.odd += odd_count
 
     def check(self) -> None:
-        if self.first is None or self.odd * 2 < self.whole:
+        if self.first is None or self.odd * 2 < self.count:
             return
         column, path = self.table.form.columns["time"], self.table.path
         if self.unit == "s":

@@ -1,4 +1,4 @@
-"""Who uses the markets."""
+"""The number of users of the markets."""
 
 from dataclasses import dataclass
 

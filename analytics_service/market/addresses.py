@@ -8,18 +8,18 @@ from bech32 import bech32_decode, bech32_encode, convertbits
 _MAX_LENGTH = 90
 
 
-def parse_address(text: str) -> str:
-    """The address in lower case, as it is stored and compared (rule 6.1). ValueError says what is wrong with it.
+def parse_address(address: str) -> str:
+    """The address in lower case, as it is stored and compared (rule 6.1). ValueError, with the reason, if malformed.
 
     A bech32 address needs a valid checksum and must not mix upper and lower case; any prefix is accepted. Hex digits
     may be in either case.
     """
-    if re.fullmatch(r"0x[0-9a-fA-F]{40}", text):
-        return text.lower()
-    prefix, _ = bech32_decode(text) if len(text) <= _MAX_LENGTH else (None, None)
+    if re.fullmatch(r"0x[0-9a-fA-F]{40}", address):
+        return address.lower()
+    prefix, _ = bech32_decode(address) if len(address) <= _MAX_LENGTH else (None, None)
     if prefix is None:
         raise ValueError("must be bech32 with a valid checksum, or 0x and 40 hex digits")
-    return text.lower()
+    return address.lower()
 
 
 def bech32_address(prefix: str, payload: bytes) -> str:

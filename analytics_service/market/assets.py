@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 
-# A spreadsheet takes text that begins with one of these for a formula.
+# A spreadsheet treats a cell that begins with any of these as a formula.
 FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -30,7 +30,7 @@ class AssetKind(StrEnum):
 class Asset:
     """An asset's identity, metadata and classification.
 
-    `origin_asset` is the id of the asset that a receipt or liquid-staking token stands for; `receipt_asset` is the id
+    `origin_asset` is the id of the asset that a receipt or liquid-staking token represents; `receipt_asset` is the id
     of an asset's receipt token. A source may give only one of these links: see `linked`. 10^decimals_denom denom units
     make one standard unit.
     """
@@ -53,9 +53,9 @@ class Asset:
 
 
 def linked(assets: Mapping[str, Asset]) -> dict[str, Asset]:
-    """The same assets by id, each with its receipt token also where only that names the other (rule 4.6).
+    """The same assets by id, each with its receipt token, even if only the receipt token names its origin (rule 4.6).
 
-    Of several receipt tokens that name one origin, the first by id is its receipt token.
+    Of several receipt tokens with the same origin, the first by id is its receipt token.
     """
     receipts: dict[str, str] = {}
     for asset_id, asset in sorted(assets.items()):
@@ -76,42 +76,43 @@ def split_id(asset_id: str) -> tuple[AssetGroup, str]:
 
 
 def id_key(asset_id: str) -> str:
-    """The form in which asset ids are compared: ids `token;0x...` are compared without case (rule 3.4)."""
+    """The key by which asset ids are compared. Ids `token;0x...` are compared without case (rule 3.4)."""
     return asset_id.lower() if asset_id.startswith(("token;0x", "token;0X")) else asset_id
 
 
 def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
-    """The ids as they are stored, each once; those that are not stored stay as they are.
+    """The ids in their stored spelling, without duplicates. Ids that are not stored stay as they are.
 
-    If an id is stored in two cases, an id that is written like one of them means that one, and any other the last.
+    If an id is stored in two cases, an exact match wins; any other spelling means the last stored id.
     """
-    asked = list(asset_ids)
-    if not all(asset_id in stored for asset_id in asked):
+    ids = list(asset_ids)
+    if not all(asset_id in stored for asset_id in ids):
         forms = {id_key(asset_id): asset_id for asset_id in stored}
-        asked = [one if one in stored else forms.get(id_key(one), one) for one in asked]
-    return list(dict.fromkeys(asked))
+        ids = [asset_id if asset_id in stored else forms.get(id_key(asset_id), asset_id) for asset_id in ids]
+    return list(dict.fromkeys(ids))
 
 
-def ids_of(symbols: Iterable[str], known: Mapping[str, str]) -> list[str]:
-    """The ids of the assets that have some symbols, in any case (rule 2.18); `known` has the symbol of each id.
+def ids_of(symbols: Iterable[str], symbols_by_id: Mapping[str, str]) -> list[str]:
+    """The ids of the assets with these symbols, in any case (rule 2.18); `symbols_by_id` has all symbols.
 
-    EntityNotFound for a symbol that no asset has; ParameterInvalid for one that several have.
+    EntityNotFound for a symbol of no asset; ParameterInvalid for a symbol of several assets.
     """
     by_symbol: dict[str, list[str]] = {}
-    for asset_id, symbol in known.items():
+    for asset_id, symbol in symbols_by_id.items():
         by_symbol.setdefault(symbol.casefold(), []).append(asset_id)
-    found = []
+    asset_ids = []
     for symbol in symbols:
-        ids = by_symbol.get(symbol.casefold(), [])
-        if not ids:
+        matches = by_symbol.get(symbol.casefold(), [])
+        if not matches:
             raise EntityNotFound(f"symbols: {symbol[:100]!r} is the symbol of no asset.")
-        if len(ids) > 1:
+        if len(matches) > 1:
             raise ParameterInvalid(
                 "symbols",
-                f"{symbol[:100]!r} is the symbol of several assets; name one of them in asset_ids: {', '.join(ids)}",
+                f"{symbol[:100]!r} is the symbol of several assets; "
+                f"name one of them in asset_ids: {', '.join(matches)}",
             )
-        found += ids
-    return found
+        asset_ids += matches
+    return asset_ids
 
 
 @lru_cache(maxsize=10_000)
@@ -122,11 +123,11 @@ def asset_spec(asset_id: str) -> Mapping[str, str]:
 
 
 def is_formula(symbol: str) -> bool:
-    """Whether a spreadsheet that opens a file with this symbol would run it as a formula."""
+    """Whether a spreadsheet that opens a file with this symbol would evaluate it as a formula."""
     return symbol.startswith(FORMULA_MARKS)
 
 
 def unknown_asset(asset_id: str) -> Asset:
-    """An asset of which nothing but its id is known; its amounts are in denom units. ValueError if it is malformed."""
+    """An asset known only by its id; its amounts are in denom units. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return Asset(group, key, name=key, symbol=key, symbol_denom=key, decimals_denom=0, decimals_display=0)

@@ -1,4 +1,4 @@
-"""What an address has in the markets, asset by asset."""
+"""The position of an address in the markets, asset by asset."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from analytics_service.market.shares import Claim
 
 @dataclass(frozen=True, slots=True)
 class AccountClaim:
-    """What the borrow account with an index has posted or owes in an asset."""
+    """The amount of an asset that the borrow account `index` has posted or owes."""
 
     index: int
     principal: int
@@ -20,7 +20,7 @@ class AccountClaim:
 
 @dataclass(frozen=True, slots=True)
 class AssetPosition:
-    """What an address has posted, owes and lends in one asset. `debt_rate` is None if no account owes it."""
+    """The amounts of an asset that an address has posted, owes and lends. `debt_rate` is None if no account owes it."""
 
     asset_id: str
     collaterals: tuple[AccountClaim, ...]
@@ -35,8 +35,10 @@ def by_asset(portfolio: Portfolio) -> tuple[AssetPosition, ...]:
     rates = {debt.asset_id: debt.market_rate for _, debt in _debts(portfolio)}
     lends = {lend.asset_id: lend for lend in portfolio.lends}
     return tuple(
-        AssetPosition(one, collaterals.get(one, ()), debts.get(one, ()), rates.get(one), lends.get(one))
-        for one in sorted({*collaterals, *debts, *lends})
+        AssetPosition(
+            asset_id, collaterals.get(asset_id, ()), debts.get(asset_id, ()), rates.get(asset_id), lends.get(asset_id)
+        )
+        for asset_id in sorted({*collaterals, *debts, *lends})
     )
 
 
@@ -49,7 +51,7 @@ def _debts(portfolio: Portfolio) -> Iterator[tuple[int, Debt]]:
 
 
 def _by_asset(claims: Iterator[tuple[int, Claim | Debt]]) -> dict[str, tuple[AccountClaim, ...]]:
-    found: dict[str, list[AccountClaim]] = defaultdict(list)
+    by_id: dict[str, list[AccountClaim]] = defaultdict(list)
     for index, claim in claims:
-        found[claim.asset_id].append(AccountClaim(index, claim.principal, claim.shares))
-    return {asset_id: tuple(claims) for asset_id, claims in found.items()}
+        by_id[claim.asset_id].append(AccountClaim(index, claim.principal, claim.shares))
+    return {asset_id: tuple(claims) for asset_id, claims in by_id.items()}

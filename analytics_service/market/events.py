@@ -1,4 +1,4 @@
-"""Events: what addresses did. Loans originated, liquidations and the histories of addresses are made from them."""
+"""Events of addresses. Loans originated, liquidations and the histories of addresses are made from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID, uuid5
 
-# Identities of events are names in this namespace, so an event has the same uuid wherever it is read.
+# The namespace of events' uuids: an event has the same uuid wherever it is read.
 _NAMESPACE = UUID("0a66ad88-cab3-5b27-816f-43b9bd2f33d9")
 
 
 class Action(StrEnum):
-    """What an address did."""
+    """An action of an address."""
 
     BORROW_FLASH_LOAN = "borrow_flash_loan"
     RETURN_FLASH_LOAN = "return_flash_loan"
@@ -36,7 +36,7 @@ class Action(StrEnum):
 
 
 class Leg(StrEnum):
-    """The two legs of a liquidation: the debt that was repaid, and the collateral that was taken."""
+    """The two legs of a liquidation: the repaid debt, and the seized collateral."""
 
     DEBT = "debt"
     COLLATERAL = "collateral"
@@ -44,10 +44,10 @@ class Leg(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of an address.
+    """An event of an address.
 
     `id` is never reused within a source. `amount` is in denom units; None for an action that moves nothing. `price`
-    and `usd` are the price of the asset and the value of the amount at the time of the event, if they are known.
+    and `usd` are the price of the asset and the value of the amount at the time of the event, if known.
     `account_index` is set for actions on one of the address's borrow accounts, `destination` for send, `leg` for
     liquidate, whose two legs have the same `tx_hash`.
     """
@@ -74,7 +74,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class EventList:
-    """Some consecutive events of an address; `count` is the number of all its events, whatever their action."""
+    """Consecutive events of an address; `count` is the number of all its events, regardless of their action."""
 
     events: Sequence[Event]
     count: int
@@ -82,8 +82,8 @@ class EventList:
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """Which events of an address to list: `limit` of them after the event `previous`, in descending order of time
-    and uuid, or in `ascending` order; only those of an `action` if one is given."""
+    """Selects events of an address: `limit` events after the event `previous`, in descending order of time and uuid, or
+    in `ascending` order; with an `action`, only events of that action."""
 
     limit: int
     previous: str | None = None

@@ -28,8 +28,7 @@ def account_health(
 ) -> Health:
     """Health from pairs of collateral value and liquidation LTV, the value of debts, and that of the weighted stake.
 
-    Values are in USD and not rounded; base and boost are rounded to 18 decimals. Debts that are worth nothing count as
-    no debt.
+    Values are in USD and not rounded; base and boost are rounded to 18 decimals. Debts worth 0 USD count as no debt.
     """
     if not debt:
         return Health(INFINITE, ZERO)

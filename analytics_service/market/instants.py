@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
-# In a second.
+# Per second.
 MILLISECONDS, NANOSECONDS = 1_000, 1_000_000_000
 EPOCH = datetime.fromtimestamp(0, UTC)
 _SECOND = timedelta(seconds=1)
@@ -41,5 +41,5 @@ def month_start(second: int) -> int:
 
 
 def next_month(month: int) -> int:
-    """The start of the UTC month after another."""
+    """The start of the UTC month after `month`."""
     return month_start(month + 31 * DAY)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lent:
-    """What a lend market owes to lenders, and the receipts that they hold, in denom units."""
+    """The principal that a lend market owes to lenders, and the receipts that they hold, in denom units."""
 
     principal: int
     receipts: int
@@ -19,7 +19,7 @@ def interest_held(lent: Lent) -> int:
 def interest_since(before: Lent, now: Lent) -> int:
     """Interest in denom units, rounded down, that the receipts of an earlier snapshot have earned since then.
 
-    It is the rise in what they redeem; 0 if the redemption ratio fell or no receipts are left.
+    It is the rise of the amount that they redeem; 0 if the redemption ratio fell or no receipts are left.
     """
     if not now.receipts:
         return 0

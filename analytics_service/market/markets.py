@@ -7,7 +7,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class LendMarket:
-    """Deposits of one asset. `principal` is owed to lenders; receipt tokens are claims on it."""
+    """Deposits of an asset. `principal` is owed to lenders; receipt tokens are claims on it."""
 
     apr: Decimal
     principal: int
@@ -16,7 +16,7 @@ class LendMarket:
 
 @dataclass(frozen=True, slots=True)
 class CollateralConfig:
-    """Rules for posting one asset as collateral. Ratios are fractions."""
+    """Rules for posting an asset as collateral. Ratios are fractions."""
 
     enabled: bool
     allowable_ltv: Decimal
@@ -28,7 +28,7 @@ class CollateralConfig:
 
 @dataclass(frozen=True, slots=True)
 class CollateralMarket:
-    """Collateral posted in one asset. Accounts hold `shares` of `balance` (rule 5.1)."""
+    """Collateral posted in an asset. Accounts hold `shares` of `balance` (rule 5.1)."""
 
     config: CollateralConfig
     balance: int
@@ -37,7 +37,7 @@ class CollateralMarket:
 
 @dataclass(frozen=True, slots=True)
 class DebtConfig:
-    """Rules for borrowing one asset. Ratios are fractions."""
+    """Rules for borrowing an asset. Ratios are fractions."""
 
     enabled: bool
     borrow_cap: int | None
@@ -47,7 +47,7 @@ class DebtConfig:
 
 @dataclass(frozen=True, slots=True)
 class DebtMarket:
-    """Debt in one asset. Each account owes its share of `balance`, and interest increases the balance."""
+    """Debt in an asset. Each account owes its share of `balance`, and interest increases the balance."""
 
     config: DebtConfig
     apr: Decimal
@@ -59,7 +59,7 @@ class DebtMarket:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """One asset's markets in a snapshot; an asset may lack any of the three."""
+    """An asset's markets in a snapshot; an asset may lack any of the three."""
 
     asset_id: str
     lend: LendMarket | None

@@ -1,4 +1,4 @@
-"""The portfolio of an address: its position with amounts, rates and health worked out (rules 6.4 and 6.5)."""
+"""The portfolio of an address: its position with calculated amounts, rates and health (rules 6.4 and 6.5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _NO_RATE = MarketRate(ZERO)
 class MarketContext(Protocol):
     """Everything that a portfolio depends on, other than the position itself. Mappings are by asset id.
 
-    In sums, means and health, an unknown asset or one without a price is worth nothing. Each mapping is read only if a
+    In sums, means and health, unknown assets and assets without a price count as 0 USD. Each mapping is read only if a
     part of the portfolio needs it.
     """
 
@@ -52,7 +52,7 @@ class MarketContext(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """Debt in one asset, and its rate."""
+    """Debt in an asset, and its rate."""
 
     asset_id: str
     principal: int
@@ -76,9 +76,9 @@ class BorrowTotals:
 
 @dataclass(frozen=True)
 class BorrowAccount:
-    """A borrow account: its collaterals and debts, and its health. Both are worked out when they are first used.
+    """A borrow account: its collaterals and debts, and its health. Both are calculated on first use.
 
-    `stakes` are those of the address, for any of its accounts.
+    `stakes` are all stakes of the address, also those for its other accounts.
     """
 
     account: Account
@@ -139,7 +139,7 @@ class WalletBalance:
 
 @dataclass(frozen=True, slots=True)
 class StakedPool:
-    """An address's stakes in one staking pool. `asset_id` is that of the protocol token."""
+    """An address's stakes in a staking pool. `asset_id` is that of the protocol token."""
 
     asset_id: str
     pool: StakingPool
@@ -181,7 +181,7 @@ class Unlocks:
 
 @dataclass(frozen=True)
 class Portfolio:
-    """The position of an address with values, rates and health. Each part is calculated when it is first used."""
+    """The position of an address with values, rates and health. Each part is calculated on first use."""
 
     position: Position
     context: MarketContext
@@ -189,7 +189,7 @@ class Portfolio:
     @Part
     def accounts(self) -> tuple[BorrowAccount, ...]:
         """The borrow accounts."""
-        return tuple(BorrowAccount(one, self.position.stakes, self.context) for one in self.position.accounts)
+        return tuple(BorrowAccount(account, self.position.stakes, self.context) for account in self.position.accounts)
 
     @Part
     def totals(self) -> BorrowTotals:
@@ -233,16 +233,18 @@ class User:
 
 
 def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime) -> Unlocks:
-    """The unlock arrangements of one address, with their amounts at an instant (rule 6.3).
+    """The unlock arrangements of an address, with their amounts at an instant (rule 6.3).
 
     `asset_id` is that of the protocol token.
     """
-    unlocks = tuple(Unlock(one, unlock_amounts(one, at)) for one in arrangements)
+    unlocks = tuple(Unlock(arrangement, unlock_amounts(arrangement, at)) for arrangement in arrangements)
     return Unlocks(
         asset_id=asset_id,
         arrangements=unlocks,
         totals=unlock_totals(unlock.amounts for unlock in unlocks),
-        last_claimed_at=max((one.last_claimed_at for one in arrangements if one.last_claimed_at), default=None),
+        last_claimed_at=max(
+            (arrangement.last_claimed_at for arrangement in arrangements if arrangement.last_claimed_at), default=None
+        ),
     )
 
 
@@ -252,7 +254,7 @@ def _value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
 
 
 def _exact_value(amount: int, asset_id: str, context: MarketContext) -> Decimal:
-    """The same value before it is rounded."""
+    """USD value of an amount in denom units, not rounded."""
     asset, price = context.assets.get(asset_id), context.prices.get(asset_id)
     return ZERO if asset is None or price is None else exact_value(amount, asset.decimals_denom, price)
 
@@ -320,7 +322,7 @@ def _wallet_balance(balance: Balance, context: MarketContext) -> WalletBalance:
 
 
 def _staking(position: Position, ptoken: Ptoken) -> Staking:
-    """The address's staking, earliest unlocks first. Pools in which it has no stake are left out."""
+    """The address's staking, earliest unlocks first. Pools without a stake of the address are left out."""
     pools = (_staked_pool(pool, position.stakes, ptoken.asset_id) for pool in ptoken.pools)
     return Staking(
         asset_id=ptoken.asset_id,

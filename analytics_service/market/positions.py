@@ -1,4 +1,4 @@
-"""What an address holds, owes, lends and stakes. Amounts are in denom units."""
+"""Positions: the assets that an address holds, owes, lends and stakes. Amounts are in denom units."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +15,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A borrow account: collaterals and debts that share one health."""
+    """A borrow account: collaterals and debts with a common health."""
 
     index: int
     collaterals: tuple[Holding, ...] = ()
@@ -61,7 +61,7 @@ class Unbonding:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Everything an address has in a snapshot. `unclaimed` rewards are not distributed to the address yet."""
+    """The position of an address in a snapshot. `unclaimed` rewards are not distributed to the address yet."""
 
     address: str
     accounts: tuple[Account, ...] = ()

@@ -12,7 +12,7 @@ from analytics_service.market.values import quantized_below_limit
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per standard unit of an asset, as the oracle last stated it at `observed_at` (aware, whole seconds)."""
+    """USD per standard unit of an asset; `observed_at` (aware, whole seconds) is the oracle's time of this price."""
 
     asset_id: str
     observed_at: datetime
@@ -20,8 +20,8 @@ class Price:
 
 
 def quoted(prices: Iterable[Price]) -> dict[str, Decimal]:
-    """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange for one that cannot be stored."""
-    return {one.asset_id: quantize_price(one.usd) for one in sorted(prices, key=attrgetter("observed_at"))}
+    """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange if a price cannot be stored."""
+    return {price.asset_id: quantize_price(price.usd) for price in sorted(prices, key=attrgetter("observed_at"))}
 
 
 def quantize_price(usd: Decimal) -> Decimal:

@@ -55,7 +55,7 @@ class Arrangement:
     """An unlock arrangement: its terms, and how much has been claimed.
 
     A linear schedule unlocks from `begins_at` to `ends_at`. A lump sum unlocks at `begins_at` and has no `ends_at`.
-    At `reclaimed_at` the admin took back what was still locked. `staked` and `held` are totals of the beneficiary.
+    At `reclaimed_at` the admin took back the locked amount. `staked` and `held` are totals of the beneficiary.
     """
 
     address: str

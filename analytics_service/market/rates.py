@@ -40,7 +40,7 @@ class NetRate:
 def apy(apr: Decimal) -> Decimal:
     """(1 + apr/n)^n - 1 for the n seconds of a 365-day year (rule 4.5), 18 decimals, rounded half to even.
 
-    The APR is one of those that can be stored.
+    The APR is in the range that can be stored.
     """
     per_second = _COMPOUNDING.add(1, _COMPOUNDING.divide(apr, SECONDS_PER_YEAR))
     return quantized(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
@@ -59,8 +59,8 @@ def net_rate(parts: Iterable[tuple[Decimal, MarketRate]]) -> NetRate:
     Both have at most 18 decimals.
     """
     pairs = list(parts)
-    whole = total(value for value, _ in pairs)
+    total_value = total(value for value, _ in pairs)
     return NetRate(
-        apr=fraction(total(EXACT.multiply(value, rate.apr) for value, rate in pairs), whole),
-        apy=fraction(total(EXACT.multiply(value, rate.apy) for value, rate in pairs), whole),
+        apr=fraction(total(EXACT.multiply(value, rate.apr) for value, rate in pairs), total_value),
+        apy=fraction(total(EXACT.multiply(value, rate.apy) for value, rate in pairs), total_value),
     )

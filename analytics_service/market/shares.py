@@ -9,7 +9,7 @@ from analytics_service.market.positions import Holding
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an account has posted or owes in an asset: its shares, and the `principal` in denom units behind them."""
+    """An account's shares in an asset that it has posted or owes, and the `principal` in denom units behind them."""
 
     asset_id: str
     principal: int
@@ -17,7 +17,7 @@ class Claim:
 
 
 def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> int:
-    """The part of a market's balance, in denom units, behind some shares; 0 without a market or shares in it.
+    """The part of a market's balance, in denom units, behind shares; 0 without a market or shares in it.
 
     Debts are rounded down too, so that the sum over all accounts never exceeds the balance.
     """
@@ -26,12 +26,14 @@ def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> i
 
 def collateral_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
     """Claims on collateral markets; `markets` are by asset id."""
-    return tuple(_claim(held, market.collateral if market else None) for held, market in _pairs(holdings, markets))
+    return tuple(
+        _claim(holding, market.collateral if market else None) for holding, market in _pairs(holdings, markets)
+    )
 
 
 def debt_claims(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> tuple[Claim, ...]:
     """Claims on debt markets; `markets` are by asset id."""
-    return tuple(_claim(held, market.debt if market else None) for held, market in _pairs(holdings, markets))
+    return tuple(_claim(holding, market.debt if market else None) for holding, market in _pairs(holdings, markets))
 
 
 def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
@@ -44,8 +46,8 @@ def claim_totals(claims: Iterable[Claim]) -> tuple[Claim, ...]:
 
 
 def _pairs(holdings: Iterable[Holding], markets: Mapping[str, Market]) -> Iterator[tuple[Holding, Market | None]]:
-    return ((held, markets.get(held.asset_id)) for held in holdings)
+    return ((holding, markets.get(holding.asset_id)) for holding in holdings)
 
 
-def _claim(held: Holding, market: CollateralMarket | DebtMarket | None) -> Claim:
-    return Claim(held.asset_id, principal_of(held.shares, market), held.shares)
+def _claim(holding: Holding, market: CollateralMarket | DebtMarket | None) -> Claim:
+    return Claim(holding.asset_id, principal_of(holding.shares, market), holding.shares)

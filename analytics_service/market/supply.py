@@ -66,7 +66,7 @@ class Supply:
 
 @dataclass(frozen=True, slots=True)
 class MarketValues:
-    """USD values of one asset's markets, each rounded to 18 decimals; None for a market that the asset lacks."""
+    """USD values of an asset's markets, each rounded to 18 decimals; None for a market that the asset lacks."""
 
     kind: AssetKind
     deposits: Decimal | None
@@ -81,16 +81,16 @@ def market_values(
 
     `prices` must include those of receipt tokens: see `values.with_receipt_prices`.
     """
-    found: dict[str, MarketValues] = {}
+    values: dict[str, MarketValues] = {}
     for market in markets:
         asset, price = assets.get(market.asset_id), prices.get(market.asset_id)
         if asset is not None and price is not None:
-            found[market.asset_id] = _values(market, asset, price)
-    return found
+            values[market.asset_id] = _values(market, asset, price)
+    return values
 
 
 def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Mapping[str, Decimal]) -> Supply:
-    """The sums over the markets of known assets with a price, given as for `market_values`."""
+    """The sums over the markets of known assets with a price; arguments are those of `market_values`."""
     return supply_of(market_values(markets, assets, prices).values())
 
 
@@ -98,21 +98,21 @@ def supply_of(values: Iterable[MarketValues]) -> Supply:
     """The sums of the values of all assets' markets."""
     pools = {"non_receipt": SupplyPool(), "receipt": SupplyPool(), "debt": SupplyPool()}
     principals: list[Decimal] = []
-    for one in values:
-        if one.collateral:
-            pools["receipt" if one.kind is AssetKind.RECEIPT else "non_receipt"] += one.collateral
-        if one.debt:
-            pools["debt"] += one.debt
-        if one.deposits is not None:
-            principals.append(one.deposits)
+    for market in values:
+        if market.collateral:
+            pools["receipt" if market.kind is AssetKind.RECEIPT else "non_receipt"] += market.collateral
+        if market.debt:
+            pools["debt"] += market.debt
+        if market.deposits is not None:
+            principals.append(market.deposits)
     return Supply(
         CollateralSupply(pools["non_receipt"], pools["receipt"]), pools["debt"], LendSupply(total(principals))
     )
 
 
 def utilization(market: Market) -> Decimal | None:
-    """Debt divided by deposits, at most 18 decimals; None without deposits. Both are amounts of one asset, so that no
-    price is needed."""
+    """Debt divided by deposits, at most 18 decimals; None without deposits. No price is needed, because both are
+    amounts of the same asset."""
     if market.lend is None or not market.lend.principal:
         return None
     return fraction(market.debt.balance if market.debt else 0, market.lend.principal)

@@ -12,10 +12,10 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class UnlockAmounts:
-    """Denom units of one arrangement, or the sums over several, at an instant (rule 6.3).
+    """Denom units of an arrangement, or sums over several arrangements, at an instant (rule 6.3).
 
-    `amount` is the sum of `claimed`, `claimable`, `locked`, `expired` and `reclaimed`. `unlocked` is what the schedules
-    alone have unlocked.
+    `amount` is the sum of `claimed`, `claimable`, `locked`, `expired` and `reclaimed`. `unlocked` is the amount that
+    the schedules alone have unlocked.
     """
 
     amount: int = 0
@@ -28,7 +28,7 @@ class UnlockAmounts:
 
     @property
     def time_locked(self) -> int:
-        """What the schedules alone still lock, whether reclaimed or expired or not."""
+        """The amount that the schedules alone still lock, regardless of reclamation and expiry."""
         return self.amount - self.unlocked
 
 
@@ -37,7 +37,7 @@ _all_amounts = attrgetter(*(field.name for field in fields(UnlockAmounts)))
 
 @dataclass(frozen=True, slots=True)
 class UnlockGroup:
-    """Sums over all arrangements of one member class, and what its members stake and hold."""
+    """Sums over all arrangements of a member class, and the amounts that its members stake and hold."""
 
     member_class: MemberClass
     amounts: UnlockAmounts
@@ -59,10 +59,10 @@ def unlocked_at(arrangement: Arrangement, at: datetime) -> int:
 
 
 def unlock_amounts(arrangement: Arrangement, at: datetime) -> UnlockAmounts:
-    """The arrangement's amounts at an instant; `claimed`, at most the whole amount, is what the arrangement records.
+    """The arrangement's amounts at an instant; `claimed`, at most the full amount, is recorded in the arrangement.
 
-    Only the earlier of reclamation and expiry takes effect, from its instant on; expiry if both are at the same.
-    Amounts that were claimed ahead of the schedule are not locked.
+    Only the earlier of reclamation and expiry takes effect, from its instant on; expiry if both coincide. Amounts that
+    were claimed ahead of the schedule are not locked.
     """
     amount, claimed = arrangement.amount, arrangement.claimed
     unlocked = unlocked_at(arrangement, at)
@@ -78,7 +78,7 @@ def unlock_amounts(arrangement: Arrangement, at: datetime) -> UnlockAmounts:
 
 
 def _split(arrangement: Arrangement, unlocked: int) -> tuple[int, int]:
-    """What can be claimed of an unlocked amount, and the rest of the arrangement, which is still locked."""
+    """The part of an unlocked amount that can be claimed, and the locked rest of the arrangement."""
     free = max(unlocked, arrangement.claimed)
     return free - arrangement.claimed, arrangement.amount - free
 
@@ -90,26 +90,26 @@ def unlock_totals(amounts: Iterable[UnlockAmounts]) -> UnlockAmounts:
 
 
 def unlock_groups(arrangements: Iterable[Arrangement], at: datetime) -> tuple[UnlockGroup, ...]:
-    """One group per member class, in the order team, advisor, investor. A class without members has zeros."""
-    everyone = list(arrangements)
+    """A group for each member class, in the order team, advisor, investor. A class without members has zeros."""
+    listed = list(arrangements)
     return tuple(
-        _group(member_class, [one for one in everyone if one.member_class is member_class], at)
+        _group(member_class, [arrangement for arrangement in listed if arrangement.member_class is member_class], at)
         for member_class in MemberClass
     )
 
 
 def _group(member_class: MemberClass, arrangements: list[Arrangement], at: datetime) -> UnlockGroup:
-    # Each arrangement of an address repeats what the address stakes and holds.
-    members = {one.address: one for one in arrangements}.values()
+    # Each arrangement of an address repeats the address's `staked` and `held`.
+    by_address = {arrangement.address: arrangement for arrangement in arrangements}.values()
     return UnlockGroup(
         member_class=member_class,
-        amounts=unlock_totals(unlock_amounts(one, at) for one in arrangements),
-        staked=sum(one.staked for one in members),
-        held=sum(one.held for one in members),
+        amounts=unlock_totals(unlock_amounts(arrangement, at) for arrangement in arrangements),
+        staked=sum(arrangement.staked for arrangement in by_address),
+        held=sum(arrangement.held for arrangement in by_address),
     )
 
 
 def _reclaimed_at(arrangement: Arrangement) -> datetime | None:
-    """When the admin reclaimed; None if the arrangement had expired by then and nothing was left."""
+    """The time of reclamation; None if there was none, or if the arrangement had already expired."""
     reclaimed_at, expires_at = arrangement.reclaimed_at, arrangement.expires_at
     return None if reclaimed_at and expires_at and expires_at <= reclaimed_at else reclaimed_at

@@ -12,10 +12,10 @@ ONE = Decimal(1)
 # Prices, ratios and USD values are below this, so that with 18 decimals they have 38 digits.
 LIMIT = Decimal(10) ** 20
 _QUANTUM = ONE.scaleb(-DECIMALS)
-# A 256-bit amount times a price has 116 digits. A quotient of two such values has enough digits left to tell a tie
-# from a near tie.
+# A 256-bit amount times a price has 116 digits. A quotient of two such values then has enough digits to distinguish a
+# tie from a near tie.
 EXACT = Context(prec=300, rounding=ROUND_HALF_EVEN)
-# Looked up once: sums over a whole portfolio call these thousands of times.
+# Looked up once, because sums over a portfolio call these thousands of times.
 _add, _multiply, _divide, _scaleb = EXACT.add, EXACT.multiply, EXACT.divide, EXACT.scaleb
 _quantize, _normalize = EXACT.quantize, EXACT.normalize
 
@@ -27,8 +27,8 @@ def quantized(value: Decimal) -> Decimal:
 
 def quantized_below_limit(value: Decimal) -> Decimal | None:
     """The value with exactly 18 decimals; None unless its rounded magnitude is finite and below 10^20."""
-    # A value just below the limit can round up to it; one far above has too many digits to round. copy_abs() keeps all
-    # digits; abs() would round to those of the default context.
+    # A value just below the limit can round up to it; a value far above has too many digits to round. copy_abs() keeps
+    # all digits; abs() would round to those of the default context.
     if not value.is_finite() or value.copy_abs() > LIMIT:
         return None
     result = quantized(value)
@@ -46,7 +46,7 @@ def usd_value(amount: int, decimals: int, price: Decimal) -> Decimal:
 
 
 def exact_value(amount: int, decimals: int, price: Decimal) -> Decimal:
-    """The same value before it is rounded."""
+    """USD value of an amount in denom units, not rounded."""
     return _scaleb(_multiply(amount, price), -decimals)
 
 
@@ -84,7 +84,7 @@ def receipt_price(origin_price: Decimal, lend: LendMarket) -> Decimal:
 def with_receipt_prices(
     quoted: Mapping[str, Decimal], assets: Mapping[str, Asset], markets: Iterable[Market]
 ) -> dict[str, Decimal]:
-    """Prices by asset id: the quoted ones, and those of receipt tokens that are not quoted but whose origin is.
+    """Prices by asset id: the quoted prices, and prices of receipt tokens that are not quoted but whose origin is.
 
     `assets` are by id, and `linked`. The `receipt_asset` of a market's asset names its receipt token.
     """

@@ -22,7 +22,7 @@ ASSET_METADATA = Shape(
 )
 
 
-def _stands_for(name: str, kind: str, help: str) -> Shape:
+def _claim_shape(name: str, kind: str, help: str) -> Shape:
     origin = Field("origin_asset", SPEC, "Asset that this one stands for.", optional=kind == "liquid_staking_token")
     return Shape(name, help, (Field("kind", word(kind), "Names the variant."), origin))
 
@@ -44,10 +44,10 @@ ASSET_CLASSIFICATION = OneOf(
             "An asset that stands for itself.",
             (Field("kind", word("regular"), "Names the variant."), _RECEIPT),
         ),
-        "protocol_receipt_token": _stands_for(
+        "protocol_receipt_token": _claim_shape(
             "ProtocolReceiptToken", "protocol_receipt_token", "A claim on lent assets."
         ),
-        "liquid_staking_token": _stands_for("LiquidStakingToken", "liquid_staking_token", "A claim on staked assets."),
+        "liquid_staking_token": _claim_shape("LiquidStakingToken", "liquid_staking_token", "A claim on staked assets."),
     },
 )
 _INFO_FIELDS = (

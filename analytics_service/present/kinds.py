@@ -19,7 +19,7 @@ _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 
 
 def _unscoped(write: Callable[[Any], object]) -> Callable[[Any, Scope], Any]:
-    """A writer that needs only the value."""
+    """Adapts a function that needs only the value."""
     return lambda value, _: write(value)
 
 
@@ -37,7 +37,7 @@ def _amount_text(amount: int, scope: Scope) -> str:
 
 
 def word(*choices: str) -> Kind:
-    """One of several words, without a text."""
+    """A kind of words, without a text."""
     return Kind({"type": "string", "enum": [*choices]}, _unscoped(str))
 
 
@@ -45,7 +45,7 @@ MEMBER_CLASS = Kind({"type": "string", "enum": [*MemberClass]}, _unscoped(str), 
 STRING = Kind({"type": "string"}, _unscoped(str))
 BOOLEAN = Kind({"type": "boolean"}, _unscoped(bool))
 NUMBER = Kind({"type": "integer"}, _unscoped(int))
-# One that may have more bits than the encoder takes; JSON has no limit.
+# A number that may have more bits than orjson encodes. JSON has no limit.
 LARGE_NUMBER = Kind(NUMBER.schema, _unscoped(lambda number: number if number < 2**63 else orjson.Fragment(str(number))))
 # A position in an order: a number whose text is its digits.
 INDEX = Kind({"type": "integer"}, _unscoped(int), _unscoped(str))
@@ -92,7 +92,7 @@ PRICE = Kind(_decimal("price", "1.0002"), _unscoped(text.plain), _unscoped(text.
 
 
 def usd_on_request(of: Callable[[Any], Decimal]) -> Kind:
-    """A sum of USD values of a record. Like every USD value it is worked out, and shown, on request only."""
+    """A sum of USD values of a record. Like every USD value, it is calculated and shown on request only."""
     return Kind(
         USD.schema,
         lambda record, scope: text.plain(of(record)) if scope.flags.value else None,
@@ -100,7 +100,7 @@ def usd_on_request(of: Callable[[Any], Decimal]) -> Kind:
     )
 
 
-# For the schema only; `asset_spec` writes it.
+# This is for the schema only: `asset_spec` renders it.
 ASSET_SPEC = Shape(
     "AssetSpec",
     "What identifies an asset.",

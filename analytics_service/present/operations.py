@@ -1,4 +1,4 @@
-"""The document for operators, which both their page and `status --json` show."""
+"""The document for operators. Their web page and `status --json` show it."""
 
 from analytics_service.present.kinds import BOOLEAN, NUMBER, STRING, TIME, word
 from analytics_service.present.shapes import Field, Many, Shape

@@ -87,7 +87,7 @@ class Overview(AllMarkets):
 
 
 def _markets_with(part: str) -> Callable[[AllMarkets], list[Market]]:
-    """Reads the markets that have a lend, collateral or debt part."""
+    """A function that reads the markets with this part: lend, collateral or debt."""
     of = attrgetter(part)
     return lambda all_markets: [market for market in all_markets.markets if of(market) is not None]
 

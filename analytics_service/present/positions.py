@@ -71,7 +71,7 @@ RECEIPT_AMOUNTS = Shape("ReceiptAmounts", "Amounts of receipt tokens.", _RECEIPT
 ORIGIN_EQUIVALENT = Shape(
     "OriginEquivalent",
     "Amounts of the lent asset that the receipt tokens redeem.",
-    tuple(replace(one, of=AMOUNT.text_only) for one in _RECEIPTS),
+    tuple(replace(field, of=AMOUNT.text_only) for field in _RECEIPTS),
 )
 _LENT = (
     Field("receipt_amounts", RECEIPT_AMOUNTS, "Receipt tokens.", receipt=True),

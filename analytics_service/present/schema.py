@@ -19,11 +19,11 @@ def schema_of(node: Node) -> Schema:
 
 def components(nodes: Iterable[Node]) -> dict[str, Schema]:
     """The schemas of all objects in the declarations, by name. ValueError if two objects share a name."""
-    found: dict[str, Shape | Alternatives] = {}
-    for one in _objects(nodes):
-        if found.setdefault(one.name, one) is not one:
-            raise ValueError(f"two response objects are called {one.name}; rename one")
-    return {name: _definition(found[name]) for name in sorted(found)}
+    objects: dict[str, Shape | Alternatives] = {}
+    for node in _objects(nodes):
+        if objects.setdefault(node.name, node) is not node:
+            raise ValueError(f"two response objects are called {node.name}; rename one")
+    return {name: _definition(objects[name]) for name in sorted(objects)}
 
 
 def exactly(properties: Mapping[str, object]) -> Schema:
@@ -47,7 +47,7 @@ def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
     for node in nodes:
         if isinstance(node, Shape):
             yield node
-            yield from _objects(one.of for one in node.fields)
+            yield from _objects(field.of for field in node.fields)
         elif isinstance(node, Alternatives):
             yield node
             yield from _objects(node.choices.values())
@@ -57,15 +57,15 @@ def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
             yield from _objects([node.schema])
 
 
-def _definition(one: Shape | Alternatives) -> Schema:
-    if isinstance(one, Alternatives):
-        return {"description": one.help, "oneOf": [schema_of(choice) for choice in one.choices.values()]}
-    properties = {field.name: _property(field) for field in one.fields}
-    if one.has_extra:
-        properties["extra"] = {"description": "Variants; null unless asked for.", **_extra(one)}
-    rare = {field.name for field in one.fields if field.sometimes}
+def _definition(node: Shape | Alternatives) -> Schema:
+    if isinstance(node, Alternatives):
+        return {"description": node.help, "oneOf": [schema_of(choice) for choice in node.choices.values()]}
+    properties = {field.name: _property(field) for field in node.fields}
+    if node.has_extra:
+        properties["extra"] = {"description": "Variants; null unless asked for.", **_extra(node)}
+    rare = {field.name for field in node.fields if field.sometimes}
     required = [name for name in properties if name not in rare]
-    return {"description": one.help, **exactly(properties), "required": required}
+    return {"description": node.help, **exactly(properties), "required": required}
 
 
 def _property(field: Field) -> Schema:
@@ -78,10 +78,10 @@ def _property(field: Field) -> Schema:
 def _extra(shape: Shape) -> Schema:
     members: dict[str, object] = {"text": _texts(shape.texts, "with_text")}
     if shape.parts:
-        fractions = {one.name: _described(RATIO, one, "as a fraction of amount") for one in shape.parts}
+        fractions = {field.name: _described(RATIO, field, "as a fraction of amount") for field in shape.parts}
         members["percent"] = _variant(fractions, shape.parts, "with_percent")
     if shape.values:
-        sums = {one.name: or_null(_described(USD, one, "in USD")) for one in shape.values}
+        sums = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.values}
         price = or_null({**schema_of(PRICE), "description": "USD for one standard unit, as used here."})
         members["value"] = _variant({**sums, "price": price}, shape.values, "with_value", "price")
     return exactly(members)
@@ -91,12 +91,13 @@ def _described(kind: Kind, field: Field, how: str) -> Schema:
     return {**schema_of(kind), "description": f"{field.name} {how}."}
 
 
-def _variant(properties: Mapping[str, object], fields: Iterable[Field], flag: str, *more: str) -> Schema:
-    extra = exactly({"text": _texts(fields, f"{flag} and with_text", *more)})
+def _variant(properties: Mapping[str, object], fields: Iterable[Field], flag: str, *names: str) -> Schema:
+    extra = exactly({"text": _texts(fields, f"{flag} and with_text", *names)})
     return or_null({"description": f"Null unless {flag} is true.", **exactly({**properties, "extra": extra})})
 
 
-def _texts(fields: Iterable[Field], flags: str, *more: str) -> Schema:
-    names = [*(one.name for one in fields), *more]
-    texts = exactly({name: {"type": "string"} for name in names})
+def _texts(fields: Iterable[Field], flags: str, *names: str) -> Schema:
+    """The schema of an object with texts of the fields, and of further `names`."""
+    all_names = [*(field.name for field in fields), *names]
+    texts = exactly({name: {"type": "string"} for name in all_names})
     return or_null({"description": f"Null unless {flags} {'are' if ' ' in flags else 'is'} true.", **texts})

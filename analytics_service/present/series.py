@@ -1,4 +1,4 @@
-"""Pages of history in responses. Their points come encoded, from history/formats."""
+"""Pages of history in responses. history/formats encodes their points."""
 
 import orjson
 
@@ -40,8 +40,8 @@ POINT = OneOf("HistoryPoint", "A bucket of a history.", key="agg", choices={"las
 
 
 def _encoded(node: Node) -> Kind:
-    """A list that comes as JSON: history.formats encodes points, a hundred times as fast."""
-    return Kind(Many(node), lambda body, _: orjson.Fragment(body))
+    """A list that is already encoded as JSON: history/formats encodes points a hundred times as fast."""
+    return Kind(Many(node), lambda fragment, _: orjson.Fragment(fragment))
 
 
 INTERVAL = Shape(

@@ -5,7 +5,8 @@ The function that writes an object is built once for each combination of variant
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from decimal import Decimal
 from functools import cache, cached_property
 from operator import attrgetter
@@ -33,20 +34,20 @@ class Scope:
     """The context of rendering: the requested variants, assets and USD prices by asset id, and a current asset.
 
     Amounts are in units of the current asset. A shape that names an asset makes it current for everything inside.
-    Scopes of assets are kept, so one scope can serve many responses.
+    Scopes of assets are cached, so a scope can serve many responses.
     """
 
     flags: Flags = Flags()
-    assets: Mapping[str, Asset] = field(default_factory=dict)
-    prices: Mapping[str, Decimal] = field(default_factory=dict)
+    assets: Mapping[str, Asset] = dataclass_field(default_factory=dict)
+    prices: Mapping[str, Decimal] = dataclass_field(default_factory=dict)
     asset: Asset | None = None
     price: Decimal | None = None
-    _scopes: "dict[str, Scope]" = field(default_factory=dict, init=False, repr=False, compare=False)
+    _scopes: "dict[str, Scope]" = dataclass_field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, asset_id: str) -> "Scope":
         """This scope with another current asset, which may have no price, and no definition yet (rule 4.1)."""
-        if (known := self._scopes.get(asset_id)) is not None:
-            return known
+        if (scope := self._scopes.get(asset_id)) is not None:
+            return scope
         asset, price = self.assets.get(asset_id) or unknown_asset(asset_id), self.prices.get(asset_id)
         return self._scopes.setdefault(asset_id, Scope(self.flags, self.assets, self.prices, asset, price))
 
@@ -70,7 +71,7 @@ class Scope:
 
 
 Get = Callable[[Any], Any]
-# Writes a value or record, which is never None, in a scope.
+# Renders a value or record, which is never None, in a scope.
 Write = Callable[[Any, Scope], Any]
 
 
@@ -83,10 +84,10 @@ class Renderable(ABC):
 
     @abstractmethod
     def writer(self, flags: Flags) -> Write:
-        """The function that writes records with these variants."""
+        """The function that renders records with these variants."""
 
     def render(self, record: Any, scope: Scope) -> Any:
-        """The record as JSON-ready values, which the caller must not change; null for None."""
+        """The record as values for JSON, which the caller must not change; None stays None."""
         return None if record is None else self._writer(scope.flags)(record, scope)
 
     @cached_property
@@ -119,7 +120,7 @@ class Kind(Renderable):
         return replace(self, value=False, part=False)
 
     def writer(self, flags: Flags) -> Write:
-        """The JSON of a value does not depend on variants."""
+        """Renders the value. Its JSON does not depend on variants."""
         return self.json
 
 
@@ -129,8 +130,8 @@ class Field:
 
     `source` says where the value comes from: an attribute of the record (dots reach into nested records; None means
     the field's own name), the record itself (an empty string), or a function of the record. Amounts in a `receipt`
-    field are in units of the receipt token. An `optional` field may be null. A `sometimes` field may be missing, in
-    objects that come as encoded JSON.
+    field are in units of the receipt token. An `optional` field may be null. A `sometimes` field may be missing; only
+    objects that are already encoded have such fields.
     """
 
     name: str
@@ -143,13 +144,13 @@ class Field:
 
     @cached_property
     def get(self) -> Get:
-        """Reads the field's value from a record."""
+        """The function that reads the field's value from a record."""
         if callable(self.source):
             return self.source
         return _itself if self.source == "" else attrgetter(self.source or self.name)
 
     def scoped(self, write: Write) -> Write:
-        """Writes in the scope of this field."""
+        """Adapts a function to the scope of this field."""
         return (lambda value, scope: write(value, scope.receipt)) if self.receipt else write
 
     def within(self, source: str) -> "Field":
@@ -177,17 +178,17 @@ class Shape(Renderable):
     @cached_property
     def texts(self) -> tuple[Field, ...]:
         """Fields in `extra.text`."""
-        return tuple(one for one in self.fields if isinstance(one.of, Kind) and one.of.text)
+        return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.text)
 
     @cached_property
     def values(self) -> tuple[Field, ...]:
         """Fields in `extra.value`."""
-        return tuple(one for one in self.fields if isinstance(one.of, Kind) and one.of.value)
+        return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.value)
 
     @cached_property
     def parts(self) -> tuple[Field, ...]:
         """Fields in `extra.percent`."""
-        return tuple(one for one in self.fields if isinstance(one.of, Kind) and one.of.part)
+        return tuple(field for field in self.fields if isinstance(field.of, Kind) and field.of.part)
 
     @cached_property
     def has_extra(self) -> bool:
@@ -196,11 +197,11 @@ class Shape(Renderable):
 
     def derive(self, name: str, **changes: "str | Node") -> "Shape":
         """This object under another name. Each change gives a field a new name (a string) or another shape."""
-        return replace(self, name=name, fields=tuple(_changed(one, changes.get(one.name)) for one in self.fields))
+        return replace(self, name=name, fields=tuple(_changed(field, changes.get(field.name)) for field in self.fields))
 
     def writer(self, flags: Flags) -> Write:
-        """Writes all fields, then the variants."""
-        fields = [(one.name, one.get, one.scoped(one.of.writer(flags))) for one in self.fields]
+        """Renders all fields, then the variants."""
+        fields = [(field.name, field.get, field.scoped(field.of.writer(flags))) for field in self.fields]
         if self.has_extra:
             fields.append(("extra", _itself, self._variants(flags)))
         body = _object(fields)
@@ -218,23 +219,23 @@ class Shape(Renderable):
         return _object([(name, _itself, write) for name, write in variants.items()])
 
     def _texts(self) -> Write:
-        kinds = ((one, one.of.text) for one in self.texts if isinstance(one.of, Kind))
-        return _object([(one.name, one.get, one.scoped(write)) for one, write in kinds if write], text.NONE)
+        kinds = ((field, field.of.text) for field in self.texts if isinstance(field.of, Kind))
+        return _object([(field.name, field.get, field.scoped(write)) for field, write in kinds if write], text.NONE)
 
     def _percent(self, flags: Flags) -> Write:
-        parts = [(one.name, one.get) for one in self.parts]
-        (amount_of,) = (one.get for one in self.fields if one.name == "amount")
+        parts = [(field.name, field.get) for field in self.parts]
+        (amount_of,) = (field.get for field in self.fields if field.name == "amount")
 
         def write(record: Any, scope: Scope) -> dict[str, object]:
             amount = amount_of(record)
             fractions = {name: fraction(get(record), amount) for name, get in parts}
-            texts = {name: text.percent(one) for name, one in fractions.items()} if flags.text else None
-            return {**{name: text.plain(one) for name, one in fractions.items()}, "extra": {"text": texts}}
+            texts = {name: text.percent(part) for name, part in fractions.items()} if flags.text else None
+            return {**{name: text.plain(part) for name, part in fractions.items()}, "extra": {"text": texts}}
 
         return write
 
     def _value(self, flags: Flags) -> Write:
-        amounts = [(one.name, one.get) for one in self.values]
+        amounts = [(field.name, field.get) for field in self.values]
 
         def write(record: Any, scope: Scope) -> dict[str, object]:
             body: dict[str, object] = {}
@@ -256,9 +257,9 @@ class Many(Renderable):
     items: Get = _itself
 
     def writer(self, flags: Flags) -> Write:
-        """Writes each item."""
+        """Renders each item."""
         write, items = self.of.writer(flags), self.items
-        return lambda record, scope: [None if one is None else write(one, scope) for one in items(record)]
+        return lambda record, scope: [None if item is None else write(item, scope) for item in items(record)]
 
 
 @dataclass(frozen=True)
@@ -271,7 +272,7 @@ class OneOf(Renderable):
     choices: Mapping[str, Shape]
 
     def writer(self, flags: Flags) -> Write:
-        """Writes in the shape that the record selects."""
+        """Renders in the shape that the record selects."""
         key_of = attrgetter(self.key)
         writers = {key: shape.writer(flags) for key, shape in self.choices.items()}
         return lambda record, scope: writers[key_of(record)](record, scope)
@@ -279,14 +280,14 @@ class OneOf(Renderable):
 
 @dataclass(frozen=True)
 class ByShape(Renderable):
-    """An answer with two generations of names (rule 5.1). The request selects one."""
+    """An answer with two generations of names (rule 5.1). The request selects a generation."""
 
     name: str
     help: str
     choices: "Mapping[Generation, Shape | Many]"
 
     def writer(self, flags: Flags) -> Write:
-        """Writes in the requested generation."""
+        """Renders in the requested generation."""
         return self.choices[flags.shape].writer(flags)
 
 
@@ -296,11 +297,11 @@ Node = Kind | Shape | Many | Alternatives
 
 def within(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
     """Fields of an object, for a record that has the object's own record in an attribute."""
-    return tuple(one.within(source) for one in fields)
+    return tuple(field.within(source) for field in fields)
 
 
 def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None) -> Write:
-    """Writes an object of named values; a missing value becomes `absent`."""
+    """A function that renders an object of named values. A missing value becomes `absent`."""
     plan = tuple(fields)
 
     def write(record: Any, scope: Scope) -> dict[str, object]:
@@ -314,13 +315,13 @@ def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None)
 
 
 def _null(record: Any, scope: Scope) -> None:
-    """Writes a variant that was not requested."""
+    """Renders a variant that was not requested."""
 
 
-def _changed(one: Field, change: "str | Node | None") -> Field:
+def _changed(field: Field, change: "str | Node | None") -> Field:
     if change is None:
-        return one
-    return replace(one, name=change, source=one.get) if isinstance(change, str) else replace(one, of=change)
+        return field
+    return replace(field, name=change, source=field.get) if isinstance(change, str) else replace(field, of=change)
 
 
 def _usd(amount: int | None, scope: Scope) -> tuple[str | None, str]:

@@ -9,7 +9,7 @@ from analytics_service.present.shapes import Field, Many, Shape
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a probe that succeeds answers."""
+    """The answer of a probe that succeeds."""
 
     status: Literal["up", "ready"]
 

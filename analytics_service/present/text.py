@@ -10,7 +10,7 @@ from analytics_service.market.values import EXACT
 
 NONE = "N/A"
 _CENT = Decimal("0.01")
-# Enough digits for any sum of amounts, which have up to 78, with the 255 display decimals that an asset may have.
+# Enough digits for any sum of amounts: an amount has up to 78 digits, and an asset up to 255 display decimals.
 _SHOWN = Context(prec=400, rounding=ROUND_HALF_EVEN)
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
 # There is no month: its length varies. A year has 365 days, as in interest rates.
@@ -19,15 +19,15 @@ _DURATIONS = (("year", 365 * DAY), ("day", DAY), ("hour", HOUR), ("minute", MINU
 
 def plain(value: Decimal) -> str:
     """A decimal in plain notation: no exponent, no trailing zeros."""
-    text = format(value, "f")
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
+    decimal = format(value, "f")
+    decimal = decimal.rstrip("0").rstrip(".") if "." in decimal else decimal
+    return "0" if decimal == "-0" else decimal
 
 
 def amount(standard: Decimal, decimals: int, symbol: str) -> str:
     """An amount in standard units with the asset's display decimals, such as 1,234.50 USDT.
 
-    An amount that is not zero but less than the last of these decimals reads <0.01 USDT.
+    An amount that these decimals cannot show, but that is not zero, reads <0.01 USDT.
     """
     least = _quantum(decimals)
     shown = f"<{least:f}" if 0 < standard < least else _rounded(standard, decimals)

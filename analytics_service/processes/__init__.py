@@ -1,1 +1,1 @@
-"""The one supervisor of child processes: starts, watches, restarts and stops them."""
+"""The supervisor of child processes: starts, watches, restarts and stops them."""

@@ -1,4 +1,4 @@
-"""Child processes that run this Python and end with the process that started them, even when that one is killed."""
+"""Child processes that run this Python and end with their parent process, even when that is killed."""
 
 import os
 import select
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# Set for children whose standard input is a pipe that their parent holds open for as long as it lives.
+# Set for children whose standard input is a pipe that their parent holds open while it lives.
 _VARIABLE = "_ANALYTICS_SUPERVISED"
 
 
@@ -39,7 +39,7 @@ class Child:
             self._process.stdin.close()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the child to end; False when it still runs after that many seconds. None: as long as it takes."""
+        """Wait for the child to end; False when it still runs after this many seconds. None means no limit."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -78,15 +78,15 @@ def start_python(
 
 
 def end_with_parent() -> None:
-    """Make this process stop, as on SIGTERM, once its supervising parent is gone. Does nothing without one."""
+    """Make this process stop, as on SIGTERM, once its supervising parent is gone. Without a supervisor, do nothing."""
     if os.environ.pop(_VARIABLE, None):
         threading.Thread(target=_watch_parent, name="parent-watcher", daemon=True).start()
 
 
 def is_orphan(pid: int) -> bool:
-    """Whether that process is a child that start_python started, whose parent is gone: it is about to end."""
+    """Whether a process was started by start_python and its parent is gone. If so, it is about to end."""
     try:
-        # Another reader of the child's standard input takes nothing from it.
+        # Opening the child's standard input takes nothing from it.
         descriptor = os.open(f"/proc/{pid}/fd/0", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Measures the memory of a process, bounds the freed memory that it keeps, and imports what stays in it."""
+"""Measures the memory of a process, bounds the freed memory that it keeps, and imports modules for good."""
 
 import ctypes
 import gc
@@ -13,13 +13,13 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 _MIB = 2**20
-# What Polars' allocator, jemalloc, reads when it is loaded. By default it has four heaps for each processor, and pages
-# that were freed count as in use for a second longer.
+# Options of Polars' allocator, jemalloc, read when it is loaded. By default it has four heaps for each processor, and
+# freed pages count as in use for another second.
 _POLARS = ("_RJEM_MALLOC_CONF", "narenas:1,muzzy_decay_ms:0")
 
 
 def resident_bytes(pid: int) -> int | None:
-    """The memory of a process that is not swapped out, with shared libraries; None where the system does not tell."""
+    """The resident memory of a process, with shared libraries; None if the system does not report it."""
     try:
         pages = (_PROC / str(pid) / "statm").read_text("ascii").split()[1]
     except (OSError, IndexError):
@@ -28,25 +28,25 @@ def resident_bytes(pid: int) -> int | None:
 
 
 def bound_idle_memory() -> None:
-    """Have glibc and Polars give freed memory back to the system, and keep only a little of it for the next pages.
-    Applies to this process and those that it forks, if no other thread has allocated yet and Polars is not loaded.
+    """Make glibc and Polars return freed memory to the system, and keep only a little of it for later pages of history.
+    Applies to this process and its forks, if no other thread has allocated yet and Polars is not loaded.
 
-    By default threads have heaps of their own, each of which keeps as much as the largest page it ever freed. If none
-    were kept, getting memory for a page would take twice as long as encoding it. Threads can share one heap, because
-    most hold Python's lock while they allocate. Other C libraries have no such options.
+    By default each thread has its own heap, which keeps as much memory as the largest page that it ever freed. Without
+    any kept memory, allocating a page would take twice as long as encoding it. Threads can share a heap, because most
+    hold Python's lock while they allocate. Other C libraries have no such options.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, 1)
         mallopt(_M_MMAP_THRESHOLD, _MIB)
         mallopt(_M_TRIM_THRESHOLD, 4 * _MIB)
-    # An operator's own choice goes before this one.
+    # An operator's own choice takes precedence.
     os.environ.setdefault(*_POLARS)
 
 
 def imported_for_good(name: str) -> ModuleType:
-    """A module, imported with the garbage collector at rest: nothing of it is ever garbage, here or in processes that
-    are forked from this one."""
+    """A module, imported with the garbage collector off, because its objects never become garbage, neither here nor in
+    forked processes."""
     gc.disable()
     try:
         module = import_module(name)

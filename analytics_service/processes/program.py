@@ -9,7 +9,7 @@ from analytics_service.processes.child import Child, start_python
 
 
 class Program(ABC):
-    """A program that runs as a child process. The defaults suit one that stops on SIGTERM and logs where we do."""
+    """A program that runs as a child process. The defaults suit programs that stop on SIGTERM and log where we do."""
 
     # Follows "The" in messages.
     name: str
@@ -17,11 +17,11 @@ class Program(ABC):
     grace: float
     # Seconds from launch until a child that is not ready is killed.
     ready_seconds = 60.0
-    # Times in a row, a second apart, that a running child may fail to answer until it is killed; None: it is not asked.
+    # Consecutive pings, a second apart, that a running child may miss until it is killed; None means no pings.
     silent_seconds: int | None = None
-    # Seconds that a child must run before the program is known to work. From then on it is restarted without limit.
+    # Seconds that a child must run before the program counts as working. From then on it is restarted without limit.
     trial_seconds = 0.0
-    # Ends a message about a failure.
+    # The end of a message about a failure.
     where_logged = "See what it logged above."
     # Exit codes after which a restart would not help.
     hopeless: frozenset[int] = frozenset()
@@ -36,12 +36,12 @@ class Program(ABC):
         """Whether the running child has finished starting."""
         return True
 
-    def what_lacks(self) -> str:
-        """Why the child, though it is ready, must not take over from one that works; empty when it may."""
+    def obstacle(self) -> str:
+        """The reason why a ready child must not take over from a working child; empty when it may."""
         return ""
 
     def announce(self) -> bool:
-        """Tell others that a child has become ready; False when that must be tried again."""
+        """Announce that a child has become ready; False when that must be tried again."""
         return True
 
     def is_answering(self) -> bool:
@@ -49,7 +49,7 @@ class Program(ABC):
         return True
 
     def adapt(self) -> bool:
-        """Remove what made the last start fail; False when there is nothing to remove.
+        """Remove the cause of the last failed start; False when there is nothing to remove.
 
         OSError or the program's error when that fails.
         """
@@ -60,15 +60,15 @@ class Program(ABC):
         child.terminate()
 
     def release(self) -> None:  # noqa: B027 - most programs have nothing to close
-        """Close what belongs to the last child, which has ended."""
+        """Close the resources of the last child, which has ended."""
 
     def explain(self, code: int) -> str:
-        """Why the child ended, in whole sentences, from its exit code."""
+        """The reason why the child ended, in full sentences, from its exit code."""
         return f"The {self.name} {ending(code)}. {self.where_logged}"
 
 
 class PythonProgram(Program):
-    """This Python with arguments and an environment of its own."""
+    """This Python with its own arguments and environment."""
 
     trial_seconds = 60.0
 
@@ -84,5 +84,5 @@ class PythonProgram(Program):
 
 
 def ending(code: int) -> str:
-    """How a process ended, as the rest of a sentence."""
+    """The end of a process, as the rest of a sentence."""
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

@@ -1,4 +1,4 @@
-"""A supervised program that another instance of it can take over from while it runs."""
+"""A supervised program that can be replaced by another instance while it runs."""
 
 import logging
 import threading
@@ -24,7 +24,7 @@ class Replaceable:
         self._current.start()
 
     def check(self) -> None:
-        """Restart the program when that is due, as Supervisor.check does."""
+        """Restart the program if it has ended, as Supervisor.check does."""
         with self._lock:
             self._current.check()
 
@@ -34,7 +34,8 @@ class Replaceable:
             self._current.signal(number)
 
     def replace(self) -> None:
-        """Start a second instance; once it is ready and able, stop the first. If that fails, the first one goes on."""
+        """Start a second instance, and stop the first once the second is ready and able. If that fails, the first goes
+        on."""
         successor = self._make()
         self._others.append(successor)
         try:

@@ -1,11 +1,11 @@
-"""Decides when a process that ended by itself is started again."""
+"""Decides when a process that has ended by itself is restarted."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Restarts:
-    """Counts short-lived starts in a row. A process that ran for `long_lived` seconds begins a new count."""
+    """Counts consecutive short-lived starts. A process that ran for `long_lived` seconds resets the count."""
 
     delays: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
     long_lived: float = 60.0

@@ -15,11 +15,11 @@ log = logging.getLogger(__name__)
 
 _READY_POLL_SECONDS = 0.02
 _ANSWER_POLL_SECONDS = 1.0
-# Attempts at the first start; before each further one the program must be able to adapt something.
+# Attempts at the first start. Before each further attempt the program must be able to adapt something.
 _FIRST_STARTS = 3
-# Short-lived starts of a program that has never worked, until it is given up.
+# Limit of short-lived starts of a program that has never worked.
 _TRIALS = 5
-# Exit codes from here on stand for signals, as in shells.
+# Exit codes from this number on mean signals, as in shells.
 _SIGNALS = 128
 
 
@@ -27,7 +27,7 @@ _SIGNALS = 128
 class _Failure:
     reason: str
     hopeless: bool = False
-    # Whether it ended with an error of its own. Else it was stopped, killed, or could not be started.
+    # Whether it ended with its own error code. Otherwise it was stopped, killed, or could not be started.
     by_itself: bool = False
 
 
@@ -54,20 +54,20 @@ class Supervisor:
         self._works = False
 
     def start(self) -> None:
-        """Return once the child is ready. The program's error when the child cannot be started, ends before that or
-        takes too long."""
+        """Return once the child is ready. The program's error when the child cannot be started, ends before it is ready
+        or takes too long."""
         try:
             self._start()
         except OSError as error:
             raise self._program.error(self._not_started(error)) from error
 
     def require_able(self) -> None:
-        """The program's error when the child, though it is ready, must not take over from one that works."""
-        if lacking := self._program.what_lacks():
-            raise self._program.error(f"The new {self._program.name} is not able to take over: {lacking}")
+        """The program's error when the ready child must not take over from a working child."""
+        if obstacle := self._program.obstacle():
+            raise self._program.error(f"The new {self._program.name} is not able to take over: {obstacle}")
 
     def check(self) -> None:
-        """Notice the child's end or its silence, and restart it when that is due.
+        """Detect the child's end or its silence, and restart it after a delay.
 
         The program's error when its exit code says that no restart helps, or when it has never worked and five restarts
         did not help.
@@ -89,7 +89,7 @@ class Supervisor:
             self._child.signal(number)
 
     def stop(self) -> None:
-        """Return once the child is gone: in an orderly way, or killed with its session after the grace period."""
+        """Return once the child has stopped, or has been killed with its session after the grace period."""
         self._restart_at = None
         child = self._child
         if child is None:
@@ -102,11 +102,11 @@ class Supervisor:
         self._release()
 
     def _start(self) -> None:
-        for left in reversed(range(_FIRST_STARTS)):
+        for remaining in reversed(range(_FIRST_STARTS)):
             failure = self._first_start()
             if failure is None:
                 return
-            if not left or not self._program.adapt():
+            if not remaining or not self._program.adapt():
                 raise self._program.error(failure.reason)
 
     def _first_start(self) -> _Failure | None:
@@ -129,7 +129,7 @@ class Supervisor:
         return self._child
 
     def _look(self, child: Child) -> _Failure | None:
-        """Why the child ended or has to be given up; None while it is well. Notes when the child became ready."""
+        """The reason why the child ended or has to be killed; None while it is well. Records when it became ready."""
         code = child.poll()
         if code is not None:
             hopeless, by_itself = code in self._program.hopeless, 0 < code < _SIGNALS
@@ -142,7 +142,7 @@ class Supervisor:
         return _Failure(f"The {self._program.name} {fault}. {self._program.where_logged}")
 
     def _fault(self) -> str | None:
-        """Why the running child has to be killed, as the rest of a sentence; None while it is well."""
+        """The reason why the running child has to be killed, as the rest of a sentence; None while it is well."""
         if self._is_silent():
             return f"has not answered for {self._program.silent_seconds} s"
         if self._ready_at is None and self._clock() - self._launched_at >= self._program.ready_seconds:
@@ -154,14 +154,14 @@ class Supervisor:
             self._ready_at = self._clock()
 
     def _is_silent(self) -> bool:
-        """Whether the child has missed too many pings in a row. Pings are counted, not time, because this process may
-        have been paused."""
-        most = self._program.silent_seconds
-        if most is None or self._ready_at is None or self._clock() < self._ask_at:
+        """Whether the child has missed too many consecutive pings. Pings are counted instead of time, because this
+        process may have been paused."""
+        maximum = self._program.silent_seconds
+        if maximum is None or self._ready_at is None or self._clock() < self._ask_at:
             return False
         self._ask_at = self._clock() + _ANSWER_POLL_SECONDS
         self._unanswered = 0 if self._program.is_answering() else self._unanswered + 1
-        return self._unanswered >= most
+        return self._unanswered >= maximum
 
     def _restart(self) -> None:
         try:
@@ -186,7 +186,7 @@ class Supervisor:
         self._restart_at = self._clock() + delay
 
     def _release(self) -> None:
-        """Close the pipe to a child that has ended, and all else that belongs to it."""
+        """Close the pipe to a child that has ended, and its other resources."""
         if self._child is not None:
             self._child.end_input()
             self._program.release()

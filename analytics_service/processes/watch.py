@@ -23,8 +23,8 @@ class Supervised(Protocol):
 def running(supervisors: Sequence[Supervised], on_failure: Callable[[], None]) -> Iterator[None]:
     """Start programs in order, keep them running during the block, then stop them in the same order.
 
-    `on_failure` is called from another thread when one of them cannot be kept running. None is restarted from then on,
-    and the end of the block raises that program's error.
+    `on_failure` is called from another thread when a program cannot be kept running. From then on no program is
+    restarted, and the end of the block raises that program's error.
     """
     watch = _Watch(supervisors, on_failure)
     with ExitStack() as at_end:

@@ -15,6 +15,6 @@ class AnalyticsState(Current):
     describes_assets = False
     shape = MARKET_STATE
 
-    def record(self, view: View, given: Mapping[str, Any]) -> MarketState:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> MarketState:
         """Cumulative loans and interest, and the numbers of users."""
         return MarketState(view.activity, view.loans, view.interest_paid)

@@ -17,7 +17,7 @@ class Assets(Current):
     families = ("prices",)
     shape = Many(ASSET_INFO)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> list[Asset]:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> list[Asset]:
         """All assets."""
         return list(view.assets.values())
 
@@ -29,6 +29,6 @@ class Prices(Current):
     query = (params.WITH_TEXT,)
     shape = Many(PRICED_ASSET)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> list[PricedAsset]:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> list[PricedAsset]:
         """Assets with their last prices."""
         return [PricedAsset(view.assets[asset_id], Quote(*quote)) for asset_id, quote in view.quotes.items()]

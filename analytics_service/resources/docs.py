@@ -21,7 +21,7 @@ from analytics_service.store.ledger import any_simulated
 
 # Host names that are safe in the examples; a shell might interpret anything else.
 _HOST = re.compile(r"[A-Za-z0-9._:\[\]-]+")
-# Pages that are kept, one for each host and coding.
+# Web pages in the cache, one for each host and coding.
 _HOSTS = 16
 
 
@@ -33,9 +33,9 @@ class OpenApi(Fixed):
 
 
 class Docs(Resource):
-    """The OpenAPI document as a page, which says when data is simulated. Its example requests are to this service, and
-    for data that it has, unless that needs a key: the page is for everyone. Its policy forbids scripts and external
-    resources."""
+    """The OpenAPI document as a web page, which says when data is simulated. Its example requests name this service and
+    data that exists, unless reading the data needs a key: the page is for everyone. Its policy forbids scripts and
+    external resources."""
 
     media = (falcon.MEDIA_HTML,)
 
@@ -45,38 +45,38 @@ class Docs(Resource):
         self._document = document
         self._views = views
         self._asks_for_keys = asks_for_keys
-        # Clients may call the host what they like, so few are kept.
-        self._kept: LRUCache[tuple[str, Coding], tuple[ShownHeads | None, Answer | None]] = LRUCache(_HOSTS)
+        # Clients may send any host name, so the cache is small.
+        self._cache: LRUCache[tuple[str, Coding], tuple[ShownHeads | None, Answer | None]] = LRUCache(_HOSTS)
         self._lock = threading.Lock()
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the page, which is rendered once for each state and host.
+        """Send the web page, which is rendered once for each state and host.
 
-        It describes the API even while the store cannot be read. Examples from the store are added once it can be.
+        It describes the API even while the store cannot be read. Examples from the store are added once it can.
         """
-        self.given(req, path)
+        self.parse(req, path)
         base = req.prefix if _HOST.fullmatch(req.netloc) else "http://HOST"
         coding = negotiate(req.get_header("Accept-Encoding"))
         heads = self._heads()
         with self._lock:
-            rendered_for, answer = self._kept.get((base, coding), (None, None))
+            rendered_for, answer = self._cache.get((base, coding), (None, None))
         if answer is None or rendered_for is not heads:
-            whole = self._page(base)
-            body = (whole or page(self._document, base, lambda path: {})).encode()
+            complete = self._page(base)
+            body = (complete or page(self._document, base, lambda path: {})).encode()
             answer = Answer(Validators(tag_of(body)), coding, body, self._headers)
             with self._lock:
-                self._kept[base, coding] = heads if whole else None, answer
+                self._cache[base, coding] = heads if complete else None, answer
         send(req, resp, answer, DESCRIPTIVE)
 
     def _heads(self) -> ShownHeads | None:
-        """The heads whose data the page's examples show; None while the store is away."""
+        """The heads whose data the examples show; None while the store cannot be read."""
         try:
             return self._views.newest().heads
         except AnalyticsError:
             return None
 
     def _page(self, base: str) -> str | None:
-        """The page with all examples that there are; None while the store cannot be read, or is rewritten."""
+        """The web page with all examples; None while the store cannot be read, or is being rewritten."""
         try:
             with self._views.request():
                 view = self._views.newest()

@@ -22,14 +22,16 @@ class TxHistory(StatePath):
     query = (*params.EVENTS, params.WITH_TEXT, params.WITH_VALUE)
     shape = Many(ACCOUNT_EVENT)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> EventList:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> EventList:
         """The list. EntityNotFound if prev_event_uuid names no event of the address."""
-        return view.events(given["address"], _query(given))
+        return view.events(arguments["address"], _query(arguments))
 
-    def body(self, record: EventList, view: View, given: Mapping[str, Any]) -> bytes:
+    def body(self, record: EventList, view: View, arguments: Mapping[str, Any]) -> bytes:
         """The listed events, and how many there are."""
-        return success(self.shape.render(record.events, scope_of(view, flags_of(given))), count=record.count)
+        return success(self.shape.render(record.events, scope_of(view, flags_of(arguments))), count=record.count)
 
 
-def _query(given: Mapping[str, Any]) -> EventQuery:
-    return EventQuery(given["limit"], given["prev_event_uuid"], given["sort_order"] == "asc", given["action"])
+def _query(arguments: Mapping[str, Any]) -> EventQuery:
+    return EventQuery(
+        arguments["limit"], arguments["prev_event_uuid"], arguments["sort_order"] == "asc", arguments["action"]
+    )

@@ -1,4 +1,4 @@
-"""Values of parameters in example requests: they name what exists, and ranges that have data."""
+"""Values of parameters in example requests: things that exist, and ranges that have data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,16 +24,16 @@ _LOOKUPS: Mapping[str, Callable[[Market], object]] = {
 
 
 def values(path: str, view: View) -> Values:
-    """Values for a path's parameters; none where there is no data. An AnalyticsError where it cannot be read now."""
+    """Values for a path's parameters; empty without data. AnalyticsError if the data cannot be read now."""
     path = path.removeprefix(_API)
     try:
         if path in _FAMILIES:
             return _range(view.head(_FAMILIES[path]).last_observed_at)
         if path.startswith(_USER):
-            return _of_position(path.removeprefix(_USER), view)
+            return _position_values(path.removeprefix(_USER), view)
         if path.startswith("/swap/"):
-            return _of_contract(view)
-        return _of_market(_LOOKUPS[path], view) if path in _LOOKUPS else {}
+            return _contract_values(view)
+        return _market_values(_LOOKUPS[path], view) if path in _LOOKUPS else {}
     except NoSnapshot:
         return {}
 
@@ -44,38 +44,38 @@ def _range(newest: int) -> Values:
     return {"start": last - _DAYS, "end": last}
 
 
-def _of_market(has: Callable[[Market], object], view: View) -> Values:
-    found = (market.asset_id for market in view.markets.values() if has(market))
-    return {"asset_id": asset_id} if (asset_id := next(found, None)) else {}
+def _market_values(has: Callable[[Market], object], view: View) -> Values:
+    asset_ids = (market.asset_id for market in view.markets.values() if has(market))
+    return {"asset_id": asset_id} if (asset_id := next(asset_ids, None)) else {}
 
 
-def _of_contract(view: View) -> Values:
+def _contract_values(view: View) -> Values:
     contract = view.example_contract
     return {"contract_address": contract.address, "source_denom": next(iter(contract.routes))} if contract else {}
 
 
-def _of_position(part: str, view: View) -> Values:
-    """An address, and something in its position that the path can look up."""
+def _position_values(part: str, view: View) -> Values:
+    """An address, and an item of its position that the path can look up."""
     position = view.example_position
     if position is None:
         return {}
-    found: Mapping[str, Sequence[object]] = {
+    candidates: Mapping[str, Sequence[object]] = {
         "asset_id": _assets(part, position),
         "index": _indexes(part, position),
     }
-    return {"address": position.address, **{name: some[0] for name, some in found.items() if some}}
+    return {"address": position.address, **{name: choices[0] for name, choices in candidates.items() if choices}}
 
 
 def _assets(part: str, position: Position) -> list[str]:
-    posted = [one.asset_id for account in position.accounts for one in account.collaterals]
-    owed = [one.asset_id for account in position.accounts for one in account.debts]
-    lent = [one.asset_id for one in position.lends]
+    posted = [collateral.asset_id for account in position.accounts for collateral in account.collaterals]
+    owed = [debt.asset_id for account in position.accounts for debt in account.debts]
+    lent = [lend.asset_id for lend in position.lends]
     return {
         "markets/lend/lookup": lent,
         "markets/merged/lookup": lent + posted + owed,
         "markets/borrow/lookup/collateral": posted,
         "markets/borrow/lookup/debt": owed,
-        "wallet/balance": [one.asset_id for one in position.wallet],
+        "wallet/balance": [balance.asset_id for balance in position.wallet],
     }.get(part, [])
 
 

@@ -11,13 +11,13 @@ from analytics_service.state.health import Monitor, Status
 
 
 class Operational(Live):
-    """A path whose answer is a record of this moment."""
+    """A path that answers with a record of this moment."""
 
     shape: Shape
 
     @abstractmethod
     def record(self) -> object:
-        """The record of this moment. NotReady if there is none."""
+        """The record of this moment. NotReady if the service is not ready."""
 
     def body(self) -> bytes:
         """The record in the path's shape."""
@@ -30,7 +30,7 @@ class Alive(Operational):
     shape = ALIVE
 
     def record(self) -> Probe:
-        """Always the same."""
+        """A constant: the process answers."""
         return Probe("up")
 
 
@@ -59,5 +59,5 @@ class Health(Operational):
         self._monitor = monitor
 
     def record(self) -> Status:
-        """Never an error; `healthy` says whether /readyz would answer 200."""
+        """The status, never an error; `healthy` says whether /readyz would answer 200."""
         return self._monitor.check()

@@ -24,13 +24,13 @@ from analytics_service.http.times import Edge
 from analytics_service.market.assets import ids_of
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
-from analytics_service.resources.snapshots import LATE, Shared, SnapshotPath
+from analytics_service.resources.snapshots import SETTLING_SECONDS, Shared, SnapshotPath
 from analytics_service.state.view import View
-from analytics_service.store.assets import SHOWN_WITH
+from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.histories import Path
 
 _SCOPE = Scope()
-# Points of a large page (rule 2.13).
+# A page with more points is large (rule 2.13).
 _LARGE = 50_000
 
 
@@ -40,7 +40,7 @@ class HistoryPath(SnapshotPath):
     shape: OneOf
     media = MEDIA
     single = False
-    """Whether there is one series, over all assets."""
+    """Whether there is a single series, over all assets."""
 
     def __init__(self, shared: Shared, reader: HistoryReader, path: Path) -> None:
         super().__init__(shared)
@@ -49,27 +49,32 @@ class HistoryPath(SnapshotPath):
         self._reader = reader
         self._name = path.path.strip("/").replace("/", "-")
 
-    def given(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """The page that is asked for, in the service's zone where none is named, and path and texts of the request."""
-        given = super().given(req, path)
-        form = given["format"] or BY_MEDIA[req.context.media]
-        query = _query(given, given["tz"] or self._shared.zone, form, self._shared.schedule.now())
-        return {**given, "page": query, "path": req.path, "texts": req.params}
+    def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
+        """All parameters, the `page` that they ask for, and the `path` and `raw` parameters of the request.
 
-    def question(self, given: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """The query with exact seconds and bucket width, if the request leaves them to now or to `auto`."""
-        is_moving = given["start"].is_relative or given["end"].is_relative
-        return _resolved(given, given["page"].offset) if is_moving or given["page"].is_aligned else None, is_moving
+        The page is in the service's zone unless the request names a zone.
+        """
+        arguments = super().parse(req, path)
+        form = arguments["format"] or BY_MEDIA[req.context.media]
+        query = _query(arguments, arguments["tz"] or self._shared.zone, form, self._shared.schedule.now())
+        return {**arguments, "page": query, "path": req.path, "raw": req.params}
 
-    def next(self, given: Mapping[str, Any]) -> str | None:
+    def resolved_query(self, arguments: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """The query with exact seconds and bucket width, if the request's depend on now or on `auto`."""
+        is_moving = arguments["start"].is_relative or arguments["end"].is_relative
+        if not (is_moving or arguments["page"].is_aligned):
+            return None, False
+        return _query_string(arguments, arguments["page"].offset), is_moving
+
+    def next(self, arguments: Mapping[str, Any]) -> str | None:
         """The same request, for the next page."""
-        following = given["page"].next_offset
-        return None if following is None else f"{given['path']}?{_resolved(given, following)}"
+        next_offset = arguments["page"].next_offset
+        return None if next_offset is None else f"{arguments['path']}?{_query_string(arguments, next_offset)}"
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Page:
-        """The page. LargePagesBusy if it is large and too many of them are being made."""
-        query, head = self._page(view, given), view.head(*self.families)
-        symbols = view.symbols if self._has_symbols(given) else {}
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Page:
+        """The page. LargePagesBusy if it is large and too many large pages are being made."""
+        query, head = self._page(view, arguments), view.head(*self.families)
+        symbols = view.symbols if self._has_symbols(arguments) else {}
         is_large = points_of(self._reader, query, head) > _LARGE
         if is_large and not self._shared.large_pages.acquire(blocking=False):
             raise LargePagesBusy
@@ -79,47 +84,49 @@ class HistoryPath(SnapshotPath):
             if is_large:
                 self._shared.large_pages.release()
 
-    def body(self, record: Page, view: View, given: Mapping[str, Any]) -> bytes:
-        """The page: in an envelope, unless the format is one of files."""
+    def body(self, record: Page, view: View, arguments: Mapping[str, Any]) -> bytes:
+        """The page: in an envelope, unless its format is a file's."""
         return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
 
-    def described_by(self, view: View, given: Mapping[str, Any]) -> tuple[str, ...]:
-        """Symbols are of the definitions of assets."""
-        return (SHOWN_WITH,) if self._has_symbols(given) and view.shows_assets else ()
+    def described_by(self, view: View, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Symbols come from the definitions of assets."""
+        return (ASSETS_FAMILY,) if self._has_symbols(arguments) and view.shows_assets else ()
 
-    def content_headers(self, given: Mapping[str, Any]) -> Headers:
-        """Of a file, its type and name."""
-        query: Query = given["page"]
+    def content_headers(self, arguments: Mapping[str, Any]) -> Headers:
+        """The type and name of a file; nothing for JSON."""
+        query: Query = arguments["page"]
         if not query.format.suffix:
             return ()
         parts = (self._name, query.start, query.end, *([query.offset] if query.offset else []))
         name = f"{'-'.join(map(str, parts))}.{query.format.suffix}"
         return ("Content-Type", query.format.content_type), ("Content-Disposition", f'attachment; filename="{name}"')
 
-    def coding(self, key: CacheKey, given: Mapping[str, Any]) -> Coding:
-        """Files that are compressed by themselves are sent as they are: a coding takes time and saves nothing."""
-        query: Query = given["page"]
+    def coding(self, key: CacheKey, arguments: Mapping[str, Any]) -> Coding:
+        """Files in compressed formats are sent uncoded: a coding would take time and save nothing."""
+        query: Query = arguments["page"]
         return IDENTITY if query.format.is_packed else key.coding
 
-    def as_of(self, record: Page, view: View, given: Mapping[str, Any]) -> dict[str, int]:
-        """The newest instant of the family that the page reaches."""
+    def as_of(self, record: Page, view: View, arguments: Mapping[str, Any]) -> dict[str, int]:
+        """The newest instant of the family up to the end of the page."""
         return {} if record.as_of is None else {self.families[0]: record.as_of}
 
-    def closes_at(self, view: View, given: Mapping[str, Any]) -> int | None:
-        """When jobs are too late to change the page, if all of it is before the newest observation."""
-        query: Query = given["page"]
-        return query.last + 1 + LATE if query.is_closed(view.head(*self.families).last_observed_at) else None
+    def closes_at(self, view: View, arguments: Mapping[str, Any]) -> int | None:
+        """When jobs can no longer change the page, if it ends before the newest observation."""
+        query: Query = arguments["page"]
+        return (
+            query.last + 1 + SETTLING_SECONDS if query.is_closed(view.head(*self.families).last_observed_at) else None
+        )
 
-    def _has_symbols(self, given: Mapping[str, Any]) -> bool:
+    def _has_symbols(self, arguments: Mapping[str, Any]) -> bool:
         """Whether symbols name series, or are shown."""
-        return bool(given.get("symbols")) or (not self.single and given["page"].format.names_assets)
+        return bool(arguments.get("symbols")) or (not self.single and arguments["page"].format.names_assets)
 
-    def _page(self, view: View, given: Mapping[str, Any]) -> Query:
-        """The page that is asked for, with the ids of assets for their symbols."""
-        query: Query = given["page"]
-        if not given.get("symbols"):
+    def _page(self, view: View, arguments: Mapping[str, Any]) -> Query:
+        """The requested page, with the ids of the assets that have the requested symbols."""
+        query: Query = arguments["page"]
+        if not arguments.get("symbols"):
             return query
-        return replace(query, ids=[*(query.ids or ()), *ids_of(given["symbols"], view.symbols)])
+        return replace(query, ids=[*(query.ids or ()), *ids_of(arguments["symbols"], view.symbols)])
 
 
 class MultiSeries(HistoryPath):
@@ -137,40 +144,47 @@ class SingleSeries(HistoryPath):
     shape = SINGLE_SERIES
 
 
-def _query(given: Mapping[str, Any], zone: ZoneInfo, form: Format, now: int) -> Query:
-    """The page that parameters ask for. ParameterInvalid where they do not go together."""
-    start, end = (given[edge].second(zone, now, edge) for edge in (Edge.START, Edge.END))
+def _query(arguments: Mapping[str, Any], zone: ZoneInfo, form: Format, now: int) -> Query:
+    """The page that parameters ask for. ParameterInvalid if they contradict each other."""
+    start, end = (arguments[edge].second(zone, now, edge) for edge in (Edge.START, Edge.END))
     page = {
         "zone": zone,
-        "offset": given["offset"],
-        "carry": given["fill"] == "previous",
-        "ids": given.get("asset_ids"),
-        "digits": given["digits"],
-        "agg": given["agg"],
+        "offset": arguments["offset"],
+        "carry": arguments["fill"] == "previous",
+        "ids": arguments.get("asset_ids"),
+        "digits": arguments["digits"],
+        "agg": arguments["agg"],
         "format": form,
     }
-    if given["period"] is not None:
-        if given["points"] is not None:
+    if arguments["period"] is not None:
+        if arguments["points"] is not None:
             raise ParameterInvalid("points", "is for period=auto only")
-        return Query(start, end, given["period"], given["interval"] or 1, limit=given["limit"] or DEFAULT_LIMIT, **page)
-    if given["interval"] is not None:
+        return Query(
+            start,
+            end,
+            arguments["period"],
+            arguments["interval"] or 1,
+            limit=arguments["limit"] or DEFAULT_LIMIT,
+            **page,
+        )
+    if arguments["interval"] is not None:
         raise ParameterInvalid("interval", "must not be given with period=auto, which chooses it")
-    points = given["points"] or DEFAULT_POINTS
+    points = arguments["points"] or DEFAULT_POINTS
     grid = fit_grid(start, end, points, zone)
     return Query(
-        grid.start, grid.end, grid.period, grid.interval, limit=given["limit"] or points, is_aligned=True, **page
+        grid.start, grid.end, grid.period, grid.interval, limit=arguments["limit"] or points, is_aligned=True, **page
     )
 
 
-def _resolved(given: Mapping[str, Any], offset: int) -> str:
-    """The query of a page with `now` resolved, and `auto` too unless no other period has the same buckets."""
-    query: Query = given["page"]
+def _query_string(arguments: Mapping[str, Any], offset: int) -> str:
+    """The query string of a page with `now` resolved. `auto` is resolved, too, if a period has the same buckets."""
+    query: Query = arguments["page"]
     width: dict[str, object] = {"period": query.period, "interval": query.interval, "points": None}
     if isinstance(query.grid, AlignedGrid) and not query.grid.is_plain:
-        width = {"period": params.AUTO, "points": given["points"] or DEFAULT_POINTS}
+        width = {"period": params.AUTO, "points": arguments["points"] or DEFAULT_POINTS}
     page = {"start": query.start, "end": query.end, **width, "limit": query.limit, "offset": offset}
-    values = {name: value for name, value in {**given["texts"], **page}.items() if value is not None}
-    # Only what came from the caller needs quoting.
+    values = {name: value for name, value in {**arguments["raw"], **page}.items() if value is not None}
+    # Only values from the caller need quoting.
     return "&".join(
         [
             f"{name}={value}" if name in page else urlencode({name: value}, quote_via=quote)

@@ -32,9 +32,9 @@ class MarketList(Current):
         self.shape = shape
         self.summary = summary
 
-    def record(self, view: View, given: Mapping[str, Any]) -> AllMarkets:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> AllMarkets:
         """All markets; the shape picks the kinds that it shows."""
-        return AllMarkets(list(view.markets.values()), _sums(view, given))
+        return AllMarkets(list(view.markets.values()), _sums(view, arguments))
 
 
 class MarketLookup(Current):
@@ -49,11 +49,11 @@ class MarketLookup(Current):
         self.summary = summary
         self._of_kind = attrgetter(kind)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Market:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Market:
         """The asset's market."""
-        market = _market(view, given["asset_id"])
+        market = _market(view, arguments["asset_id"])
         if self._of_kind(market) is None:
-            raise EntityNotFound(f"asset_id: {given['asset_id'][:100]!r} names an asset without this market.")
+            raise EntityNotFound(f"asset_id: {arguments['asset_id'][:100]!r} names an asset without this market.")
         return market
 
 
@@ -64,7 +64,7 @@ class MergedList(Current):
     query = _VALUED
     shape = Many(MERGED_MARKET)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> list[Market]:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> list[Market]:
         """The markets of every asset."""
         return list(view.markets.values())
 
@@ -76,9 +76,9 @@ class MergedLookup(Current):
     query = (params.ASSET_ID, *_VALUED)
     shape = MERGED_MARKET
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Market:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Market:
         """The asset's markets."""
-        return _market(view, given["asset_id"])
+        return _market(view, arguments["asset_id"])
 
 
 class Markets(Current):
@@ -89,9 +89,9 @@ class Markets(Current):
     query = (*_VALUED, params.SHAPE)
     shape = OVERVIEW
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Overview:
-        """All markets; the shape that is asked for shows all or some of their sums."""
-        return Overview(list(view.markets.values()), _sums(view, given), view.config)
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Overview:
+        """All markets; the requested shape shows all or some of their sums."""
+        return Overview(list(view.markets.values()), _sums(view, arguments), view.config)
 
 
 class Config(Current):
@@ -102,8 +102,8 @@ class Config(Current):
     query = (params.WITH_TEXT,)
     shape = GLOBAL_CONFIG
 
-    def record(self, view: View, given: Mapping[str, Any]) -> GlobalConfig:
-        """The rules."""
+    def record(self, view: View, arguments: Mapping[str, Any]) -> GlobalConfig:
+        """The rules of the snapshot."""
         return view.config
 
 
@@ -115,8 +115,8 @@ class MarketSupply(Current):
     query = (params.WITH_TEXT,)
     shape = SUPPLY
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Supply:
-        """The sums."""
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Supply:
+        """The sums of the snapshot's markets."""
         return view.supply
 
 
@@ -129,12 +129,12 @@ class Tvl(MarketSupply):
 def _market(view: View, asset_id: str) -> Market:
     (stored,) = as_stored([asset_id], view.markets)
     if stored not in view.markets:
-        known = as_stored([asset_id], view.assets)[0] in view.assets
-        what = "an asset without a market" if known else "no asset"
+        is_listed = as_stored([asset_id], view.assets)[0] in view.assets
+        what = "an asset without a market" if is_listed else "no asset"
         raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
     return view.markets[stored]
 
 
-def _sums(view: View, given: Mapping[str, Any]) -> Supply | None:
+def _sums(view: View, arguments: Mapping[str, Any]) -> Supply | None:
     """The sums, which need prices; none for the older shape, which does not show them."""
-    return view.supply if given["shape"] == "newer" else None
+    return view.supply if arguments["shape"] == "newer" else None

@@ -23,7 +23,7 @@ _PATIENCE = 0.5
 
 
 class Metrics(Live):
-    """What was measured, and gauges of this moment. All workers answer the same."""
+    """The measurements of all workers, and gauges of this moment. Every worker gives the same answer."""
 
     media = (falcon.MEDIA_TEXT,)
     headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
@@ -39,7 +39,7 @@ class Metrics(Live):
 
 
 class Gauges(Collector):
-    """Gauges whose values are known or computed when they are asked for."""
+    """Gauges whose values are computed for each scrape."""
 
     def describe(self) -> list[Metric]:
         """No metrics, because the store may be unreachable when the service starts."""
@@ -47,7 +47,7 @@ class Gauges(Collector):
 
 
 class Build(Gauges):
-    """Which version this is, and which source it is set up for."""
+    """The version of the service, and its configured source."""
 
     def __init__(self, source: str | None) -> None:
         self._labels = {
@@ -57,30 +57,30 @@ class Build(Gauges):
         }
 
     def collect(self) -> Iterator[Metric]:
-        """Always 1."""
+        """A gauge that is always 1."""
         build = GaugeMetricFamily("analytics_build_info", "Version and configured source.", labels=list(self._labels))
         build.add_metric(list(self._labels.values()), 1)
         yield build
 
 
 class StoreGauges(Gauges):
-    """The state of the store and its snapshots. While the store does not answer, ages go on from its last answer."""
+    """The state of the store and its snapshots. While the store does not answer, ages grow from its last answer."""
 
     def __init__(self, monitor: Monitor, clock: Callable[[], datetime]) -> None:
         self._monitor = monitor
         self._clock = clock
-        self._known: Status | None = None
+        self._last_status: Status | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges now. What only the store could tell is left out while it does not."""
+        """The current gauges. While the store does not answer, those that only it could provide are left out."""
         status = self._monitor.check()
         if status.reachable:
-            self._known = status
+            self._last_status = status
         yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
-        if self._known is not None:
-            yield from self._told(self._known, status.reachable)
+        if self._last_status is not None:
+            yield from self._gauges(self._last_status, status.reachable)
 
-    def _told(self, status: Status, is_new: bool) -> Iterator[Metric]:
+    def _gauges(self, status: Status, is_new: bool) -> Iterator[Metric]:
         if is_new:
             yield _gauge("analytics_schema_current", "Whether its schema is current.", value=status.schema_current)
         simulated = _gauge("analytics_source_simulated", "Whether a source of the data is simulated.", "source")
@@ -101,7 +101,7 @@ class StoreGauges(Gauges):
 class JobGauges(Gauges):
     """Scheduled runs of the last day according to the ledger, whatever host the scheduler runs on.
 
-    `intervals` are those of the scheduled families.
+    `intervals` returns the seconds between snapshots of each scheduled family.
     """
 
     def __init__(self, store: Store, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
@@ -109,7 +109,7 @@ class JobGauges(Gauges):
         self._runs = Latest(lambda: scheduled_runs(store, intervals(), unix_second(clock())), _PATIENCE)
 
     def collect(self) -> Iterator[Metric]:
-        """The gauges now, or as of the store's last answer."""
+        """The current gauges, or those of the store's last answer."""
         rows = _gauge("analytics_job_rows", "Rows of the newest scheduled snapshot.", "job")
         lag = _gauge(
             "analytics_job_lag_seconds", "From the instant of that snapshot until it began to be written.", "job"
@@ -122,10 +122,10 @@ class JobGauges(Gauges):
         )
         intervals = self._intervals()
         for run in self._runs.get().value or ():
-            every = intervals[run.family]
+            interval = intervals[run.family]
             rows.add_metric([run.family], run.rows)
             lag.add_metric([run.family], run.lag)
-            due.add_metric([run.family], run.at // every * every + every)
+            due.add_metric([run.family], run.at // interval * interval + interval)
             gaps.add_metric([run.family], run.missing)
         yield from (rows, lag, due, gaps)
 

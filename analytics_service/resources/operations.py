@@ -1,4 +1,4 @@
-"""/operations: how every part of the service is, for operators and for their page (rule 1.6)."""
+"""/operations: the state of every part of the service, for operators and their page (rule 1.6)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,16 +15,17 @@ from analytics_service.state.report import FamilyReport, HttpPart, Report, Worke
 from analytics_service.store.connection import Store
 from analytics_service.store.server import address_of
 
-# Seconds that a request waits for the store, and within which it is asked once, however many requests there are.
+# Seconds that a request waits for the store.
 _PATIENCE = 2.0
-_HOLDS = 4.0
-# On a busy machine, data from the store that is younger than this, in seconds, is no sign of a fault; the page asks
-# every ten seconds.
+# Seconds for which the store's answer is cached, however many requests there are.
+_CACHE_SECONDS = 4.0
+# Seconds. While data from the store is younger, a slow store is no fault: the machine may be busy. The page asks every
+# ten seconds.
 _YOUNG = 30.0
 
 
 class Operations(Operational):
-    """The state of every part of the service. While ClickHouse does not answer, it says so, with the last data."""
+    """The state of every part of the service. While ClickHouse does not answer, it says so and shows the last data."""
 
     shape = OPERATIONS
 
@@ -41,38 +42,38 @@ class Operations(Operational):
         self._monitor = monitor
         self._workers = workers
         self._clock = clock
-        self._read = Latest(self._read_store, _PATIENCE, _HOLDS)
+        self._read = Latest(self._read_store, _PATIENCE, _CACHE_SECONDS)
 
     def record(self) -> Report:
         """The report of this moment, never an error."""
-        told = self._read.get()
-        found = told.value or self._unread()
+        latest = self._read.get()
+        stored = latest.value or self._empty_report()
         now = self._clock()
         ready = self._monitor.check().healthy
         report = replace(
-            found,
+            stored,
             at=now,
             http=HttpPart(self._settings.bind, alive=True, ready=ready, expected=True),
             workers=self._workers(),
-            families=[_aged(one, now) for one in found.families],
+            families=[_with_age(family, now) for family in stored.families],
         )
-        if told.error is not None:
-            return replace(report, alive=False, faults=[self._in_words(told.error)])
-        if told.late and (slow := _slowness(report)):
+        if latest.error is not None:
+            return replace(report, alive=False, faults=[self._message(latest.error)])
+        if latest.late and (slow := _slowness(report)):
             return replace(report, alive=False, faults=[slow])
         return report
 
-    def _unread(self) -> Report:
+    def _empty_report(self) -> Report:
         return Report(self._clock(), self._settings.clickhouse_database)
 
     def _read_store(self) -> Report:
-        found = self._unread()
-        found.url = address_of(self._settings)
-        read_store(found, self._store, self._monitor)
-        return found
+        report = self._empty_report()
+        report.url = address_of(self._settings)
+        read_store(report, self._store, self._monitor)
+        return report
 
-    def _in_words(self, error: AnalyticsError) -> str:
-        """What is wrong, without details meant for logs and without paths of this machine."""
+    def _message(self, error: AnalyticsError) -> str:
+        """The error in words, without details meant for logs and without paths of this machine."""
         if type(error) is StoreFailure:
             return "ClickHouse refuses a query of the service; its log says which."
         return str(error).replace(str(self._settings.data_dir.absolute()), "the data folder")
@@ -86,8 +87,8 @@ def _slowness(report: Report) -> str | None:
     return None if old < _YOUNG else f"ClickHouse does not answer. Its data here is {old:.0f} s old."
 
 
-def _aged(family: FamilyReport, now: datetime) -> FamilyReport:
-    """The family with the age that its newest snapshot has now."""
+def _with_age(family: FamilyReport, now: datetime) -> FamilyReport:
+    """The family with the present age of its newest snapshot."""
     if family.newest is None:
         return family
     return replace(family, age_seconds=int((now - family.newest).total_seconds()))

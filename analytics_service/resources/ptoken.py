@@ -26,7 +26,7 @@ class PtokenPart(Current):
         self.shape = shape
         self.summary = summary
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Ptoken:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Ptoken:
         """The protocol token."""
         return view.ptoken
 
@@ -38,7 +38,7 @@ class UnlockGroups(Current):
     query = (params.WITH_PERCENT, params.WITH_TEXT, params.WITH_VALUE)
     shape = UNLOCKS_DISTRIBUTION
 
-    def record(self, view: View, given: Mapping[str, Any]) -> UnlocksDistribution:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> UnlocksDistribution:
         """All groups."""
         groups = unlock_groups(view.arrangements, view.head("ptoken").instant)
         return UnlocksDistribution(view.ptoken.asset_id, groups)

@@ -22,9 +22,9 @@ class AllRoutes(Current):
     query = (params.CONTRACT_ADDRESS,)
     shape = Many(SWAP_TARGETS)
 
-    def record(self, view: View, given: Mapping[str, Any]) -> list[Route]:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> list[Route]:
         """All routes, in the order of source denoms."""
-        return sorted(_contract(view, given["contract_address"]).routes.items())
+        return sorted(_contract(view, arguments["contract_address"]).routes.items())
 
 
 class Routes(Current):
@@ -35,10 +35,10 @@ class Routes(Current):
     query = (params.CONTRACT_ADDRESS, params.SOURCE_DENOM)
     shape = SWAP_TARGETS
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Route:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Route:
         """The denom and its targets."""
-        denom = given["source_denom"]
-        routes = _contract(view, given["contract_address"]).routes
+        denom = arguments["source_denom"]
+        routes = _contract(view, arguments["contract_address"]).routes
         if denom not in routes:
             raise EntityNotFound(f"source_denom: {denom[:100]!r} has no routes at this contract.")
         return denom, routes[denom]

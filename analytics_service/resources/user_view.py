@@ -18,7 +18,7 @@ class _HasAsset(Protocol):
 
 
 _T = TypeVar("_T")
-_OfAsset = TypeVar("_OfAsset", bound=_HasAsset)
+_AssetItem = TypeVar("_AssetItem", bound=_HasAsset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,47 +26,48 @@ class UserView:
     """The data of the address that a request names, with the request's parameters."""
 
     view: View
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
 
     @property
     def portfolio(self) -> Portfolio:
-        """Its position with values, rates and health. Only its own rows are read; the rest is shared by addresses."""
-        return Portfolio(self.view.position(self.given["address"]), self.view)
+        """Its position with values, rates and health. Only its own rows are read; addresses share the rest."""
+        return Portfolio(self.view.position(self.arguments["address"]), self.view)
 
     @property
     def unlocks(self) -> Unlocks:
         """Its unlock arrangements at the snapshot's instant."""
-        own = self.view.arrangements_of(self.given["address"])
+        own = self.view.arrangements_of(self.arguments["address"])
         return unlocks_at(own, self.view.ptoken.asset_id, self.view.head("ptoken").instant)
 
     @property
     def assets(self) -> tuple[AssetPosition, ...]:
-        """What it has in the markets, asset by asset."""
+        """Its claims and debts in the markets, asset by asset."""
         return by_asset(self.portfolio)
 
     @property
     def account(self) -> BorrowAccount:
         """The borrow account that the request names."""
-        return self._named("index", self.portfolio.accounts, attrgetter("index"), "borrow account")
+        return self._find("index", self.portfolio.accounts, attrgetter("index"), "borrow account")
 
     @property
     def pool(self) -> StakedPool:
         """The staking pool that the request names; the first of several with the same duration."""
-        name = "index" if self.given["duration"] is None else "duration"
-        return self._named(name, self.portfolio.staking.pools, attrgetter(f"pool.{name}"), "staking pool with a stake")
+        name = "index" if self.arguments["duration"] is None else "duration"
+        return self._find(name, self.portfolio.staking.pools, attrgetter(f"pool.{name}"), "staking pool with a stake")
 
-    def of_asset(self, items: Iterable[_OfAsset], what: str) -> _OfAsset:
+    def find_asset(self, items: Iterable[_AssetItem], what: str) -> _AssetItem:
         """The item of the asset that the request names, in any case (rule 3.4)."""
-        found = list(items)
-        (stored,) = as_stored([self.given["asset_id"]], [one.asset_id for one in found])
-        return self._named("asset_id", found, attrgetter("asset_id"), what, stored)
+        candidates = list(items)
+        (asset_id,) = as_stored([self.arguments["asset_id"]], [item.asset_id for item in candidates])
+        return self._find("asset_id", candidates, attrgetter("asset_id"), what, asset_id)
 
-    def _named(
+    def _find(
         self, parameter: str, items: Iterable[_T], name_of: Callable[[_T], object], what: str, stored: object = None
     ) -> _T:
-        """The first item with the name that a parameter gives. EntityNotFound if there is none (rule 6.6)."""
-        wanted = stored or self.given[parameter]
+        """The first item with a parameter's value, or with its `stored` form, as its name. EntityNotFound if there is
+        none (rule 6.6)."""
+        name = stored or self.arguments[parameter]
         for item in items:
-            if name_of(item) == wanted:
+            if name_of(item) == name:
                 return item
-        raise EntityNotFound(f"{parameter}: {str(wanted)[:100]!r} names no {what} of this address.")
+        raise EntityNotFound(f"{parameter}: {str(name)[:100]!r} names no {what} of this address.")

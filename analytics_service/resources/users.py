@@ -1,4 +1,4 @@
-"""/api/v1/users/{address}: what an address has, whole and in parts."""
+"""/api/v1/users/{address}: the position of an address, complete and in parts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -48,10 +48,10 @@ _PERCENT = (*_VALUED, params.WITH_PERCENT)
 
 @dataclass(frozen=True, slots=True)
 class UserPath:
-    """A path below an address: what it shows, in which shape, and the families that this and USD values are made from.
+    """A path below an address: the record that it shows, its shape, and the families that the record and USD values are
+    made from.
 
-    `named_by` are the parameters that name one of several things; those that the path has too are in it. Lists have a
-    count.
+    `named_by` are the parameters that select one of several items, in the path or in the query. Lists have a count.
     """
 
     path: str
@@ -65,20 +65,20 @@ class UserPath:
 
 
 class UserPart(Current):
-    """A part of what an address has; it is empty if the address has none."""
+    """A part of the position of an address; empty if the address has nothing there."""
 
     def __init__(self, shared: Shared, part: UserPath) -> None:
         super().__init__(shared)
-        in_path = [one for one in part.named_by if f"{{{one.name}}}" in part.path]
+        in_path = [param for param in part.named_by if f"{{{param.name}}}" in part.path]
         self.path = (params.ADDRESS, *in_path)
-        self.query = (*(one for one in part.named_by if one not in in_path), *part.variants)
+        self.query = (*(param for param in part.named_by if param not in in_path), *part.variants)
         self.families, self.valued_by = part.families, part.valued_by
         self.shape, self.summary = part.shape, part.summary
         self._record = part.record
 
-    def record(self, view: View, given: Mapping[str, Any]) -> Any:
+    def record(self, view: View, arguments: Mapping[str, Any]) -> Any:
         """The part. EntityNotFound if a parameter names nothing that the address has."""
-        return self._record(UserView(view, given))
+        return self._record(UserView(view, arguments))
 
 
 _ASSET = (params.ASSET_ID,)
@@ -104,7 +104,7 @@ PARTS = (
         "markets/merged/lookup",
         "What an address has in all markets of one asset.",
         MERGED_ASSET,
-        lambda user: user.of_asset(user.assets, "lent, posted or owed asset"),
+        lambda user: user.find_asset(user.assets, "lent, posted or owed asset"),
         named_by=_ASSET,
     ),
     UserPath("markets/lend", "What an address lends.", USER_LEND, lambda user: user.portfolio, _RATED),
@@ -112,7 +112,7 @@ PARTS = (
         "markets/lend/lookup",
         "One lent asset of an address.",
         ASSET_POOL,
-        lambda user: user.of_asset(user.portfolio.lends, "lent asset"),
+        lambda user: user.find_asset(user.portfolio.lends, "lent asset"),
         named_by=_ASSET,
     ),
     UserPath("markets/borrow", "What an address borrows.", USER_BORROW, lambda user: user.portfolio, _ALL),
@@ -120,14 +120,14 @@ PARTS = (
         "markets/borrow/lookup/collateral",
         "An address's collateral in one asset, account by account.",
         ASSET_COLLATERAL,
-        lambda user: user.of_asset((one for one in user.assets if one.collaterals), "collateral"),
+        lambda user: user.find_asset((asset for asset in user.assets if asset.collaterals), "collateral"),
         named_by=_ASSET,
     ),
     UserPath(
         "markets/borrow/lookup/debt",
         "An address's debt in one asset, account by account.",
         ASSET_DEBT,
-        lambda user: user.of_asset((one for one in user.assets if one.debts), "debt"),
+        lambda user: user.find_asset((asset for asset in user.assets if asset.debts), "debt"),
         named_by=_ASSET,
     ),
     UserPath(
@@ -221,7 +221,7 @@ PARTS = (
         "wallet/balance",
         "A wallet's balance of one asset.",
         WALLET_BALANCE,
-        lambda user: user.of_asset(user.portfolio.wallet, "balance"),
+        lambda user: user.find_asset(user.portfolio.wallet, "balance"),
         _WALLET,
         _WALLET_VALUE,
         named_by=_ASSET,

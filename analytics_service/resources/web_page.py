@@ -1,4 +1,4 @@
-"""The pages for people, and the files that they load."""
+"""The web pages for people, and the files that they load."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ _POLICY = "; ".join(
 
 
 class WebPage(Fixed):
-    """An HTML page. It names its files by their versions, so browsers ask for it every time."""
+    """An HTML page. It names its files by their versions, so browsers revalidate it every time."""
 
     media = (falcon.MEDIA_HTML,)
     cache_control = "no-cache"
@@ -36,15 +36,15 @@ class WebPage(Fixed):
         super().__init__(files.page(name, **facts), headers)
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the page, whatever the query: that is for the page's own scripts."""
+        """Send the page, whatever the query, which is for the page's own scripts."""
         self._send(req, resp)
 
 
 class Files(Resource):
-    """Files of the pages. What may be cached at a path never changes.
+    """Files of the web pages. A response that may be cached never changes.
 
-    While workers are replaced, a page of a new one may ask an old one for its files, or the other way round. Under a
-    version of another worker each file is sent as it is here, and may not be cached.
+    While workers are replaced, a new worker's page may request its files from an old worker, or the other way round.
+    Under another worker's version, this worker sends its own file, which may not be cached.
     """
 
     media = tuple(files.TYPES.values())
@@ -53,7 +53,7 @@ class Files(Resource):
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send a file. RequestError for an unknown name."""
         version, name = path.pop("version"), path.pop("name")
-        self.given(req, path)
+        self.parse(req, path)
         file = files.files().get(name)
         if file is None:
             raise RequestError("path_unknown", f"There is nothing at {req.path[:200]}; reload the page that names it.")

@@ -13,7 +13,7 @@ from analytics_service.store.sockets import listening
 
 _POLL_SECONDS = 0.2
 _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names only, nothing listens here
-# Connections that wait to be accepted, as gunicorn has it.
+# Connections that may wait to be accepted; gunicorn's default.
 _BACKLOG = 2048
 _LAST_PORT = 65_535
 
@@ -37,7 +37,7 @@ def local_url(bind: str) -> str:
 
 
 def require_free(settings: Settings, patience: float = 30.0) -> None:
-    """SettingError when nothing can listen on one of the addresses that the settings name.
+    """SettingError if an address of the settings cannot be listened on.
 
     It waits up to `patience` seconds for the processes of a killed service to finish serving their last clients.
     """
@@ -55,20 +55,20 @@ def listen(bind: str, settings: Settings) -> socket.socket:
 
 def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
     _, port = split_address(bind)
-    told, may_become_free = False, True
+    announced, may_become_free = False, True
     while True:
         try:
             return _listening(bind).close()
         except OSError as error:
             if not may_become_free or time.monotonic() > deadline:
                 raise _refused(bind, settings, error) from error
-        # When none lingers, one more attempt follows at once: the last of them may have ended just now.
+        # If no such process is left, a last attempt follows at once: the process may have ended just now.
         may_become_free = any(is_orphan(pid) for pid in listening(port))
         if not may_become_free:
             continue
-        if not told:
+        if not announced:
             click.echo(f"Waiting for {bind}, which processes of a service that was killed still use; Ctrl-C to stop.")
-            told = True
+            announced = True
         time.sleep(_POLL_SECONDS)
 
 
@@ -80,15 +80,15 @@ def _listening(bind: str) -> socket.socket:
 
 
 def _refused(bind: str, settings: Settings, error: OSError) -> SettingError:
-    """The error for an address that nothing can listen on, with what to do about it."""
+    """The error for an address that nothing can listen on. Its message says what to do."""
     host, port = split_address(bind)
     option = "--bind " if bind == settings.bind else "ANALYTICS_METRICS_BIND="
     at = f"[{host}]" if ":" in host else host
-    other = port + 10 if port + 10 <= _LAST_PORT else port - 10
+    another_port = port + 10 if port + 10 <= _LAST_PORT else port - 10
     advice = {
-        errno.EADDRINUSE: f"Stop what uses it, or name another port, such as {option}{at}:{other}.",
+        errno.EADDRINUSE: f"Stop what uses it, or name another port, such as {option}{at}:{another_port}.",
         errno.EACCES: f"Name a port that needs no privileges, such as {option}{at}:{port + 8000}.",
     }.get(error.errno or 0, f"Name an address of this machine, such as {option}127.0.0.1:{port}.")
-    # Python says once more which address it is.
+    # Python repeats the address in its message.
     reason = str(error.strerror).partition(" (while ")[0]
     return SettingError(f"Nothing can listen on {bind}: {reason}. {advice}")

@@ -11,7 +11,7 @@ from gunicorn.http.errors import LimitRequestHeaders
 _END_OF_HEAD = b"\r\n\r\n"
 # Bytes of a request line with its headers.
 _LARGEST_HEAD = 2**16
-# A client must take at least so many bytes of its answer within each span of patience.
+# Bytes of its answer that a client must take to renew the deadline.
 _PROGRESS = 2**14
 _READ_SIZE = 2**16
 
@@ -48,7 +48,7 @@ class Connection:
         return self
 
     def fileno(self) -> int:
-        """The socket's file descriptor, which identifies the connection. A closed socket no longer knows it."""
+        """The socket's file descriptor, which identifies the connection. It stays known after the socket is closed."""
         return self._number
 
     def getsockname(self) -> object:
@@ -56,8 +56,8 @@ class Connection:
         return self.server
 
     def recv(self, size: int) -> bytes:
-        """The bytes that were received and not read yet. Empty, which means the end, if gunicorn's parser asks for more
-        because a head is malformed."""
+        """The bytes that were received and not read yet. If a malformed head makes gunicorn's parser ask for more, they
+        are empty, which means the end."""
         received, self._received = self._received, b""
         return received
 
@@ -67,17 +67,17 @@ class Connection:
         self.unsent += len(data)
 
     def send(self, data: bytes) -> None:
-        """Ignore the interim answer with which gunicorn invites a body: nobody reads one, and the final answer follows
-        at once (RFC 9110, 10.1.1)."""
+        """Ignore gunicorn's interim answer 100: no request body is read, and the final answer follows at once (RFC
+        9110, 10.1.1)."""
 
     def shutdown(self, how: int) -> None:
-        """Ignore what gunicorn does when an answer breaks off: what was queued before is sent first, by the worker."""
+        """Ignore gunicorn, which does this when an answer breaks off: the worker first sends what is queued."""
 
     def settimeout(self, seconds: float) -> None:
-        """As `shutdown`."""
+        """Ignore gunicorn, for the same reason."""
 
     def close(self) -> None:
-        """As `shutdown`."""
+        """Ignore gunicorn, for the same reason."""
 
     def receive(self, patience: float) -> bool:
         """Read what the client has sent. Its first bytes set the deadline for the rest of a request's head. False when
@@ -93,7 +93,7 @@ class Connection:
         return bool(received)
 
     def has_request(self) -> bool:
-        """Whether a whole head is there. LimitRequestHeaders when it is too long."""
+        """Whether a complete head was received. LimitRequestHeaders if it is too long."""
         self._received = self.parser.unreader.take_buffered() + self._received
         if _END_OF_HEAD in self._received:
             return True
@@ -102,7 +102,7 @@ class Connection:
         return False
 
     def flush(self, patience: float) -> None:
-        """Send as much as the client takes now. Every 16 KiB that it takes renew the deadline."""
+        """Send as much as the client takes now. Each 16 KiB that it takes renew the deadline."""
         while self._waiting:
             try:
                 sent = self.socket.sendmsg(self._waiting)

@@ -22,7 +22,7 @@ from analytics_service.http.api_keys import require_keys
 from analytics_service.http.rate_limit import shared_counts
 from analytics_service.processes.child import end_with_parent
 from analytics_service.run.gunicorn_metrics import WorkerMetrics
-from analytics_service.run.handover import is_supervised, report_ready, to_listen_on
+from analytics_service.run.handover import gunicorn_binds, is_supervised, report_ready
 from analytics_service.run.metrics_folder import MEMORY
 from analytics_service.run.warm import warm_for_a_while
 
@@ -39,7 +39,7 @@ _metrics = WorkerMetrics()
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 proc_name = "analytics-service"
-bind = to_listen_on(_settings.binds)
+bind = gunicorn_binds(_settings.binds)
 workers = _settings.workers
 # Our worker needs epoll and eventfd, which only Linux has.
 worker_class = "analytics_service.run.gunicorn_worker.Worker" if sys.platform == "linux" else "gthread"
@@ -52,15 +52,15 @@ preload_app = False
 timeout = _settings.worker_timeout
 graceful_timeout = _settings.graceful_timeout
 keepalive = 15
-# Workers are replaced now and then, not all at once, so that no leak lasts. This is rare, even at thousands of requests
-# a second, because a new worker has nothing rendered yet.
+# Workers are replaced at different times, so that no leak lasts. Even at thousands of requests a second this is rare,
+# because a new worker starts with an empty cache.
 max_requests = 1_000_000
 max_requests_jitter = 100_000
 # On a slow disk, late heartbeats would get healthy workers killed.
 worker_tmp_dir = str(MEMORY) if MEMORY else None
 # By default a client of this machine could set another path than that of the request line.
 forwarder_headers = ""
-# The one that proxies set. They pass others on, and a request is refused if those contradict it.
+# The header that proxies set. They pass on other headers, and a request is refused if those contradict it.
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 # Long lists of asset ids, percent-encoded.
 limit_request_line = 8190
@@ -80,27 +80,28 @@ on_exit = _metrics.on_exit
 def on_starting(server: Any) -> None:
     """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
     end_with_parent()
-    # What SIGUSR2 executes. By default gunicorn executes its own file, whose folder then hides modules of Python.
+    # The command of SIGUSR2. By default gunicorn executes its own file, whose folder then hides Python's modules.
     server.START_CTX["args"] = [sys.executable, *sys.orig_argv[1:]]
     if _settings.metrics_port is not None:
         _metrics.on_starting(server)
-    # Until a worker installs its own signal handlers it has the arbiter's. They queue a signal that nobody reads in the
-    # worker, and the arbiter would wait for that worker until the graceful timeout.
+    # Until a worker installs its own signal handlers, it has the arbiter's. These queue the signal, which the worker
+    # never reads, so the arbiter would wait for it until the graceful timeout.
     os.register_at_fork(before=_hold_stops, after_in_parent=_release_stops, after_in_child=_end_on_stops)
-    # Workers share the memory of what they need, and begin sooner. Each makes the application itself, which has threads
-    # and connections. Where operators send gunicorn HUP, its workers import the code too, as it is installed then.
+    # Workers share the memory of imported code, and start sooner. Each worker creates the application itself, because
+    # it has threads and connections. If operators send HUP to an unsupervised gunicorn, its workers import the code
+    # that is installed then.
     if is_supervised():
         imported_for_good("analytics_service.app")
 
 
 def post_worker_init(worker: Any) -> None:
     """Called in a worker before it takes requests. Only our own application is warmed."""
-    memory, lacking = getattr(worker.wsgi, "memory", None), ""
+    memory, obstacle = getattr(worker.wsgi, "memory", None), ""
     # A worker that was told to stop while it was loading takes no requests.
     if worker.alive and memory is not None:
         warm_for_a_while(worker.wsgi, int(time.time()), memory.wait)
-        lacking = worker.wsgi.heads.what_lacks()
-    report_ready(worker.cfg.workers, lacking)
+        obstacle = worker.wsgi.heads.obstacle()
+    report_ready(worker.cfg.workers, obstacle)
 
 
 def _hold_stops() -> None:

@@ -8,5 +8,5 @@ class Logger(glogging.Logger):  # type: ignore[misc]
 
     @property
     def access_log_enabled(self) -> bool:
-        """Only where gunicorn's own options ask for it; ours is written by the application."""
+        """Whether gunicorn's own options ask for an access log. The application writes ours."""
         return bool(self.cfg.accesslog or (self.cfg.syslog and not self.cfg.disable_redirect_access_to_syslog))

@@ -1,7 +1,7 @@
-"""gunicorn's worker, as the service uses it: no client, however slow or silent, takes a thread from others.
+"""A gunicorn worker in which no client, however slow or silent, occupies a thread.
 
-All threads wait for events of all connections. The one that wakes reads what is there, and goes on only with a complete
-request. Nothing blocks on a socket: what a client does not read at once is sent when it does.
+All threads wait for events of all connections. The thread that wakes reads what has arrived, and goes on only with a
+complete request. No thread blocks on a socket: bytes that a client does not take at once are sent when it is ready.
 """
 
 import errno
@@ -28,10 +28,10 @@ _PATIENCE = 10.0
 _LINGER = 2.0
 # Seconds that clients have to read their answers when the worker stops.
 _STOP_PATIENCE = 4.0
-# Most connections of a worker. Beyond that, the one with the nearest deadline is closed to make room.
-_MOST_CONNECTIONS = 8192
-# Most bytes of answers that clients have not read. Beyond that, clients that made least progress are cut off.
-_MOST_UNSENT = 256 * 2**20
+# Connections of a worker. At this limit, the connection with the nearest deadline is closed to make room.
+_MAX_CONNECTIONS = 8192
+# Bytes of answers that clients have not read. Beyond this limit, the clients that made least progress are cut off.
+_MAX_UNSENT = 256 * 2**20
 # Allowance for open files other than clients' connections.
 _OTHER_FILES = 512
 # Exceptions of gunicorn's parser, and the kind of error to answer.
@@ -48,7 +48,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     """A worker whose threads share one epoll. Each event is delivered to one thread, which then owns the connection."""
 
     def run(self) -> None:
-        """Serve until told to stop. This thread only looks after deadlines, so that it always answers gunicorn."""
+        """Serve until told to stop. This thread only checks deadlines, so it is always free to notify gunicorn."""
         if self.cfg.is_ssl:
             # TLS cannot be read in pieces like this; gunicorn's own worker does it.
             super().run()
@@ -56,10 +56,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._accepting = 0
-        # By file descriptor, each with its address, because a closed socket no longer knows it. These are plain sockets
-        # instead of gunicorn's wrappers, because accepting from a closed one then raises an OSError.
-        self._listeners = {one.fileno(): (one.sock, one.getsockname()) for one in self.sockets}
-        self._most = _allowed_connections()
+        # By file descriptor, each with its address, which a closed socket no longer knows. These are plain sockets
+        # instead of gunicorn's wrappers: accepting from a closed plain socket raises an OSError.
+        self._listeners = {listener.fileno(): (listener.sock, listener.getsockname()) for listener in self.sockets}
+        self._max_connections = _allowed_connections()
         self._epoll = select.epoll()
         self._ended = os.eventfd(0, os.EFD_NONBLOCK)
         self._epoll.register(self._ended, select.EPOLLIN)
@@ -70,15 +70,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         for thread in threads:
             thread.start()
         while self.alive and self.is_parent_alive():
-            self._look_after()
+            self._check_deadlines()
         self._stop()
 
     def handle_exit(self, sig: int, frame: object) -> None:
         """SIGTERM: stop. The main thread wakes, because gunicorn writes each signal to a pipe that it waits for."""
         self.alive = False
 
-    def _look_after(self) -> None:
-        """Tell gunicorn that the worker is alive, and close what is late; about once a second."""
+    def _check_deadlines(self) -> None:
+        """Tell gunicorn that the worker is alive, and close late connections; about once a second."""
         self.notify()
         if select.select([self.PIPE[0]], [], [], 1.0)[0]:
             os.read(self.PIPE[0], 4096)
@@ -103,14 +103,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def _close_late(self, now: float) -> None:
         with self._lock:
-            late = [one for one in self._connections.values() if not one.busy and one.deadline <= now]
+            idle = (connection for connection in self._connections.values() if not connection.busy)
+            late = [connection for connection in idle if connection.deadline <= now]
             for connection in late:
                 connection.busy = True
         for connection in late:
             self._close(connection)
 
     def _serve(self) -> None:
-        """A thread: wait for an event, act on it, and so on."""
+        """The loop of a thread: wait for an event, and act on it."""
         while True:
             for number, _ in self._epoll.poll(maxevents=1):
                 if number == self._ended:
@@ -148,7 +149,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             accepted, client = self._accepted(listener)
         finally:
             with self._lock:
-                # Another thread may accept the next one.
+                # Another thread may accept the next connection.
                 if number in self._listeners:
                     self._epoll.modify(number, _READ)
         if accepted is not None:
@@ -158,7 +159,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             return listener.accept()
         except OSError as error:
-            # Another worker was faster, the client has gone, or this worker stops; or this machine has no more files.
+            # Another worker was faster, the client has gone, this worker stops, or this machine has no more files.
             if error.errno in (errno.EMFILE, errno.ENFILE):
                 self.log.warning("No connection can be accepted: %s", error)
                 time.sleep(0.1)
@@ -169,23 +170,24 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._make_room()
         with self._lock:
             self._connections[connection.fileno()] = connection
-        # EPOLLONESHOT even without events: else a connection that breaks off would wake all threads again and again.
+        # EPOLLONESHOT even without events: otherwise a connection that breaks off would wake all threads repeatedly.
         self._epoll.register(connection, select.EPOLLONESHOT)
         self._go_on(connection)
 
     def _make_room(self) -> None:
-        """If there are too many connections, close the one with the nearest deadline that no thread is serving."""
+        """If there are too many connections, close the idle connection with the nearest deadline."""
         with self._lock:
-            if len(self._connections) < self._most:
+            if len(self._connections) < self._max_connections:
                 return
-            first = min((one for one in self._connections.values() if not one.busy), key=_deadline, default=None)
+            idle = (connection for connection in self._connections.values() if not connection.busy)
+            first = min(idle, key=_deadline, default=None)
             if first is None:
                 return
             first.busy = True
         self._close(first)
 
     def _go_on(self, connection: Connection) -> None:
-        """Do what a connection is ready for; then wait for its next event, or close it."""
+        """Send, receive and answer what is possible now; then wait for the connection's next event, or close it."""
         try:
             goes_on = self._is_open_after(connection)
         except OSError:
@@ -237,7 +239,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_error(self, req: Any, client: Connection, addr: object, exc: BaseException) -> None:
         """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
         kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
-        # Other applications have none.
+        # Other applications have no instruments.
         if (instruments := getattr(self.wsgi, "instruments", None)) is not None:
             instruments.unreadable(kind)
         request_id = new_request_id()
@@ -250,15 +252,16 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _bound_unsent(self) -> None:
         """Cut off the clients that make least progress, if unread answers take too much memory."""
         with self._lock:
-            waiting = sorted((one for one in self._connections.values() if one.unsent), key=_deadline)
-            excess = sum(one.unsent for one in waiting) - _MOST_UNSENT
-            cut = []
+            slow = [connection for connection in self._connections.values() if connection.unsent]
+            waiting = sorted(slow, key=_deadline)
+            excess = sum(connection.unsent for connection in waiting) - _MAX_UNSENT
+            cut_off = []
             for connection in waiting:
                 if excess > 0 and not connection.busy:
                     excess -= connection.unsent
                     connection.busy = True
-                    cut.append(connection)
-        for connection in cut:
+                    cut_off.append(connection)
+        for connection in cut_off:
             self._close(connection)
 
     def _close(self, connection: Connection) -> None:
@@ -269,11 +272,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
 
 def _last_moment(connection: Connection, stop: float) -> float:
-    """When a connection is closed at the latest if the worker was told to stop at that monotonic second."""
+    """When a connection is closed at the latest if the worker was told to stop at the monotonic second `stop`."""
     if connection.unsent or connection.is_draining:
         return stop + _STOP_PATIENCE
-    # A client that has just connected, or just had an answer, may be sending a request. Connections without a request
-    # count from when they were opened, because browsers open some in advance.
+    # A client that has just connected, or just received an answer, may be sending a request. Connections without a
+    # request count from when they were opened, because browsers open connections in advance.
     return (stop if connection.requests else connection.opened) + _LINGER
 
 
@@ -282,17 +285,17 @@ def _deadline(connection: Connection) -> float:
 
 
 def _has_body(request: Any) -> bool:
-    """Whether a body follows. No path takes one, so it is not read, and the connection is closed after the answer."""
+    """Whether a body follows. No path takes a body, so it is not read, and the answer closes the connection."""
     return any(
         name == "TRANSFER-ENCODING" or (name == "CONTENT-LENGTH" and value != "0") for name, value in request.headers
     )
 
 
 def _allowed_connections() -> int:
-    """How many connections the worker may have, after it has raised its limit of open files as far as it may."""
+    """Raise the limit of open files as far as allowed. Returns how many connections the worker may have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_CONNECTIONS + _OTHER_FILES
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    needed = _MAX_CONNECTIONS + _OTHER_FILES
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return max(allowed - _OTHER_FILES, 1)

@@ -1,4 +1,4 @@
-"""gunicorn under supervision. It is replaced, not restarted, when the operator wants a new one."""
+"""gunicorn under supervision. On the operator's order it is replaced instead of restarted."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ _REPLACE = frozenset({signal.SIGHUP, signal.SIGUSR2})
 
 
 def next_order(orders: Orders) -> int | None:
-    """Wait for the next order. A signal that arrives just before a wait does not end it, so no wait is long."""
+    """Wait for the next order. A signal that arrives just before a wait does not end it, so each wait is short."""
     while True:
         with suppress(Empty):
             return orders.get(timeout=_LONGEST_WAIT)
@@ -51,7 +51,7 @@ class HttpService(Replaceable):
         super().__init__(lambda: Supervisor(_Gunicorn(self._sockets, environ, grace), Restarts()))
 
     def follow(self, orders: Orders) -> None:
-        """Do what signals say, until a part of the service has failed."""
+        """Follow orders until a part of the service has failed."""
         for number in iter(partial(next_order, orders), None):
             if number in _REPLACE:
                 log.info("A new HTTP service takes over from the running one")
@@ -60,9 +60,9 @@ class HttpService(Replaceable):
                 self.signal(number)
 
     def stop(self) -> None:
-        """Let go of the sockets, so that no connection waits on them once gunicorn has closed its own; then stop it."""
-        for listening in self._sockets:
-            listening.close()
+        """Close the sockets before gunicorn is stopped, so that no connection waits on them afterwards."""
+        for listener in self._sockets:
+            listener.close()
         super().stop()
 
 
@@ -86,7 +86,7 @@ class _Gunicorn(Program):
         ours, theirs = os.pipe()
         os.set_blocking(ours, False)
         self._reports, self._reported = FileIO(ours), b""
-        listening = [one.fileno() for one in self._sockets]
+        listening = [listener.fileno() for listener in self._sockets]
         environ = {**self._environ, **handover.variables(listening, theirs)}
         try:
             return start_python(_ARGUMENTS, environ, pass_fds=(*listening, theirs))
@@ -94,7 +94,7 @@ class _Gunicorn(Program):
             os.close(theirs)
 
     def is_ready(self) -> bool:
-        """Whether as many workers as there are at first take requests."""
+        """Whether all first workers take requests."""
         if self._reports is not None:
             self._reported += self._reports.read(4096) or b""
         if not handover.all_ready(self._reported):
@@ -102,9 +102,9 @@ class _Gunicorn(Program):
         self._end_reports()
         return True
 
-    def what_lacks(self) -> str:
-        """Why a worker cannot answer from the store, so that another gunicorn had better go on."""
-        return handover.what_lacks(self._reported)
+    def obstacle(self) -> str:
+        """Why a worker cannot answer from the store, so that this gunicorn must not take over; empty if all can."""
+        return handover.obstacle(self._reported)
 
     def _end_reports(self) -> None:
         if self._reports is not None:

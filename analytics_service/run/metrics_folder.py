@@ -1,4 +1,4 @@
-"""The folder in which processes that are measured together keep their metrics: new for each start, gone at its end."""
+"""The shared metrics folder of a service's processes, created at its start and removed at its end."""
 
 import fcntl
 import os
@@ -13,8 +13,8 @@ _PREFIX = "analytics-metrics-"
 _LOCK = "lock"
 # Seconds. A younger folder may not be locked yet, so it is not taken for abandoned.
 _YOUNG = 60.0
-_SHARED = Path("/dev/shm")  # noqa: S108 - what is put there has random names
-# Memory, where there is such a folder that may be written; None elsewhere.
+_SHARED = Path("/dev/shm")  # noqa: S108 - our folders in it have random names
+# A folder in memory, if there is one that may be written.
 MEMORY = _SHARED if os.access(_SHARED, os.W_OK) else None
 
 
@@ -33,11 +33,11 @@ class MetricsFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def give_to(self, user: int, group: int) -> None:
-        """Let processes of another user write to it."""
+        """Let processes of another user write to the folder."""
         os.chown(self.path, user, group)
 
     def forget(self, writer: str) -> None:
-        """Remove what a process that has ended said of itself; what it counted stays."""
+        """Remove the gauges of a process that has ended. Its counters stay."""
         mark_process_dead(writer, str(self.path))  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
@@ -57,8 +57,8 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    # The folder may be a trap of another user: a link, or a pipe that would never be opened. The lock's owner counts,
-    # because a folder may have been given to a user of workers.
+    # The folder may be another user's trap: a link, or a pipe that blocks when it is opened. The owner of the lock is
+    # checked, not of the folder, which may have been given to the user of the workers.
     lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if os.fstat(lock).st_uid != os.geteuid():

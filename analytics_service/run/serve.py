@@ -18,9 +18,9 @@ log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings, command: str, orders: Orders) -> None:
-    """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless one runs already.
+    """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless it runs already.
 
-    EmbeddedServerError when that was another command's, which has ended.
+    EmbeddedServerError if that ClickHouse belonged to another command, which has ended.
     """
     require_free(settings)
     require_keys(settings)
@@ -43,7 +43,7 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
 
 
 def _warn_unless_reached(settings: Settings) -> None:
-    """Log why ClickHouse cannot be reached, if it cannot. gunicorn's workers go on trying."""
+    """Log why ClickHouse cannot be reached. gunicorn's workers go on trying."""
     try:
         with closing(Store(settings)) as store:
             store.server_version()

@@ -32,7 +32,7 @@ from analytics_service.run.metrics_folder import MetricsFolder
 from analytics_service.run.welcome import welcome
 from analytics_service.sources.base import Source
 from analytics_service.sources.choice import choose_source
-from analytics_service.store.assets import SHOWN_WITH
+from analytics_service.store.assets import ASSETS_FAMILY
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import read_heads, read_state
@@ -49,7 +49,7 @@ _SCHEDULER_GRACE = 30.0
 
 
 def up(settings: Settings, command: str, orders: Orders) -> None:
-    """Run the whole service until this process is told to stop. AnalyticsError when a part cannot be kept running."""
+    """Run the complete service until this process is told to stop. AnalyticsError if a part cannot be kept running."""
     require_free(settings)
     require_keys(settings)
 
@@ -65,7 +65,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
             if source is not None:
                 stack.enter_context(closing(source))
                 take_first_snapshots(reached, source, store)
-            prices = read_state(store, SHOWN_WITH)
+            prices = read_state(store, ASSETS_FAMILY)
         reached = replace(reached, source=choice.spec)
         services: list[Supervised] = []
         variables = {}
@@ -80,7 +80,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
 
 
 def _scheduler(settings: Settings, metrics: str) -> Supervisor:
-    """A supervisor of the scheduler. One that is started again goes on with the metrics in the folder."""
+    """A supervisor of the scheduler. A restarted scheduler continues the metrics in the folder."""
     environ = {**os.environ, **settings.to_environment(), FOUND: "true", FOLDER: metrics, WRITER: "scheduler"}
     return Supervisor(PythonProgram("scheduler", _SCHEDULER, environ, _SCHEDULER_GRACE), Restarts())
 
@@ -88,12 +88,12 @@ def _scheduler(settings: Settings, metrics: str) -> Supervisor:
 def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:
     """Take a first snapshot of every family, and fill in history if it is cheap for the source.
 
-    A family that the source cannot provide now is left to the scheduler, so that the others are served. SourceError if
-    there is nothing to serve.
+    If the source cannot provide a family now, the scheduler tries again, and the other families are served. SourceError
+    if no family can be served.
     """
     failed: list[tuple[str, Exception]] = []
-    # All history first: schedulers soon go on from the snapshots of now, and miss no instant in between.
-    for lacking, act in (
+    # All history comes first. The scheduler then continues soon after the current snapshots, and misses no instant.
+    for failure, act in (
         ("its history could not be filled", partial(_fill, source, store)),
         ("there is no snapshot of now; the scheduler goes on trying", partial(_take_now, settings, source, store)),
     ):
@@ -104,18 +104,18 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
             except (StoreUnavailable, AccessRefused, SchemaError, SourceRefused):
                 raise
             except Exception as error:
-                log.debug("%s: %s", job.name, lacking, exc_info=error)
-                failed.append((f"{job.name}: {lacking}.", error))
+                log.debug("%s: %s", job.name, failure, exc_info=error)
+                failed.append((f"{job.name}: {failure}.", error))
     served = read_heads(store) if failed else {}
-    for lacking, cause in failed:
-        told = str(cause) if isinstance(cause, AnalyticsError) else f"{type(cause).__name__}: {cause}."
+    for failure, cause in failed:
+        reason = str(cause) if isinstance(cause, AnalyticsError) else f"{type(cause).__name__}: {cause}."
         if not served:
-            raise SourceError(f"{lacking} {told}") from cause
-        log.error("%s %s", lacking, told)
+            raise SourceError(f"{failure} {reason}") from cause
+        log.error("%s %s", failure, reason)
 
 
 def _take_now(settings: Settings, source: Source, store: Store, job: Job, now: datetime) -> None:
-    run_once(job, source, store, floored(now, timedelta(seconds=job.every(settings))))
+    run_once(job, source, store, floored(now, timedelta(seconds=job.interval(settings))))
 
 
 def _fill(source: Source, store: Store, job: Job, now: datetime) -> None:

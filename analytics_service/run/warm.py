@@ -1,4 +1,4 @@
-"""A new worker's first requests, made by itself, so that no caller waits for connections, libraries and caches."""
+"""A new worker's first requests, which it sends itself: no caller waits for connections, libraries and caches."""
 
 import logging
 import threading
@@ -23,7 +23,7 @@ _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "
 
 
 def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
-    """Call warm() and return when it is done, or after ten seconds; it then continues beside callers' requests."""
+    """Call warm() in a thread, and wait ten seconds at most. Then it continues beside the requests of callers."""
     warming = threading.Thread(target=warm, args=(app, now, wait_for_loads), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)
@@ -32,8 +32,8 @@ def warm_for_a_while(app: _Application, now: int, wait_for_loads: Callable[[floa
 def warm(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
     """Request the newest state and history from a WSGI application, as of a unix second.
 
-    This makes the application load history into memory in the background. `wait_for_loads` waits for that, for so many
-    seconds at most; then history is requested again, so that the first page from memory is not a caller's.
+    This makes the application load history into memory in the background. `wait_for_loads` waits for that, at most for
+    its argument in seconds. Then history is requested again, so that no caller waits for the first page from memory.
     """
     begun = time.monotonic()
     statuses = [_request(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
@@ -44,7 +44,7 @@ def warm(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -
 
 
 def _pages(end: int) -> list[tuple[str, str]]:
-    """A day of each history. A zone is named so that the zone names, too, are loaded."""
+    """Paths and queries of a day of each history. They name a zone, so that the names of zones are loaded, too."""
     query = urlencode({"start": end - DAY, "end": end, "period": "h", "tz": "UTC"})
     return [(f"/api/v1{history.paths[0].path}", query) for history in HISTORIES]
 

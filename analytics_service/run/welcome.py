@@ -17,7 +17,7 @@ _SAMPLE_PATHS = {
 
 
 def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
-    """Addresses to try, where snapshots come from and whether they are made up, where to use SQL, how to stop.
+    """Addresses to try, the source of snapshots, where to use SQL, and how to stop.
 
     `newest` is the instant of the newest price, None if there is none.
     """
@@ -34,8 +34,8 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
         f"  {base}/docs",
         "",
         *_samples(choice.source, base),
-        f"Jobs  {_jobs(choice)}",
-        *_emptiness(newest),
+        f"Jobs  {_source(choice)}",
+        *_no_prices(newest),
         *_operations(settings),
     ]
     if server.data_folder is None:
@@ -47,22 +47,22 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
 
 
-def _jobs(choice: Choice) -> str:
+def _source(choice: Choice) -> str:
     """Where snapshots come from, or why there are none."""
     if choice.source is None:
         return choice.reason
     return f"Snapshots come from {choice.source.spec}{', which is simulated' if choice.source.simulated else ''}."
 
 
-def _emptiness(newest: datetime | None) -> list[str]:
-    """What to do where there are no prices."""
+def _no_prices(newest: datetime | None) -> list[str]:
+    """What to do if there are no prices."""
     if newest is not None:
         return []
     return ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
 
 
 def _operations(settings: Settings) -> list[str]:
-    """Where operators look, unless that is off."""
+    """Addresses for operators, unless these are off."""
     if settings.metrics_port is None:
         return []
     url = local_url(settings.metrics_bind)
@@ -73,6 +73,6 @@ def _samples(source: Source | None, base: str) -> list[str]:
     """Sample addresses of the source, if it has any."""
     if source is None or not source.samples:
         return []
-    paths = {one: _SAMPLE_PATHS[one].format(address) for one, address in source.samples.items()}
-    lines = [f"  {one:17} {base}/api/v1/{path}" for one, path in paths.items()]
+    paths = {sample: _SAMPLE_PATHS[sample].format(address) for sample, address in source.samples.items()}
+    lines = [f"  {sample:17} {base}/api/v1/{path}" for sample, path in paths.items()]
     return ["Sample addresses of the simulated protocol:", "", *lines, ""]

@@ -1,1 +1,1 @@
-"""Where snapshots come from."""
+"""Sources of snapshots."""

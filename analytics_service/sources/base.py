@@ -15,7 +15,7 @@ from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 
 
 class Sample(StrEnum):
-    """A kind of address that is worth a look."""
+    """A kind of sample address."""
 
     RICH_ACCOUNT = "a rich account"
     EMPTY_ACCOUNT = "an empty account"
@@ -25,29 +25,30 @@ class Sample(StrEnum):
 class Source(Protocol):
     """A protocol's state at an instant. Methods take aware instants, and raise SourceError when they cannot answer.
 
-    A source class derives from this one, and is registered as an entry point; see registry.py.
+    A source class derives from this class, and is registered as an entry point; see registry.py.
     """
 
     simulated: bool = False
     """Whether the protocol is made up. Its data is never mixed with other data."""
     may_hang: bool = True
-    """Whether it calls other services, and so may never answer. If not, it is called without a thread in between."""
+    """Whether it calls other services, and so may never answer. If not, it is called directly, without a thread."""
 
     @property
     def spec(self) -> str:
-        """How the operator names this source."""
+        """The spec by which operators name this source."""
         raise SourceError(f"{type(self).__name__} has no spec, by which operators name it.")
 
     @property
     def history(self) -> timedelta | None:
-        """How far back `up` fills in history when it starts, which must be cheap; None means not at all."""
+        """The length of history that `up` fills in when it starts, which must be cheap; None means none."""
         return None
 
     @property
     def since(self) -> datetime | None:
-        """From when on `up` fills in the price of each UTC midnight when it starts; None means no further than history.
+        """The instant from which `up` fills in the price of each UTC midnight when it starts; None means that of
+        `history`.
 
-        This is so that the events of a protocol do not begin before its prices.
+        With it, the events of a protocol do not begin before its prices.
         """
         return None
 
@@ -57,7 +58,7 @@ class Source(Protocol):
         return {}
 
     def hurry(self) -> None:
-        """Wait no longer than some seconds for anything from now on: the process is about to end."""
+        """From now on, wait for anything at most some seconds, because the process is about to end."""
 
     def close(self) -> None:
         """Release connections and the like."""
@@ -69,8 +70,8 @@ class Source(Protocol):
     def prices(self, at: datetime) -> Sequence[Price]:
         """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
 
-        An oracle that has no newer price repeats the last one; only what is new is written. Observations of more than
-        a day after `at` are left out. An asset that is left out has no value in the histories of markets.
+        An oracle without a newer price repeats the last price; only new prices are written. Observations of more than a
+        day after `at` are left out. An asset that is left out has no value in the histories of markets.
         """
         raise self._without("prices")
 
@@ -83,14 +84,14 @@ class Source(Protocol):
         raise self._without("config")
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """All events later than `after` and not later than `until`, oldest first; a source without events has none.
+        """All events later than `after` and not later than `until`, oldest first. The default has no events.
 
-        Nobody asks for them again, so a source that is not complete up to `until` yet raises SourceError.
+        They are read only once, so a source that is not complete up to `until` yet raises SourceError.
         """
         return ()
 
     def ptoken(self, at: datetime) -> Ptoken:
-        """The protocol token with its staking pools. By default, one without supply and pools."""
+        """The protocol token with its staking pools. The default has neither supply nor pools."""
         return no_ptoken(at)
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
@@ -98,7 +99,7 @@ class Source(Protocol):
         return ()
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """The position of every address that has one."""
+        """The position of every address with a position."""
         return ()
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:

@@ -1,4 +1,4 @@
-"""Bounds the time that a source may take for an answer: a call that hangs costs one snapshot, not all that follow."""
+"""Bounds the time of a source's answers, so that a call that hangs costs a single snapshot."""
 
 import logging
 import threading
@@ -20,18 +20,18 @@ from analytics_service.sources.base import Sample, Source
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-# Once so many calls hang, the source is not called any more: each call holds a thread, which nothing can end.
-_MOST_HANGING = 8
-# Positions that are asked for at once: a source may give them one by one.
+# When this many calls hang, the source is not called any more: each call occupies a thread, which nothing can end.
+_MAX_HANGING = 8
+# Positions per call: a source may yield them one by one.
 _POSITIONS_AT_ONCE = 1_000
-# Seconds that a source has to close, and for an answer once the process is to end.
+# Seconds in which a source must close, and must answer once the process is about to end.
 _LAST_SECONDS = 5.0
 
 
 class Calls:
-    """Calls into a source, each in a thread of its own. A call that takes longer than some seconds is left in it.
+    """Calls into a source, each in a thread of its own. A call that exceeds the time limit is abandoned in its thread.
 
-    The threads are daemons, so the process may end meanwhile. It would wait for those of a ThreadPoolExecutor.
+    The threads are daemons, so the process may end meanwhile. It would wait for threads of a ThreadPoolExecutor.
     """
 
     def __init__(self, source: str, seconds: float) -> None:
@@ -40,20 +40,20 @@ class Calls:
         self._hanging: set[Future[Any]] = set()
         self._hurry: Future[None] = Future()
 
-    def __call__(self, what: str, call: Callable[[], _T]) -> _T:
-        """What the call returns or raises. SourceError when it takes too long, or when too many others hang."""
-        return self.within(self._seconds, what, call)
+    def __call__(self, subject: str, call: Callable[[], _T]) -> _T:
+        """The result of the call, or its error. SourceError when it takes too long, or when too many others hang."""
+        return self.within(self._seconds, subject, call)
 
-    def within(self, seconds: float, what: str, call: Callable[[], _T]) -> _T:
-        """The same with another number of seconds."""
-        if len(self._hanging) >= _MOST_HANGING:
+    def within(self, seconds: float, subject: str, call: Callable[[], _T]) -> _T:
+        """Call with another time limit."""
+        if len(self._hanging) >= _MAX_HANGING:
             raise SourceError(
-                f"{self._source} is not asked for {what}: {len(self._hanging)} calls have not come back. "
+                f"{self._source} is not asked for {subject}: {len(self._hanging)} calls have not come back. "
                 "If they never do, start the process again."
             )
         future: Future[_T] = Future()
         threading.Thread(target=_run, args=(call, future), name="source", daemon=True).start()
-        # Not `result` with a time-out: its TimeoutError could be the source's own.
+        # `result` with a time-out would raise TimeoutError, which could also be the source's own.
         either: list[Future[Any]] = [future, self._hurry]
         wait(either, seconds, FIRST_COMPLETED)
         if self._hurry.done():
@@ -63,10 +63,10 @@ class Calls:
             return future.result()
         self._hanging.add(future)
         future.add_done_callback(self._hanging.discard)
-        raise SourceError(f"{self._source} has taken more than {seconds:g} s for {what}.")
+        raise SourceError(f"{self._source} has taken more than {seconds:g} s for {subject}.")
 
     def hurry(self) -> None:
-        """From now on a call may take some seconds only, also one under way."""
+        """From now on calls, also those under way, may take only some seconds."""
         if not self._hurry.done():
             self._hurry.set_result(None)
 
@@ -79,84 +79,69 @@ def _run(call: Callable[[], _T], future: "Future[_T]") -> None:
 
 
 class BoundedSource(Source):
-    """Wraps a source so that each of its answers must come in time, also where it is made as it is read; see Calls.
-
-    What it is called and its sample addresses must be known to it without asking anybody.
-    """
+    """Wraps a source so that each of its answers must come in time, including answers that are generated lazily; see
+    Calls. Its spec and its sample addresses are read directly."""
 
     def __init__(self, source: Source, calls: Calls) -> None:
         self.simulated = source.simulated
-        self._of = source
+        self._source = source
         self._calls = calls
 
     @property
     def spec(self) -> str:
-        """That of the source."""
-        return self._of.spec
+        return self._source.spec
 
     @property
     def history(self) -> timedelta | None:
-        """That of the source."""
-        return self._calls("history", lambda: self._of.history)
+        return self._calls("history", lambda: self._source.history)
 
     @property
     def since(self) -> datetime | None:
-        """That of the source."""
-        return self._calls("since", lambda: self._of.since)
+        return self._calls("since", lambda: self._source.since)
 
     @property
     def samples(self) -> Mapping[Sample, str]:
-        """Those of the source."""
-        return self._of.samples
+        return self._source.samples
 
     def hurry(self) -> None:
-        """From now on the source may take some seconds only for an answer, also for one that is waited for already."""
         self._calls.hurry()
 
     def close(self) -> None:
-        """Close the source. One that does not close is left to the end of the process."""
+        """Close the source. If it does not close in time, it is left to the end of the process."""
         try:
-            self._calls.within(_LAST_SECONDS, "closing", self._of.close)
+            self._calls.within(_LAST_SECONDS, "closing", self._source.close)
         except SourceError as error:
             log.warning("%s", error)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        """Those of the source."""
-        return self._all("assets", lambda: self._of.assets(at))
+        return self._all("assets", lambda: self._source.assets(at))
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        """Those of the source."""
-        return self._all("prices", lambda: self._of.prices(at))
+        return self._all("prices", lambda: self._source.prices(at))
 
     def markets(self, at: datetime) -> Sequence[Market]:
-        """Those of the source."""
-        return self._all("markets", lambda: self._of.markets(at))
+        return self._all("markets", lambda: self._source.markets(at))
 
     def config(self, at: datetime) -> GlobalConfig:
-        """That of the source."""
-        return self._calls("config", lambda: self._of.config(at))
+        return self._calls("config", lambda: self._source.config(at))
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
-        """Those of the source."""
-        return self._all("events", lambda: self._of.events(after, until))
+        return self._all("events", lambda: self._source.events(after, until))
 
     def ptoken(self, at: datetime) -> Ptoken:
-        """That of the source."""
-        return self._calls("ptoken", lambda: self._of.ptoken(at))
+        return self._calls("ptoken", lambda: self._source.ptoken(at))
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        """Those of the source."""
-        return self._all("arrangements", lambda: self._of.arrangements(at))
+        return self._all("arrangements", lambda: self._source.arrangements(at))
 
     def positions(self, at: datetime) -> Iterator[Position]:
-        """Those of the source. Each thousand of them has to come in time."""
-        found = iter(self._calls("positions", lambda: self._of.positions(at)))
-        while some := self._calls("positions", lambda: list(islice(found, _POSITIONS_AT_ONCE))):
-            yield from some
+        """The positions of the source. Each batch of a thousand must come in time."""
+        positions = iter(self._calls("positions", lambda: self._source.positions(at)))
+        while batch := self._calls("positions", lambda: list(islice(positions, _POSITIONS_AT_ONCE))):
+            yield from batch
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
-        """Those of the source."""
-        return self._all("swaps", lambda: self._of.swaps(at))
+        return self._all("swaps", lambda: self._source.swaps(at))
 
-    def _all(self, what: str, call: Callable[[], Iterable[_T]]) -> Sequence[_T]:
-        return self._calls(what, lambda: list(call()))
+    def _all(self, subject: str, call: Callable[[], Iterable[_T]]) -> Sequence[_T]:
+        return self._calls(subject, lambda: list(call()))

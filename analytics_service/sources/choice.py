@@ -1,4 +1,4 @@
-"""Chooses the source that a store goes on with (rule 8.7)."""
+"""Chooses the source of a store's snapshots (rule 8.7)."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ _IMPORTED_ONLY = (
     "The store holds imported history only and has no source, so no snapshots are taken. --source or ANALYTICS_SOURCE "
     "names one."
 )
-_TOLD_NONE = "The source is none, so no snapshots are taken."
+_NAMED_NONE = "The source is none, so no snapshots are taken."
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The source to take snapshots from, to be closed after use, or why there is none."""
+    """The source to take snapshots from, to be closed after use, or the reason why there is none."""
 
     source: Source | None
     spec: str
@@ -31,23 +31,23 @@ def origin_of(source: Source) -> Origin:
     return Origin(source.spec, source.simulated)
 
 
-def choose_source(store: Store, told: str | None, seconds: float, empty: str | None = None) -> Choice:
-    """The source that the operator has named; else the store's own, or `empty` if the store has no data.
+def choose_source(store: Store, named: str | None, seconds: float, empty: str | None = None) -> Choice:
+    """The source that the operator has `named`; else the store's own, or `empty` if the store has no data.
 
-    Each of its answers has to come within so many `seconds`.
-    SourceRefused when the store may not have data of that source, SettingError when it cannot be opened.
+    Each of its answers must come within `seconds`. SourceRefused when the store must not have data of that source,
+    SettingError when it cannot be opened.
     """
-    if told is None:
+    if named is None:
         side = read_side(store)
-        told = simulated_spec(side) or newest_source(store) if side else empty
-        if told is None:
+        named = simulated_spec(side) or newest_source(store) if side else empty
+        if named is None:
             return Choice(None, NONE, _IMPORTED_ONLY if side else _EMPTY)
-    source = open_source(told, seconds)
+    source = open_source(named, seconds)
     if source is None:
-        return Choice(None, NONE, _TOLD_NONE)
+        return Choice(None, NONE, _NAMED_NONE)
     try:
         require_admitted(store, origin_of(source))
     except BaseException:
         source.close()
         raise
-    return Choice(source, told)
+    return Choice(source, named)

@@ -1,7 +1,7 @@
 """Opens the source that a spec names: `<name>` or `<name>:<rest>`, or `none`.
 
-Sources are entry points of the group SOURCES. Each is a class or function that takes the rest ("" without one) and
-returns a Source; its ValueError says what the rest must be.
+Sources are entry points of the group SOURCES. Each is a class or function that takes the rest (empty without a colon)
+and returns a Source; its ValueError says what the rest must be.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ NONE = "none"
 
 
 def open_source(spec: str, seconds: float) -> Source | None:
-    """The source of a spec, to be closed after use; None for `none`. If it may hang, each of its answers has to come
-    within some seconds. SettingError says what is wrong with the spec."""
+    """The source of a spec, to be closed after use; None for `none`. If it may hang, each of its answers must come
+    within `seconds`. SettingError, with the reason, if the spec is invalid."""
     name, _, rest = spec.partition(":")
     try:
         parse_setting("source", spec)
@@ -38,12 +38,12 @@ def open_source(spec: str, seconds: float) -> Source | None:
 
 
 def _opener(name: str) -> Callable[[str], Source]:
-    found: tuple[EntryPoint, ...] = tuple(entry_points(group=SOURCES, name=name))
-    if not found:
+    providers: tuple[EntryPoint, ...] = tuple(entry_points(group=SOURCES, name=name))
+    if not providers:
         raise SettingError(f"No installed package provides the source {name}. Install the service again.")
     try:
-        opener: Callable[[str], Source] = found[0].load()
+        opener: Callable[[str], Source] = providers[0].load()
     except Exception as error:
         reason = error if isinstance(error, (ImportError, AttributeError)) else f"{type(error).__name__}: {error}"
-        raise SettingError(f"The source {name} ({found[0].value}) cannot be loaded: {reason}.") from error
+        raise SettingError(f"The source {name} ({providers[0].value}) cannot be loaded: {reason}.") from error
     return opener

@@ -1,1 +1,1 @@
-"""The newest snapshot of everything, read when it is asked for: what current-state responders see."""
+"""The newest snapshot of everything, and snapshots of the past. Each part is read on first use."""

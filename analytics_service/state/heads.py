@@ -1,6 +1,6 @@
 """The newest heads that readers are shown. A thread looks at the ledger; no request waits for it.
 
-A family that is being rewritten keeps the head that it had before, until the rewrite has finished (rule 8.4).
+A family that is being rewritten keeps its previous head until the rewrite has finished (rule 8.4).
 """
 
 import logging
@@ -19,30 +19,30 @@ from analytics_service.errors import (
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
 from analytics_service.store.failures import ANY_FAILURE
-from analytics_service.store.job_runs import read_runs, told_intervals
+from analytics_service.store.job_runs import read_runs, recorded_intervals
 from analytics_service.store.ledger import Head, Ledger, Origin, read_ledger
 from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
 
 # Seconds between looks: a completed run is shown within two seconds.
-_EVERY = 1.75
-# Seconds between looks while a request waits for a newer one.
-_HASTE = 0.1
-# How long heads hold while the ledger cannot be read, seconds.
+_LOOK_INTERVAL = 1.75
+# Seconds between looks while a request waits for a newer look.
+_SHORT_INTERVAL = 0.1
+# How long heads are shown while the ledger cannot be read, seconds.
 _LONGEST_OUTAGE = 300.0
-# How long a request waits for the first look, and a probe, seconds.
-_FIRST_LOOK = 4.5
-_FIRST_GLANCE = 0.5
+# How long a request, and a probe, wait for the first look, seconds.
+_FIRST_LOOK_SECONDS = 4.5
+_PROBE_SECONDS = 0.5
 # Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
-_CHECK_EVERY = 60.0
+_CHECK_INTERVAL = 60.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
 
 
 @dataclass(frozen=True, slots=True)
 class ShownHeads:
-    """Heads by family, the families that have runs but no head because they are being rewritten, and where the data is
-    from."""
+    """Heads by family, the families that have runs but no head because they are being rewritten, and the origins of the
+    data."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -53,8 +53,8 @@ class ShownHeads:
         return family in self.heads or family in self.without
 
     def head(self, family: str) -> Head:
-        """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten, and was
-        not seen before that."""
+        """The family's head. NoSnapshot before its first completed run; Superseded when it is being rewritten and has
+        no previous head."""
         if family in self.heads:
             return self.heads[family]
         if family in self.without:
@@ -73,21 +73,21 @@ class Look:
 class Heads:
     """Heads of all families, never much older than two seconds; while the store is away, up to five minutes.
 
-    The first question starts the thread, so that every worker has its own. Without `every` there is no thread, and
-    the caller calls `look` instead.
+    The first use starts the thread, so that every worker has its own. Without `interval` there is no thread, and the
+    caller calls `look` instead.
     """
 
     def __init__(
         self,
         store: Store,
-        every: float | None = _EVERY,
+        interval: float | None = _LOOK_INTERVAL,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.clock = clock
         self._store = store
         self._recovery = Recovery(store)
-        self._every = every
+        self._interval = interval
         self._pause = pause
         self._changed = threading.Condition()
         self._hurry = threading.Event()
@@ -102,9 +102,9 @@ class Heads:
         self._intervals: Mapping[str, int] = {}
 
     def shown(self) -> ShownHeads:
-        """The heads that readers are shown: the same object until one of them changes.
+        """The heads that readers are shown: the same object until a head changes.
 
-        StoreUnavailable when none are recent enough.
+        StoreUnavailable when they are not recent enough.
         """
         newest = self._newest or self._first()
         if self._is_outdated:
@@ -117,33 +117,31 @@ class Heads:
 
     @property
     def origins(self) -> frozenset[Origin]:
-        """Where the data that readers are shown is from; nothing before the first look."""
+        """The origins of the data that readers are shown; empty before the first look."""
         newest = self._newest
         return frozenset() if newest is None else newest.origins
 
-    def intervals(self, own: Mapping[str, int]) -> Mapping[str, int]:
+    def intervals(self, configured: Mapping[str, int]) -> Mapping[str, int]:
         """Seconds between snapshots of each scheduled family, as schedulers recorded them (rule 1.3).
 
-        Families of which none was recorded have those of this host's settings, `own`, which is empty if no jobs run.
-        Does not query the store.
+        `configured` are the intervals of this host's settings, empty if no jobs run. They apply to families without a
+        recorded interval. Does not query the store.
         """
-        return {family: self._intervals.get(family, every) for family, every in own.items()}
+        return {family: self._intervals.get(family, interval) for family, interval in configured.items()}
 
     def last_look(self) -> Look:
-        """The result of the last look. Does not query the store, and waits only before the first look, for a moment.
-
-        Raises the error of that look.
-        """
+        """The result of the last look; raises its error. Does not query the store, and waits only before the first
+        look, for a moment."""
         if self._last_look is None:
-            self._look_first(_FIRST_GLANCE)
+            self._look_first(_PROBE_SECONDS)
         # Read once: another thread may be looking.
         look = self._last_look
         if isinstance(look, Look):
             return look
         raise look or StoreUnavailable("The ledger has not been read yet.")
 
-    def what_lacks(self) -> str:
-        """Why requests cannot be answered from the store now, in words for its operator; empty when they can."""
+    def obstacle(self) -> str:
+        """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
         try:
             return "" if self.last_look().schema_current else _OUTDATED
         except AnalyticsError as error:
@@ -151,17 +149,17 @@ class Heads:
 
     def wait(self) -> None:
         """Return after a further look at the ledger, or after a moment."""
-        if self._every is None:
-            self._pause(_HASTE)
+        if self._interval is None:
+            self._pause(_SHORT_INTERVAL)
             self.look()
             return
         with self._changed:
             looks = self._looks
             self._hurry.set()
-            self._changed.wait_for(lambda: self._looks > looks, timeout=2 * _HASTE)
+            self._changed.wait_for(lambda: self._looks > looks, timeout=2 * _SHORT_INTERVAL)
 
     def look(self) -> None:
-        """Look at the ledger now, and show what is new. Called by one thread at a time."""
+        """Look at the ledger now, and show changed heads. Called by one thread at a time."""
         begun = self.clock()
         error: AnalyticsError | None = None
         ledger = Ledger({})
@@ -172,9 +170,9 @@ class Heads:
         except AnalyticsError as caught:
             error = self._last_look = caught
         with self._changed:
-            self._tell(error)
+            self._log_change(error)
             if error is None:
-                # The answer of a slow store is as old as the question.
+                # A slow answer is as old as its question.
                 self._newest, self._looked_at = newest, begun
             self._error = error
             self._looks += 1
@@ -187,12 +185,12 @@ class Heads:
         return ledger
 
     def _schema_is_current(self, now: float) -> bool:
-        """Whether the schema is current. It seldom changes, so a current one is not checked at every look. With it,
-        the schedulers' intervals are read."""
+        """Whether the schema is current. It seldom changes, so a current schema is not checked at every look. The
+        schedulers' intervals are read together with it."""
         if (
             isinstance(self._last_look, Look)
             and self._last_look.schema_current
-            and now < self._checked_at + _CHECK_EVERY
+            and now < self._checked_at + _CHECK_INTERVAL
         ):
             return True
         self._checked_at = now
@@ -207,50 +205,50 @@ class Heads:
     def _read_intervals(self) -> None:
         """Read the schedulers' intervals. If that fails, the previous ones stay valid, and heads are shown as usual."""
         try:
-            self._intervals = told_intervals(*read_runs(self._store))
+            self._intervals = recorded_intervals(*read_runs(self._store))
         except AnalyticsError as error:
             log.debug("The schedulers' intervals cannot be read: %s", error)
 
     def _shown(self, ledger: Ledger, before: ShownHeads) -> ShownHeads:
-        """What readers are shown of a look at the ledger."""
+        """The heads that readers are shown after a look; `before` if nothing has changed."""
         kept = {family: before.heads[family] for family in ledger.open if family in before.heads}
         heads = {family: head for family, head in ledger.heads.items() if family not in ledger.open} | kept
         shown = ShownHeads(heads, frozenset(ledger.heads.keys() - heads.keys()), ledger.origins)
         return before if shown == before else shown
 
     def _first(self) -> ShownHeads:
-        """The outcome of the first look; of a further one, if all so far have failed."""
+        """The heads of the first look, or of another look if all looks so far have failed."""
         self._store.enter_bulkhead()
-        if self._looks and self._every is not None:
+        if self._looks and self._interval is not None:
             self.wait()
         else:
-            self._look_first(_FIRST_LOOK)
+            self._look_first(_FIRST_LOOK_SECONDS)
         if self._newest is None:
             raise self._error or StoreUnavailable("The ledger has not been read yet.")
         return self._newest
 
     def _look_first(self, seconds: float) -> None:
-        """Begin to look, and wait for the first look, for so many seconds at most."""
-        if self._every is None:
+        """Start the thread, and wait for the first look, at most this many seconds."""
+        if self._interval is None:
             self.look()
             return
         with self._changed:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._watch, args=(self._every,), name="heads", daemon=True)
+                self._thread = threading.Thread(target=self._watch, args=(self._interval,), name="heads", daemon=True)
                 self._thread.start()
             self._changed.wait_for(lambda: self._looks, timeout=seconds)
 
-    def _watch(self, every: float) -> None:
+    def _watch(self, interval: float) -> None:
         while True:
             try:
                 self.look()
             except ANY_FAILURE:
                 log.exception("A look at the ledger failed unexpectedly")
-            if self._hurry.wait(every):
+            if self._hurry.wait(interval):
                 self._hurry.clear()
-                self._pause(_HASTE)
+                self._pause(_SHORT_INTERVAL)
 
-    def _tell(self, error: AnalyticsError | None) -> None:
+    def _log_change(self, error: AnalyticsError | None) -> None:
         """Log when the ledger cannot be read, and when it can again."""
         if error is not None and self._error is None:
             log.warning("The ledger cannot be read: %s", error)
@@ -258,10 +256,10 @@ class Heads:
             log.info("The ledger can be read again.")
 
     def _recover(self, ledger: Ledger) -> None:
-        """Roll interrupted rewrites forward, one after the other, beside the looks."""
+        """Roll interrupted rewrites forward in the background, one after the other."""
         if not ledger.silent or (self._rolling is not None and self._rolling.is_alive()):
             return
-        if self._every is None:
+        if self._interval is None:
             self._recovery.roll_forward(ledger.silent)
         else:
             self._rolling = threading.Thread(

@@ -1,4 +1,4 @@
-"""The health of the service: what it depends on, and what keeps it from being ready (rule 1.3)."""
+"""The health of the service: the state of its dependencies, and the reasons why it is not ready (rule 1.3)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ _FRESH_INTERVALS = 5
 
 @dataclass(frozen=True, slots=True)
 class SnapshotStatus:
-    """The newest snapshot of a family, if there is one, and whether it is as new as it should be.
+    """The newest snapshot of a family, if any, and whether it is as new as it should be.
 
-    `interval` are the seconds between its snapshots, None if they are not scheduled.
+    `interval` is the time between its snapshots in seconds, None if they are not scheduled.
     """
 
     family: str
@@ -29,9 +29,9 @@ class SnapshotStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of everything that the service depends on, at an instant.
+    """The status of everything that the service depends on, at an instant.
 
-    `withheld` says in plain words what readers are not shown although the store has it.
+    `withheld` lists in plain words the data that readers are not shown although the store has it.
     """
 
     at: datetime
@@ -43,25 +43,31 @@ class Status:
 
     @property
     def faults(self) -> list[str]:
-        """What keeps the service from being ready, in plain words."""
+        """The reasons why the service is not ready, in plain words."""
         if not self.reachable:
             return ["the store cannot be reached"]
         if not self.schema_current:
             return ["the schema is not current"]
         if not self.snapshots:
             return ["there is no history yet"]
-        missing = [f"there is no snapshot of {one.family} yet" for one in self.snapshots if one.newest is None]
-        late = [f"snapshots of {one.family} are not fresh" for one in self.snapshots if one.newest and not one.fresh]
+        missing = [
+            f"there is no snapshot of {snapshot.family} yet" for snapshot in self.snapshots if snapshot.newest is None
+        ]
+        late = [
+            f"snapshots of {snapshot.family} are not fresh"
+            for snapshot in self.snapshots
+            if snapshot.newest and not snapshot.fresh
+        ]
         return [*missing, *late, *self.withheld]
 
     @property
     def simulated(self) -> bool:
-        """Whether some of the data is made up."""
+        """Whether any of the data is simulated."""
         return any_simulated(self.origins)
 
     @property
     def sources(self) -> list[str]:
-        """Where the data is from. Only the name of a source is public; the rest of its spec may be an address."""
+        """The names of the origins. Only the name of a source is public; the rest of its spec may be an address."""
         return sorted({str(origin).partition(":")[0] for origin in self.origins})
 
     @property
@@ -73,33 +79,40 @@ class Status:
 class Monitor:
     """The status according to the heads' last look, so that no request waits for the store.
 
-    `intervals` are those of the scheduled families. If the operator has not said whether jobs run (`is_told` is false),
-    they are taken to run if the store has data of a source.
+    `intervals` are those of the scheduled families. If settings do not say whether jobs run (`is_configured` is false),
+    jobs are assumed to run if the store has data of a source.
     """
 
     def __init__(
-        self, heads: Heads, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime], *, is_told: bool
+        self,
+        heads: Heads,
+        intervals: Callable[[], Mapping[str, int]],
+        clock: Callable[[], datetime],
+        *,
+        is_configured: bool,
     ) -> None:
         self._heads = heads
         self._intervals = intervals
         self._clock = clock
-        self._is_told = is_told
+        self._is_configured = is_configured
 
     def check(self) -> Status:
         """The status now. An unreachable store is part of it, not an error."""
         try:
             look = self._heads.last_look()
         except (StoreUnavailable, AccessRefused):
-            # Answers in memory are still shown, so readers must still learn whether the data is simulated.
+            # Cached answers are still shown, so readers must still learn whether the data is simulated.
             origins = _sorted(self._heads.origins)
             return Status(self._clock(), reachable=False, schema_current=False, origins=origins)
         except AnalyticsError:
             return Status(self._clock(), reachable=True, schema_current=False)
         now, ledger = self._clock(), look.ledger
-        has_jobs = self._is_told or any(origin.spec for origin in ledger.origins)
+        has_jobs = self._is_configured or any(origin.spec for origin in ledger.origins)
         intervals = self._intervals() if has_jobs else {}
         families = dict.fromkeys([*intervals, *sorted(ledger.heads)])
-        snapshots = tuple(_snapshot(ledger.heads.get(one), one, intervals.get(one), now) for one in families)
+        snapshots = tuple(
+            _snapshot(ledger.heads.get(family), family, intervals.get(family), now) for family in families
+        )
         return Status(
             now,
             reachable=True,

@@ -1,4 +1,4 @@
-"""The newest answer to a slow question, which is asked in a thread so that callers wait for a bounded time only."""
+"""The newest answer to a slow question. A thread asks it, so that callers wait for a bounded time only."""
 
 import logging
 import threading
@@ -17,7 +17,8 @@ _T = TypeVar("_T")
 class Newest(NamedTuple, Generic[_T]):
     """The newest answer, None before the first.
 
-    `error` is why the last question got none; `late` says whether the present one takes longer than anybody waits.
+    `error` is the failure of the last question, if it failed; `late` says whether the present question takes longer
+    than callers wait.
     """
 
     value: _T | None
@@ -26,9 +27,9 @@ class Newest(NamedTuple, Generic[_T]):
 
 
 class Latest(Generic[_T]):
-    """Asks when told to, in one thread at a time. No question is asked within `holds` seconds of the one before.
+    """Asks a question on demand, in one thread at a time. An answer is reused for `holds` seconds after its question.
 
-    Callers wait until `patience` seconds after the question was asked, however late they come. So while the store
+    Callers wait until `patience` seconds after the question was asked, however late they call. So while the store
     hangs, request threads are free most of the time.
     """
 
@@ -50,7 +51,7 @@ class Latest(Generic[_T]):
         self._error: AnalyticsError | None = None
 
     def get(self) -> Newest[_T]:
-        """The answer to a question of this moment, or the one before if it fails or takes too long."""
+        """The answer to a question asked now, or the previous answer if it fails or takes too long."""
         with self._lock:
             now = self._clock()
             asking = self._asking

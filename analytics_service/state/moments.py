@@ -8,14 +8,14 @@ from cachetools import LRUCache
 
 from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import ShownHeads
-from analytics_service.store.assets import SHOWN_WITH, read_assets
+from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, past_head, require_unchanged, rewrites_of
 from analytics_service.store.observations import read_latest
 
-# Heads are small, and finding one takes two or three queries.
-_MOST_HEADS = 4_000
+# Heads are small, and reading a head takes two or three queries.
+_MAX_HEADS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +27,25 @@ class Moment:
 
 
 class Moments:
-    """Finds heads as of moments, and remembers them."""
+    """Reads and caches heads as of moments."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._heads: LRUCache[tuple[str, Moment], PastHead] = LRUCache(_MOST_HEADS)
+        self._heads: LRUCache[tuple[str, Moment], PastHead] = LRUCache(_MAX_HEADS)
 
     def heads(self, heads: ShownHeads, families: Iterable[str], moment: Moment) -> dict[str, Head]:
-        """The heads of families as of a moment, by family. Errors are those of ShownHeads.head but NoSnapshot."""
+        """The heads of families as of a moment, by family. Errors are those of ShownHeads.head except NoSnapshot."""
         return {family: self._head(heads, family, moment) for family in families}
 
     def _head(self, heads: ShownHeads, family: str, moment: Moment) -> Head:
-        """A family's newest head if all that it shows lies at or before the moment."""
+        """A family's newest head if all of its data lies at or before the moment, else a PastHead."""
         newest = heads.head(family) if heads.has(family) else None
         if newest is not None and max(newest.at, newest.last_observed_at) <= moment.at:
             return newest
         with self._lock:
             cached = self._heads.get((family, moment))
-        if cached is not None and cached.holds(newest):
+        if cached is not None and cached.is_current(newest):
             return cached
         past = PastHead(family, at=NONE, last_observed_at=NONE, version=0, runs=0, rewrites=rewrites_of(newest))
         if newest is not None:
@@ -56,15 +56,15 @@ class Moments:
         return past
 
     def _find(self, newest: Head, moment: Moment, *, imported: bool) -> PastHead:
-        described = newest.family == SHOWN_WITH
-        # A run may add observations that are later than all others, though the newest snapshot is later still.
+        described = newest.family == ASSETS_FAMILY
+        # A run may append observations although the newest snapshot is later than all observations.
         late = moment.late or moment.at >= newest.last_observed_at
         head = past_head(self._store, newest, moment.at, late=late, imported=imported, described=described)
         if head.last_observed_at > head.at:
             observed = self._last_observed(head)
             head = replace(head, at=observed, last_observed_at=observed)
         if described and head.at == NONE:
-            # It is not known how assets were described then, so they have their present descriptions.
+            # The definitions of that time are unknown, so assets have their present ones.
             head = replace(head, version=newest.version, reaching=newest.version, open_with=newest)
         return head
 

@@ -1,4 +1,4 @@
-"""The report for operators: the parts of the service, its data, and what is wrong. Instants are aware."""
+"""The report for operators: the parts of the service, its data, and its faults. Instants are aware."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from analytics_service.store.ledger import Origin, any_simulated
 
 @dataclass(frozen=True, slots=True)
 class HttpPart:
-    """The HTTP service at an address. `expected` says whether it should run there as far as is known here."""
+    """The HTTP service at an address. `expected` says whether it should run there, as far as this process knows."""
 
     bind: str
     alive: bool
@@ -21,7 +21,7 @@ class HttpPart:
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The last run of a job, on whatever host.
+    """The last run of a job, on any host.
 
     `at` is the instant of its snapshot, `outcome` a word for its result, `took_ms` its duration in milliseconds, and
     `rows` the number of the snapshot's rows, if there is one.
@@ -37,9 +37,8 @@ class LastRun:
 class FamilyReport:
     """A family of data.
 
-    `rows` are those that its completed runs have written. `gaps` are the scheduled instants of the last 24 hours, from
-    the first one that a scheduler took, that have no snapshot. `interval` and `next_run` are None where nothing is
-    scheduled.
+    `rows` counts those that its completed runs have written. `gaps` counts the scheduled instants without a snapshot in
+    the last 24 hours, from the first scheduled snapshot on. `interval` and `next_run` are None if nothing is scheduled.
     """
 
     family: str
@@ -59,8 +58,8 @@ class FamilyReport:
 class ImportReport:
     """A completed run of an import or a backfill.
 
-    `began` is when it began to write, `snapshots` how many it brought (an import counts as one), `rows` their
-    observations, which are from `first` to `last`, and `source` the spec of a source or the names of files.
+    `began` is the time of its first write, `snapshots` counts its snapshots (an import counts as one), `rows` counts
+    their observations, which are from `first` to `last`, and `source` is the spec of a source or the names of files.
     """
 
     family: str
@@ -86,8 +85,8 @@ class TableReport:
 class WorkerReport:
     """A process that answers requests.
 
-    `requests` are those of the main bind that it has answered. `history` and `answers` are the bytes of history and of
-    rendered answers that it keeps, `resident` all its memory, None where the system does not tell.
+    `requests` counts the requests of the main bind that it has answered. `history` and `answers` are the bytes of
+    history and of rendered answers that it caches, `resident` all its memory, None if the system does not report it.
     """
 
     pid: int
@@ -100,10 +99,10 @@ class WorkerReport:
 
 @dataclass
 class Report:
-    """Everything at an instant. `faults` are in plain words; without any, all is well.
+    """The report at an instant. `faults` are in plain words; without any, all is well.
 
     `alive` says whether ClickHouse answers. Its data, if there is any, is as of `read_at`. `schema_pending` and
-    `schema_missing` are None until the schema was read, and `workers` where they cannot be seen.
+    `schema_missing` are None until the schema has been read, and `workers` is None if they cannot be observed.
     """
 
     at: datetime
@@ -143,5 +142,5 @@ class Report:
 
     @property
     def simulated(self) -> bool:
-        """Whether some of the data is made up."""
+        """Whether any of the data is simulated."""
         return any_simulated(self.origins)

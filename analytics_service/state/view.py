@@ -1,4 +1,4 @@
-"""Snapshots as responders see them, the newest or those of a moment: each part is read when it is first asked for."""
+"""Views: the snapshots that responders use, the newest or those of a moment. Each part is read on first use."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ from analytics_service.market.supply import Supply, market_supply
 from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, ShownHeads
 from analytics_service.state.moments import Moment, Moments
-from analytics_service.store.assets import SHOWN_WITH, read_assets
+from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.histories import PRICES
@@ -40,13 +40,13 @@ from analytics_service.store.swaps import read_contract, read_example_contract
 _T = TypeVar("_T")
 # How long a request waits for a rewrite to finish, seconds.
 _PATIENCE = 6.0
-# Views of the past that are kept: one for each set of snapshots that is asked for together.
-_MOST_VIEWS = 16
+# Limit of cached views of the past. Requests for the same snapshots share a view.
+_MAX_VIEWS = 16
 
 
 class View:
-    """The state that the heads of all families name. A part whose family has no snapshot yet is a NoSnapshot; one whose
-    family was rewritten since is Superseded, if it was not read before.
+    """The state of all families at their heads. Reading a part raises NoSnapshot if its family has no snapshot yet, and
+    Superseded if the family was rewritten since the head and the part was not read before.
     """
 
     def __init__(self, store: Store, heads: ShownHeads, interest: InterestPaid) -> None:
@@ -59,12 +59,12 @@ class View:
         return self.heads.head(family)
 
     def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
-        """A value that changes whenever any data of the families does."""
+        """A key that changes whenever any data of the families does."""
         return tuple(self.head(family) for family in families)
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
-        """The families whose prices sums over markets are valued with, other than the markets themselves."""
+        """The families, other than markets, whose prices value the sums over markets."""
         return ("prices",)
 
     def _read(self, family: str, read: Callable[[Head], _T]) -> _T:
@@ -80,18 +80,18 @@ class View:
 
     @property
     def shows_assets(self) -> bool:
-        """Whether there is a snapshot that assets are shown with, even if it cannot be read now."""
-        return self.heads.has(SHOWN_WITH)
+        """Whether the family that assets are shown with has a snapshot, even if it cannot be read now."""
+        return self.heads.has(ASSETS_FAMILY)
 
     @Part
     def symbols(self) -> dict[str, str]:
-        """The symbol of each asset, by id; where no snapshot shows assets, as they are defined now."""
+        """The symbol of each asset, by id. Without a snapshot to show assets with, these are the present symbols."""
         assets = self.assets if self.shows_assets else read_assets(self._store)
         return {asset_id: asset.symbol for asset_id, asset in assets.items()}
 
     @Part
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
-        """The oracle's last price of each asset that has one, and since when it holds."""
+        """The oracle's last price of each asset with a price, and the time since which it holds."""
         ids = list(self.assets)
         return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
@@ -102,7 +102,7 @@ class View:
 
     @Part
     def prices(self) -> dict[str, Decimal]:
-        """The oracle's prices, and those of receipt tokens that it does not quote."""
+        """The oracle's prices, and prices of receipt tokens that it does not quote."""
         return with_receipt_prices(self.quoted, self.assets, self.markets.values())
 
     @Part
@@ -137,8 +137,8 @@ class View:
 
     @Part
     def unlocking(self) -> dict[str, list[Arrangement]]:
-        """The same by (lower-case) address of those who have any."""
-        return {address: list(own) for address, own in groupby(self.arrangements, attrgetter("address"))}
+        """Unlock arrangements by (lower-case) address."""
+        return {address: list(group) for address, group in groupby(self.arrangements, attrgetter("address"))}
 
     @Part
     def loans(self) -> Loans:
@@ -147,12 +147,12 @@ class View:
 
     @Part
     def activity(self) -> Activity:
-        """Who uses the markets."""
+        """The number of users of the markets."""
         return self._read("positions", lambda head: read_activity(self._store, head.at))
 
     @Part
     def example_position(self) -> Position | None:
-        """The position of an address that has a lot, for example requests; None when none has anything."""
+        """The position of an address with many kinds of items, for example requests; None without positions."""
         address = self._read("positions", lambda head: read_example_address(self._store, head.at))
         return None if address is None else self.position(address)
 
@@ -171,7 +171,7 @@ class View:
         return self.unlocking.get(address, [])
 
     def events(self, address: str, query: EventQuery) -> EventList:
-        """A list of what a (lower-case) address did. EntityNotFound if the event before it is none of the address's."""
+        """A list of events of a (lower-case) address. EntityNotFound if the previous event is not the address's."""
         return self._read("loans", lambda head: read_account_events(self._store, address, head.at, query))
 
     def contract(self, address: str) -> SwapContract | None:
@@ -180,8 +180,8 @@ class View:
 
 
 class PastView(View):
-    """The state of some families as of a moment (rule 8.12). A part of a family that had no snapshot by then, and no
-    observation, is an EntityNotFound.
+    """The state of some families as of a moment (rule 8.12). Reading a part raises EntityNotFound if its family had
+    neither a snapshot nor an observation by then.
     """
 
     def head(self, family: str) -> Head:
@@ -194,13 +194,13 @@ class PastView(View):
         return head
 
     def heads_of(self, families: Iterable[str]) -> tuple[Head, ...]:
-        """A value that changes whenever any data of the families does, those without a snapshot included."""
+        """A key that changes whenever any data of the families does, families without a snapshot included."""
         return tuple(self.heads.head(family) for family in families)
 
     @Part
     def assets(self) -> dict[str, Asset]:
-        """Every asset, by id, in the order of ids, also where there are no prices yet."""
-        head = self.heads.head(SHOWN_WITH)
+        """Every asset, by id, in the order of ids, even if there were no prices yet."""
+        head = self.heads.head(ASSETS_FAMILY)
         if not head.version:
             return {}
         reaching = head.reaching if isinstance(head, PastHead) else head.version
@@ -210,29 +210,29 @@ class PastView(View):
 
     @Part
     def market_prices(self) -> dict[str, Decimal]:
-        """The prices that the markets were taken with."""
+        """The prices in the snapshot of markets."""
         return self._read("markets", lambda head: read_market_prices(self._store, head.at))
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
-        """None: the markets have prices of their own."""
+        """None, because the snapshot of markets has its own prices."""
         return ()
 
     @Part
     def supply(self) -> Supply:
-        """USD sums over all markets, at the prices that these were taken with (rule 8.13)."""
+        """USD sums over all markets, at the prices in their snapshot (rule 8.13)."""
         markets = self.markets.values()
         return market_supply(markets, self.assets, with_receipt_prices(self.market_prices, self.assets, markets))
 
 
 class Views:
-    """The view of now, the same one as long as no family has a new head; and views of the past."""
+    """The newest view, which is the same object until a family has a new head; and views of the past."""
 
     def __init__(self, store: Store, heads: Heads) -> None:
         self._store = store
         self._heads = heads
         self._moments = Moments(store)
-        self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MOST_VIEWS)
+        self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MAX_VIEWS)
         self._lock = threading.Lock()
         self._interest = InterestPaid(store)
         self._view = View(store, ShownHeads(), self._interest)
@@ -245,7 +245,7 @@ class Views:
         return view
 
     def past(self, moment: Moment, families: Iterable[str]) -> PastView:
-        """The view of some families as of a moment. Moments with the same snapshots have the same view."""
+        """The view of these families as of a moment. Moments with the same snapshots have the same view."""
         heads = self._moments.heads(self._heads.shown(), families, moment)
         key = tuple(heads.values())
         with self._lock:
@@ -255,12 +255,12 @@ class Views:
         return view
 
     def shows(self, heads: tuple[Head, ...]) -> bool:
-        """Whether an answer made from these heads is what readers are shown now."""
+        """Whether readers may be shown an answer made from these heads now."""
         newest = self._heads.shown().heads
-        return all(head.holds(newest.get(head.family)) for head in heads)
+        return all(head.is_current(newest.get(head.family)) for head in heads)
 
     def wait_for_rewrite(self, deadline: float) -> None:
-        """Return after a further look at the ledger, because what was read has been rewritten meanwhile.
+        """Return after a further look at the ledger. Called when the data was rewritten while it was read.
 
         StoreUnavailable after the deadline, or when too many requests wait for the store already (rule 8.9).
         """
@@ -270,9 +270,9 @@ class Views:
         self._heads.wait()
 
     def request(self) -> AbstractContextManager[None]:
-        """The time in which a request may need the store (rule 8.9)."""
+        """A context in which a request may use the store (rule 8.9)."""
         return self._store.bulkhead.request()
 
     def deadline(self) -> float:
-        """Until when a request that begins now may wait for a rewrite to finish."""
+        """The time until which a request that begins now may wait for a rewrite to finish."""
         return self._heads.clock() + _PATIENCE

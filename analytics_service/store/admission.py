@@ -1,7 +1,7 @@
 """Decides which data may join a store: simulated data is never mixed with any other (rule 8.7).
 
-All data that is not simulated is one side; each simulated source is a side of its own. The first run claims the store
-for its side, before its first row is written; runs of other sides are refused.
+All data that is not simulated forms one side; each simulated source is a side of its own. The first run claims the
+store for its side before it writes a row; runs of other sides are refused.
 """
 
 from analytics_service.errors import SourceRefused
@@ -9,30 +9,30 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED, Origin, newest_source
 
 _REAL = "not simulated"
-"""The side of all data that is not simulated. The space keeps it apart from specs of sources."""
+"""The side of all data that is not simulated. The space makes it differ from every spec of a source."""
 
 
 def read_side(store: Store) -> str | None:
-    """The side that has claimed the store, if there is one."""
+    """The side that has claimed the store, if any."""
     claims = store.frame("claim")["side"]
     return str(claims[0]) if len(claims) else None
 
 
 def simulated_spec(side: str | None) -> str | None:
-    """The simulated source of a side; None for a side that is not simulated, and for none."""
+    """The simulated source of a side; None if there is no side, or it is not simulated."""
     return None if side == _REAL else side
 
 
 def require_admitted(store: Store, origin: Origin) -> None:
-    """SourceRefused, with what to do, when data of an origin must not join the store."""
+    """SourceRefused when data of an origin must not join the store."""
     _require(store, read_side(store), origin)
 
 
 def claim(store: Store, side: str | None, origin: Origin) -> None:
-    """Claim the store for the side of an origin, if nobody has; `side` is the one that was found there. Call it before
-    the first row is written. SourceRefused when the store is another side's. A claim is never given up."""
+    """Claim the store for the side of an origin, unless it is claimed; `side` is the side that was read. Call it before
+    the first row is written. SourceRefused when another side has the store. A claim is never given up."""
     if side is None:
-        # Of claims that come at the same moment, ClickHouse takes the first.
+        # Of simultaneous claims, ClickHouse keeps the first.
         store.run("make_claim", side=_side(origin))
         side = read_side(store)
     _require(store, side, origin)

@@ -26,7 +26,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A script that was applied to a database, as that has recorded it."""
+    """A script that was applied to a database, as recorded there."""
 
     number: int
     name: str
@@ -42,39 +42,39 @@ def shipped() -> tuple[Migration, ...]:
 def pending(store: Store, migrations: Sequence[Migration] | None = None) -> list[Migration]:
     """Migrations of this version that the database does not have. SchemaError if the two do not match."""
     applied = [Applied(*row) for row in store.frame("applied_migrations").iter_rows()]
-    return lacking(applied, shipped() if migrations is None else migrations)
+    return unapplied(applied, shipped() if migrations is None else migrations)
 
 
-def lacking(applied: Sequence[Applied], known: Sequence[Migration]) -> list[Migration]:
-    """The known migrations that were not applied. SchemaError if those that were do not match."""
-    mine = {migration.number: migration for migration in known}
-    if any(one.number in mine and mine[one.number].name != one.name for one in applied):
+def unapplied(applied: Sequence[Applied], migrations: Sequence[Migration]) -> list[Migration]:
+    """The migrations that were not applied. SchemaError if an applied script does not match its migration."""
+    by_number = {migration.number: migration for migration in migrations}
+    if any(record.number in by_number and by_number[record.number].name != record.name for record in applied):
         raise SchemaError(
             "This database has the schema of an earlier, unreleased version, which cannot be brought up to date. Use "
             "an empty folder (--data-dir) or database (ANALYTICS_CLICKHOUSE_DATABASE), and import or backfill again."
         )
-    for one in applied:
-        if one.number not in mine:
+    for record in applied:
+        if record.number not in by_number:
             raise SchemaError(
-                f"The database has migration {one.name}, which this version does not know: it was set up by a newer "
+                f"The database has migration {record.name}, which this version does not know: it was set up by a newer "
                 "version. Install that version again."
             )
-        if mine[one.number].checksum != one.checksum:
+        if by_number[record.number].checksum != record.checksum:
             raise SchemaError(
-                f"Migration {one.name} was changed after it had been applied. Restore the file as it was and put the "
-                "change into a new migration."
+                f"Migration {record.name} was changed after it had been applied. Restore the file as it was and put "
+                "the change into a new migration."
             )
-    numbers = {one.number for one in applied}
-    return [migration for migration in known if migration.number not in numbers]
+    numbers = {record.number for record in applied}
+    return [migration for migration in migrations if migration.number not in numbers]
 
 
-def require_none_lacking(missing: Sequence[Migration]) -> None:
-    """SchemaError when migrations are to be applied."""
+def require_all_applied(missing: Sequence[Migration]) -> None:
+    """SchemaError when migrations are missing from the database."""
     if missing:
         names = ", ".join(migration.name for migration in missing)
         raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
 
 
 def require_current(store: Store) -> None:
-    """SchemaError when migrations are to be applied, or the schema is of another version."""
-    require_none_lacking(pending(store))
+    """SchemaError when migrations are missing from the database, or the schema is of another version."""
+    require_all_applied(pending(store))

@@ -16,9 +16,9 @@ from analytics_service.store.columns import (
 )
 from analytics_service.store.connection import Store
 
-# The table of definitions. Readers see those that are not newer than the version of the head of family SHOWN_WITH.
+# The table of definitions. Readers see those that are not newer than the head of ASSETS_FAMILY.
 ASSETS = "asset"
-SHOWN_WITH = "prices"
+ASSETS_FAMILY = "prices"
 _NEWEST = 2**64 - 1
 _COLUMNS: Columns = {
     "id": ASSET_ID,
@@ -36,27 +36,27 @@ _COLUMNS: Columns = {
 def read_assets(store: Store, version: int = _NEWEST, reaching: int = 0) -> dict[str, Asset]:
     """Every asset as defined at a version of the ledger, by id, in the order of ids.
 
-    Those that were defined later, but not after version `reaching`, are there as they were first defined.
+    Assets defined later, up to version `reaching`, are included with their first definition.
     """
     rows = store.frame("assets", version=version, reaching=max(version, reaching))
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
 
 
 def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
-    """The new or changed definitions as a batch for the table ASSETS, without `version`. OutOfRange for one that it
-    cannot hold."""
-    known = read_assets(store) if assets else {}
-    changed = [asset for asset in assets if known.get(asset.id) != asset]
+    """The new or changed definitions as a batch for the table ASSETS, without `version`. OutOfRange for a definition
+    that the store cannot hold."""
+    stored = read_assets(store) if assets else {}
+    changed = [asset for asset in assets if stored.get(asset.id) != asset]
     return encoded_records(changed, _COLUMNS)
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:
-    """Asset ids that are the same but for their case (rule 3.4), as all tables but those of positions have them."""
-    found: dict[str, set[str]] = {}
+    """Asset ids that differ only in case (rule 3.4), in all tables except those of positions."""
+    by_key: dict[str, set[str]] = {}
     for table, column in store.frame("asset_columns").iter_rows():
         for asset_id in store.frame("asset_ids", table=table, column=column)["asset_id"]:
-            found.setdefault(id_key(asset_id), set()).add(asset_id)
-    return [sorted(spellings) for _, spellings in sorted(found.items()) if len(spellings) > 1]
+            by_key.setdefault(id_key(asset_id), set()).add(asset_id)
+    return [sorted(spellings) for _, spellings in sorted(by_key.items()) if len(spellings) > 1]
 
 
 def _asset(row: dict[str, object]) -> Asset:

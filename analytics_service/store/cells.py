@@ -1,8 +1,8 @@
 """Cells: summaries of the observations in 15 minutes, in a UTC day and in a UTC month (rule 8.11).
 
-They are computed from raw rows, by the run that closes them, and again by each run that changes observations in them,
-once its rows are in place and before the ledger lists it. So the ledger tells how far cells reach: to the newest
-observation of the family. What a run that died has left undone is done by the next one, which begins there.
+The run that closes a cell computes it from raw rows, and each run that changes observations in it computes it again:
+once the run's rows are in place, and before the ledger lists the run. So the family's newest observation in the ledger
+is the watermark of its cells. After a run that died, the next run starts at that watermark.
 """
 
 from collections import Counter
@@ -14,8 +14,8 @@ from analytics_service.market.instants import DAY, month_start, next_month
 from analytics_service.store.connection import Store
 
 QUARTER = 900
-# Rows whose cells one statement computes, so that none takes long, and seconds from the first of its months to the
-# last: an insert may write to 100 partitions at most, and each month has one.
+# Limits of a statement that computes cells: rows, so that it does not take long; and seconds from its first to its last
+# month, because an insert may write to at most 100 partitions, and each month is a partition.
 _ROWS_AT_ONCE = 4_000_000
 _SECONDS_AT_ONCE = 5 * 366 * DAY
 
@@ -24,7 +24,7 @@ _SECONDS_AT_ONCE = 5 * 366 * DAY
 class Span:
     """A range of time, unix seconds: from `since` to before `until`.
 
-    It is of all series, or of those whose asset ids are from `first` to before `before`; an empty `before` is no limit.
+    It covers series with asset ids from `first` to before `before`; an empty `before` is no limit.
     """
 
     since: int
@@ -34,29 +34,29 @@ class Span:
 
 
 def close_cells(store: Store, histories: Sequence[str], after: int, newest: int) -> None:
-    """Compute the cells that end after a second and are closed once `newest` is the newest observation (unix seconds),
-    when the rows are in place. Repeating it does no harm."""
+    """Compute the cells that end after a second and are closed when `newest` is the newest observation (unix seconds).
+    Call it once the rows are in place. It may be repeated."""
     _compute(store, dict.fromkeys(histories, ()), after, newest, version=0)
 
 
 def compute_touched(store: Store, histories: Sequence[str], staged: str, after: int, newest: int, version: int) -> None:
-    """The same once the rows of a staging table are in place; and compute all cells that have an observation of the
-    version, which is that of these rows."""
-    found = _months(store, staged)
-    _compute(store, {history: found.get(history, ()) for history in histories}, after, newest, version)
+    """Like `close_cells`, once the rows of a staging table are in place; and compute all cells with an observation of
+    `version`, which is the version of these rows."""
+    touched = _months(store, staged)
+    _compute(store, {history: touched.get(history, ()) for history in histories}, after, newest, version)
 
 
 def _compute(store: Store, months: Mapping[str, Sequence[int]], after: int, newest: int, version: int) -> None:
-    """Compute the cells of histories: those that are closed, and those of the version in some months of each."""
+    """Compute the cells that are closed, and those with observations of the version in `months`, by history."""
     closing, until = closing_span(after, newest), newest + 1
-    for history, own in months.items():
-        for span in _spans(store, history, own, closing):
+    for history, touched in months.items():
+        for span in _spans(store, history, touched, closing):
             store.run("fill_cells", history=history, **asdict(span), after=after, closed_until=until, version=version)
 
 
 def look_back(before: int) -> dict[str, int]:
-    """Parameters of queries about what was before an instant (unix second): starts of the month, day and quarter hour
-    that hold it."""
+    """Parameters of queries for values before an instant (unix second): the starts of its month, day and quarter
+    hour."""
     return {
         "before": before,
         "month": month_start(before),
@@ -66,15 +66,14 @@ def look_back(before: int) -> dict[str, int]:
 
 
 def floor(second: int, width: int) -> int:
-    """The last multiple of a width at or before a second."""
+    """The last multiple of `width` at or before a second."""
     return second - second % width
 
 
 def closing_span(after: int, newest: int) -> Span | None:
-    """The raw rows from the beginning of the widest cell that is closed; None when none is.
+    """The span from the start of the widest closed cell to the newest observation; None when no cell is closed.
 
-    A cell is closed once no further observation can fall into it: when the newest observation is at its last second, or
-    later.
+    A cell is closed when the newest observation is at its last second, or later: no further observation falls into it.
     """
     begin, end = after + 1, newest + 1
     if month_start(begin) != month_start(end):
@@ -89,16 +88,16 @@ def closing_span(after: int, newest: int) -> Span | None:
 
 
 def _months(store: Store, table: str) -> Mapping[str, Sequence[int]]:
-    """The UTC months (their starts, unix s) of which a table has observations, by history."""
-    found: dict[str, list[int]] = {}
+    """The UTC months (their starts, unix s) with observations in a table, by history."""
+    months: dict[str, list[int]] = {}
     for history, month in store.frame("staged_months", table=table).iter_rows():
-        found.setdefault(history, []).append(month)
-    return found
+        months.setdefault(history, []).append(month)
+    return months
 
 
 def _spans(store: Store, history: str, months: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """Spans that cover some months and a closing span. Each has a bounded number of months, and of rows of the history
-    unless one series has more in a month."""
+    """Spans that cover the months and a closing span. Each has a bounded number of months, and of rows of the history
+    unless a single series has more rows in a month."""
     if closing is not None and not months and closing.until - closing.since <= DAY:
         yield closing
         return
@@ -123,15 +122,15 @@ def _spans(store: Store, history: str, months: Sequence[int], closing: Span | No
             first, total = begins.get(following, 0), 0
 
 
-def _by_series(store: Store, history: str, whole: Span) -> Iterator[Span]:
-    """A span in parts of some series each, so that statements about a month of many rows end in time."""
-    counted = store.frame("rows_by_series", history=history, since=whole.since, until=whole.until)
+def _by_series(store: Store, history: str, span: Span) -> Iterator[Span]:
+    """A span split by series, so that a statement over a month with many rows ends in time."""
+    counted = store.frame("rows_by_series", history=history, since=span.since, until=span.until)
     rows: Counter[str] = Counter(dict(counted.iter_rows()))
     first, total = "", 0
     for name, following in pairwise([*sorted(rows), ""]):
         total += rows[name]
         if not following:
-            yield replace(whole, first=first)
+            yield replace(span, first=first)
         elif total + rows[following] > _ROWS_AT_ONCE:
-            yield replace(whole, first=first, before=following)
+            yield replace(span, first=first, before=following)
             first, total = following, 0

@@ -1,6 +1,6 @@
 """Kinds of columns: how values of the domain are sent to ClickHouse and read back.
 
-Amounts have up to 256 bits, which Polars cannot hold, so they are text in both directions.
+Amounts have up to 256 bits, which Polars cannot hold, so they are strings of digits in both directions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,26 +25,26 @@ DECIMAL = pl.Decimal(38, DECIMALS)
 """The type of prices, rates and ratios."""
 AMOUNT_LIMIT = 2**256
 TIME_LIMIT = 2**32
-# Columns whose values name the row in a message about a value that cannot be stored.
+# Columns whose values identify the row in a message about a value that cannot be stored.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
 # Raised for values that a column cannot hold, wrong types included.
 _UNFIT = (OutOfRange, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError, pl.exceptions.PolarsError)
-# Columns that say when something was observed, or happened.
+# Columns with the time of an observation or an event.
 TIMES = ("observed_at", "at")
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A kind of column: its type in Polars, how a value that is not null is encoded and decoded, and whether one may be
-    null."""
+    """A kind of column: its type in Polars, how values other than null are encoded and decoded, and whether values may
+    be null."""
 
     dtype: type[pl.DataType] | pl.DataType
-    encode: Callable[[Any], Any] = _itself
-    decode: Callable[[Any], Any] = _itself
+    encode: Callable[[Any], Any] = _identity
+    decode: Callable[[Any], Any] = _identity
     nullable: bool = False
 
     @property
@@ -53,8 +53,8 @@ class Column:
         return replace(self, nullable=True)
 
 
-def amount_text(amount: int) -> str:
-    """A whole amount as text. OutOfRange outside [0, 2^256), which ClickHouse would silently wrap around."""
+def amount_digits(amount: int) -> str:
+    """A whole amount as digits. OutOfRange outside [0, 2^256), which ClickHouse would silently wrap around."""
     if not 0 <= amount < AMOUNT_LIMIT:
         raise OutOfRange(f"{amount} is not an amount: it must not be negative, and be below 2^256.")
     return str(amount)
@@ -69,14 +69,14 @@ def quantize_ratio(ratio: Decimal) -> Decimal:
 
 
 def stored_second(at: datetime) -> int:
-    """The unix second of an aware instant. OutOfRange outside of those that ClickHouse's DateTime holds."""
+    """The unix second of an aware instant. OutOfRange if ClickHouse's DateTime cannot hold it."""
     second = unix_second(at)
     if not 0 <= second < TIME_LIMIT:
         raise OutOfRange(f"{at} cannot be stored: times must be from 1970-01-01 to 2106-02-07T06:28:15Z.")
     return second
 
 
-def _whole(limit: int) -> Callable[[int], int]:
+def _integer_below(limit: int) -> Callable[[int], int]:
     def checked(number: int) -> int:
         if not 0 <= number < limit:
             raise OutOfRange(f"{number} cannot be stored: it must not be negative, and be below {limit}.")
@@ -98,7 +98,7 @@ def checked_id(asset_id: str) -> str:
 
 
 def word(words: type[StrEnum]) -> "Column":
-    """The kind of a column that holds one of some words."""
+    """The kind of a column that holds a member of an enum."""
 
     def checked(value: str) -> str:
         try:
@@ -112,10 +112,10 @@ def word(words: type[StrEnum]) -> "Column":
 TEXT = Column(pl.String)
 ASSET_ID = Column(pl.String, checked_id)
 FLAG = Column(pl.Boolean)
-COUNT = Column(pl.UInt64, _whole(2**64))
-INDEX = Column(pl.UInt32, _whole(2**32))
-BYTE = Column(pl.UInt8, _whole(2**8))
-AMOUNT = Column(pl.String, amount_text, int)
+COUNT = Column(pl.UInt64, _integer_below(2**64))
+INDEX = Column(pl.UInt32, _integer_below(2**32))
+BYTE = Column(pl.UInt8, _integer_below(2**8))
+AMOUNT = Column(pl.String, amount_digits, int)
 RATIO = Column(DECIMAL, quantize_ratio)
 RATE = Column(DECIMAL, quantize_rate)
 PRICE = Column(DECIMAL, quantize_price)
@@ -136,21 +136,21 @@ def schema_of(columns: Columns) -> dict[str, type[pl.DataType] | pl.DataType]:
 
 
 def select_list(columns: Columns) -> str:
-    """The columns as a query selects them: amounts as text."""
+    """The columns as a query selects them: amounts as strings."""
     return ", ".join(
-        f"toString({name}) AS {name}" if column.encode is amount_text else name for name, column in columns.items()
+        f"toString({name}) AS {name}" if column.encode is amount_digits else name for name, column in columns.items()
     )
 
 
 def encoded(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
-    """Rows of the domain's values as a batch to insert. OutOfRange, with what names the row, for a value that the store
+    """Rows of the domain's values as a batch to insert. OutOfRange, identifying the row, for a value that the store
     cannot hold."""
     kept = list(rows)
     return _frame({name: [row[name] for row in kept] for name in columns}, columns)
 
 
 def encoded_records(records: Sequence[Any], columns: Columns) -> pl.DataFrame:
-    """Records, with an attribute for each column, as a batch to insert; faster than `encoded` where there are many."""
+    """Records, with an attribute for each column, as a batch to insert; faster than `encoded` for many rows."""
     return _frame({name: list(map(attrgetter(name), records)) for name in columns}, columns)
 
 
@@ -172,17 +172,17 @@ def _series(name: str, column: Column, values: list[Any], data: Mapping[str, lis
     try:
         return _fit(name, column, values)
     except _UNFIT:
-        for place, value in enumerate(values):
-            _require_fit(name, column, value, {key: data[key][place] for key in _NAMING if key in data})
+        for index, value in enumerate(values):
+            _require_fit(name, column, value, {key: data[key][index] for key in _NAMING if key in data})
         raise
 
 
 def _require_fit(name: str, column: Column, value: Any, naming: Mapping[str, Any]) -> None:
-    """OutOfRange, with what names its row, for a value that is not one of the column's."""
+    """OutOfRange, identifying the row, for a value that the column cannot hold."""
     try:
         _fit(name, column, [value])
     except _UNFIT as error:
-        whose = ", ".join(f"{key} {one}" for key, one in naming.items() if key != name)
+        whose = ", ".join(f"{key} {identifier}" for key, identifier in naming.items() if key != name)
         reason = error if isinstance(error, OutOfRange) else f"{value!r} cannot be stored: {error}"
         raise OutOfRange(f"{name}{f' of {whose}' if whose else ''}: {reason}") from error
 
@@ -196,4 +196,4 @@ def _fit(name: str, column: Column, values: list[Any]) -> pl.Series:
 
 def _encoded(column: Column, values: list[Any]) -> list[Any]:
     encode = column.encode
-    return values if encode is _itself else [None if value is None else encode(value) for value in values]
+    return values if encode is _identity else [None if value is None else encode(value) for value in values]

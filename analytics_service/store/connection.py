@@ -29,49 +29,49 @@ from analytics_service.store.reach import cause_of, ping, unreachable
 from analytics_service.store.server import address_of, server_of
 from analytics_service.store.sql import Parts, named_query
 
-# Errors of the server that may pass: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
+# Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
 _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
 # UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
 _REFUSED_USER = frozenset({192, 193, 194, 516})
 # UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
 _NO_SCHEMA = frozenset({47, 60, 81})
-# NOT_ENOUGH_SPACE, and what other failures say when the disk is full.
+# NOT_ENOUGH_SPACE, and the message of other errors when the disk is full.
 _DISK_FULL, _NO_SPACE = 243, "No space left on device"
-# The last bytes of an Arrow stream. Polars accepts a truncated stream as a shorter one, and a server that dies while it
+# The last bytes of an Arrow stream. Polars reads a truncated stream without an error, and a server that dies while it
 # answers may send an empty body.
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 # The server's reason for refusing a statement, within the driver's message, and how much of it is shown.
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
-# Seconds within which a server must accept the first connection and answer on it.
+# Seconds in which a server must accept the first connection and answer.
 _CONNECT_SECONDS = 4
 # Bytes of a stream that are read at a time.
 _CHUNK = 2**20
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
-# Seconds that a query may run, and its answer take, in a process that serves requests. With a ClickHouse that hangs,
-# requests must end within five seconds.
+# Limits in a process that serves requests, in seconds: of a query, and of its answer. Requests must end within five
+# seconds even if ClickHouse hangs.
 _SERVING_QUERY_SECONDS, _SERVING_ANSWER_SECONDS = 3.5, 4
 
 _INSERT = {
-    # Rows come in batches already; the server need not collect them.
+    # Rows already come in batches.
     "async_insert": 0,
-    # A batch of long history touches many months.
+    # A batch of a long history touches many months.
     "max_partitions_per_insert_block": 0,
-    # Null in a column that is not nullable is a fault. By default ClickHouse writes 0 or an empty text.
+    # Null in a column that is not nullable is an error. By default ClickHouse writes 0 or an empty string.
     "input_format_null_as_default": 0,
 }
 
-# Measures the query of a name for the duration of the context.
+# Measures a named query for the duration of the context.
 Measure = Callable[[str], AbstractContextManager[None]]
 
 
 class Store:
-    """ClickHouse as the service uses it. It connects on first use, so it may be created before a fork, but not used.
+    """Access to ClickHouse. It connects on first use, so it may be created before a fork, but not used.
 
-    `bulkhead` bounds the requests that wait for it at the same time. A process that is `serving` requests gives up
-    reading within seconds; others, and all that write, rather wait (rule 8.9).
+    `bulkhead` limits the requests that wait for ClickHouse at the same time. A process that is `serving` requests stops
+    waiting for a read within seconds; other processes, and all writes, wait longer (rule 8.9).
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Store:
         if serving:
             self._query_seconds = min(settings.query_timeout, _SERVING_QUERY_SECONDS)
             self._answer_seconds = _SERVING_ANSWER_SECONDS
-        # By the seconds that an answer may take.
+        # By time limit of an answer, seconds.
         self._clients: dict[int, Client] = {}
         self._lock = threading.Lock()
 
     def enter_bulkhead(self) -> None:
-        """Called before a request waits for the store in any way (rule 8.9). StoreUnavailable when it must not."""
+        """Called before a request waits for the store in any way (rule 8.9). StoreUnavailable when too many wait."""
         self.bulkhead.enter()
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
@@ -112,7 +112,7 @@ class Store:
                 settings={
                     "max_execution_time": self._query_seconds,
                     "output_format_arrow_compression_method": "none",
-                    # By default the driver asks the server to buffer complete answers. That is not needed, because a
+                    # By default the driver makes the server buffer complete answers. That is not needed, because a
                     # truncated answer raises anyway.
                     "wait_end_of_query": 0,
                     "log_comment": query,
@@ -137,7 +137,8 @@ class Store:
             )
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
-        """Write all rows as one batch if an SQL condition holds as ClickHouse takes them; whether it did.
+        """Write all rows as one batch if an SQL condition holds when ClickHouse processes the insert. Returns whether
+        it did.
 
         The values of the condition are bound from the parameters.
         """
@@ -154,9 +155,10 @@ class Store:
         return cast(QuerySummary, summary).written_rows > 0
 
     def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
-        """The rows of a named query in ClickHouse's Native format, some bytes at a time.
+        """The rows of a named query in ClickHouse's Native format, in chunks.
 
-        An answer that breaks off is StoreUnavailable; only one without any bytes may come from a server that died.
+        StoreUnavailable for a truncated answer. An answer without any bytes is not detected as truncated, although it
+        may come from a server that died.
         """
         with self._translated(f"query {query}"):
             stream = self._connected().raw_stream(
@@ -181,7 +183,7 @@ class Store:
             body.close()
 
     def insert_native(self, table: str, chunks: Generator[bytes]) -> None:
-        """Write rows in the Native format, as `native_rows` has them, into a table without rows of its own."""
+        """Write rows in the Native format, as `native_rows` yields them, into an empty table."""
         with self._translated(f"insert into {table}"):
             self._connected().raw_insert(
                 table,
@@ -191,12 +193,12 @@ class Store:
             )
 
     def execute(self, statement: str) -> None:
-        """Run a statement without an answer, such as DDL, in the service's database."""
+        """Execute a statement without an answer, such as DDL, in the service's database."""
         with self._translated("statement"):
             self._connected().command(statement)
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        """Run a named statement without an answer, which may take as long as a query."""
+        """Execute a named statement without an answer, within the time limit of a query."""
         with self._translated(f"statement {query}"):
             self._connected().command(
                 named_query(query, parts),
@@ -205,7 +207,7 @@ class Store:
             )
 
     def execute_outside_database(self, statement: str) -> None:
-        """Run a statement outside of the service's database, which may not exist yet."""
+        """Execute a statement outside of the service's database, which may not exist yet."""
         with self._translated("statement"):
             self._connected().command(statement, use_database=False)
 
@@ -223,14 +225,15 @@ class Store:
         with self._lock:
             while self._clients:
                 _, client = self._clients.popitem()
-                # The pool is ours, so the client leaves its connections open; a server waits for them when it stops.
+                # The client does not close the connections of a pool that it did not create. A stopping server waits
+                # for them.
                 client.close_connections()
                 client.close()
 
     def _connected(self, seconds: int | None = None) -> Client:
-        """The client whose answers may take so many seconds, by default as long as any statement."""
+        """The client whose answers may take this many seconds, by default as long as any statement."""
         seconds = seconds or self._settings.client_timeout
-        # Without the lock, because another thread may hold it for as long as it takes to connect.
+        # Without the lock, because another thread may hold it while it connects.
         if (client := self._clients.get(seconds)) is not None:
             return client
         with self._lock:
@@ -239,30 +242,30 @@ class Store:
             return self._clients[seconds]
 
     @contextmanager
-    def _translated(self, what: str) -> Iterator[None]:
-        """Driver exceptions become ours here and nowhere else."""
+    def _translated(self, operation: str) -> Iterator[None]:
+        """Translate driver exceptions into ours, here and nowhere else."""
         try:
             yield
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
-            raise _ours(error, what, address_of(self._settings)) from error
+            raise _service_error(error, operation, address_of(self._settings)) from error
 
 
 def _stream(rows: pl.DataFrame) -> bytes:
-    """Rows as one record batch of an Arrow stream, which ClickHouse shows whole or not at all."""
+    """Rows as a single record batch of an Arrow stream, which ClickHouse inserts atomically."""
     body = io.BytesIO()
     rows.rechunk().write_ipc_stream(body, compression="uncompressed")
     return body.getvalue()
 
 
-def _ours(error: Exception, what: str, url: str) -> AnalyticsError:
-    """The exception of ours for one of the driver, or of the connections below it."""
+def _service_error(error: Exception, operation: str, url: str) -> AnalyticsError:
+    """Our exception for an error of the driver, or of the connections below it."""
     if not isinstance(error, ClickHouseError):
         return unreachable(url, cause_of(error))
     if not isinstance(error, DatabaseError):
-        return StoreFailure(f"ClickHouse could not be used: {what}.")
+        return StoreFailure(f"ClickHouse could not be used: {operation}.")
     if error.code in _NO_SCHEMA:
         return SchemaError(
-            f"ClickHouse lacks a table or column this version needs ({what}); run `analytics-service migrate`."
+            f"ClickHouse lacks a table or column this version needs ({operation}); run `analytics-service migrate`."
         )
     if error.code in _REFUSED_USER:
         return AccessRefused(
@@ -270,20 +273,20 @@ def _ours(error: Exception, what: str, url: str) -> AnalyticsError:
             "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
         )
     if error.code == _DISK_FULL or _NO_SPACE in str(error):
-        return StoreUnavailable(f"The disk of ClickHouse is full ({what}). Free space on it.")
+        return StoreUnavailable(f"The disk of ClickHouse is full ({operation}). Free space on it.")
     if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
         return unreachable(url, cause_of(error.__cause__))
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
-        return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({what}).")
+        return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({operation}).")
     if error.code is None:
         return StoreUnavailable(f"The server at {url} is not ClickHouse; check ANALYTICS_CLICKHOUSE_URL.")
-    return StoreFailure(f"ClickHouse refused: {what}: {_reason(error)}")
+    return StoreFailure(f"ClickHouse refused: {operation}: {_reason(error)}")
 
 
 def _reason(error: DatabaseError) -> str:
     """The server's reason for refusing a statement, on one line and without its version and address."""
-    found = _REASON.search(str(error))
-    return " ".join((found[1] if found else str(error)).split())[:_REASON_CHARACTERS]
+    match = _REASON.search(str(error))
+    return " ".join((match[1] if match else str(error)).split())[:_REASON_CHARACTERS]
 
 
 def _pools(settings: Settings) -> urllib3.PoolManager:
@@ -319,7 +322,7 @@ def _connect(settings: Settings, answer_seconds: int) -> Client:
         autogenerate_session_id=False,
         query_limit=0,
         tz_mode="aware",
-        # The parameters of a query may be longer than a URL may be.
+        # Parameters of a query may exceed the limit of a URL.
         form_encode_query_params=True,
         pool_mgr=pools,
     )

@@ -22,7 +22,7 @@ from analytics_service.store.columns import (
     word,
 )
 from analytics_service.store.connection import Store
-from analytics_service.store.sql import MOST_ADDRESSES
+from analytics_service.store.sql import MAX_ADDRESSES
 
 ACCOUNT_EVENTS = "account_event"
 _EVENT: Columns = {
@@ -41,7 +41,7 @@ _EVENT: Columns = {
     "leg": replace(word(Leg).or_null, decode=lambda leg: Leg(leg) if leg else None),
 }
 _WRITTEN: Columns = {**_EVENT, "uuid": TEXT}
-# Conditions on the events that come after another one. The first part of each lets ClickHouse skip by the sort key.
+# Conditions on the events after an event. The first comparison lets ClickHouse skip rows by the sort key.
 _AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 
@@ -51,11 +51,12 @@ def account_event_frame(events: Sequence[Event]) -> pl.DataFrame:
     return encoded_records(events, _WRITTEN).with_columns(pl.col("leg").fill_null(""))
 
 
-def numbered(store: Store, rows: pl.DataFrame, known: int) -> pl.DataFrame:
-    """The rows with the number of each event of its address; those stored up to unix second `known` come before."""
-    addresses = rows["address"].unique().sort().to_list() if known else []
-    chunks = [addresses[start : start + MOST_ADDRESSES] for start in range(0, len(addresses), MOST_ADDRESSES)]
-    counts = [store.frame("account_event_counts", addresses=chunk, until=known) for chunk in chunks]
+def numbered(store: Store, rows: pl.DataFrame, stored_until: int) -> pl.DataFrame:
+    """The rows with the number of each event within its address, after the events stored up to unix second
+    `stored_until`."""
+    addresses = rows["address"].unique().sort().to_list() if stored_until else []
+    chunks = [addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES)]
+    counts = [store.frame("account_event_counts", addresses=chunk, until=stored_until) for chunk in chunks]
     nothing = pl.DataFrame(schema={"address": pl.String, "count": pl.UInt64})
     ordinal = pl.struct("at", "uuid").rank("ordinal").over("address").cast(pl.UInt64)
     return (
@@ -68,18 +69,18 @@ def numbered(store: Store, rows: pl.DataFrame, known: int) -> pl.DataFrame:
 def read_account_events(store: Store, address: str, until: int, query: EventQuery) -> EventList:
     """A list of events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.7).
 
-    EntityNotFound if the event that it comes after is not one of them. The cost is that of the list.
+    EntityNotFound if the previous event is not an event of the address. The cost is proportional to the list.
     """
     key = _key_of(store, address, until, query.previous) if query.previous else {}
     after = _AFTER if query.ascending else _BEFORE
-    places = {
+    placeholders = {
         "columns": select_list(_EVENT),
         "order": "ASC" if query.ascending else "DESC",
         "after": after if key else "true",
     }
     rows = store.frame(
         "account_event_page",
-        places,
+        placeholders,
         address=address,
         until=until,
         action=query.action or "",
@@ -92,8 +93,8 @@ def read_account_events(store: Store, address: str, until: int, query: EventQuer
 
 
 def _key_of(store: Store, address: str, until: int, uuid: str) -> dict[str, object]:
-    """Where an event is in the order of the address's events."""
-    found = store.frame("account_event_place", address=address, until=until, uuid=uuid)
-    if not found.height:
+    """The sort key of an event among the events of its address."""
+    rows = store.frame("account_event_place", address=address, until=until, uuid=uuid)
+    if not rows.height:
         raise EntityNotFound(f"prev_event_uuid: {uuid} names no event of this address.")
-    return {"at": found["at"].item(), "uuid": uuid}
+    return {"at": rows["at"].item(), "uuid": uuid}

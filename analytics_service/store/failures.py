@@ -3,4 +3,4 @@
 from polars.exceptions import PanicException
 
 ANY_FAILURE = (Exception, PanicException)
-"""What threads catch that go on after work that failed. Polars does not derive its panics from Exception."""
+"""Caught by threads that continue after a failure. Polars does not derive its panics from Exception."""

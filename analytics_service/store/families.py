@@ -1,5 +1,5 @@
-"""The tables of each family of the ledger beside its observations, and apart from definitions of assets, which several
-families write."""
+"""The tables of each family of the ledger, in addition to its observations. Definitions of assets are not listed,
+because several families write them."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Every history there is. Views, routes, memory, warming, imports and the OpenAPI document follow from this table."""
+"""The table of all histories. Views, routes, memory, warming, imports and the OpenAPI document follow from it."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A kind of history: rows of table `observation` and `cell` that have its name, and a view of that name for people.
+    """A kind of history: the rows of tables `observation` and `cell` with its name, and a view of that name for people.
 
-    `value` is the view's column of values, `kind` says what the store holds as one, and `meaning` what it is, with its
-    unit. A history has a path or two: `by_asset` serves one series for each asset, `total` the single series over all
+    `value` is the view's column of values, `kind` their kind in the store, and `meaning` describes a value, with its
+    unit. A history has one or two paths: `by_asset` serves a series for each asset, `total` the single series over all
     assets, which has an empty asset id.
     """
 
@@ -32,7 +32,7 @@ class History:
 
     @property
     def paths(self) -> list[Path]:
-        """Where it is served."""
+        """The paths at which it is served."""
         return [path for path in (self.by_asset, self.total) if path]
 
 

@@ -1,8 +1,8 @@
 """Interest paid to lenders so far, as a sum over all complete snapshots of markets (rule 8.8).
 
-It is summed when it is read, because a snapshot that is added to the past changes all later sums. So the order in which
-runs complete does not matter. Memory keeps the sum for the newest head, and later snapshots are added to it. It also
-keeps the sums at the ends of spans, from which those for heads of the past go on, and the next request after a failure.
+It is summed on reading, because a snapshot that is added to the past changes all later sums. So the order in which runs
+complete does not matter. Memory keeps the sum for the newest head, to which later snapshots are added. It also keeps
+the sums at the ends of spans: sums for heads of the past start there, and so does the next request after a failure.
 """
 
 import time
@@ -15,7 +15,7 @@ from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, nth_completed, oldest_change
 from analytics_service.store.shared_lock import SharedLock
 
-# Snapshots that one query sums up: two weeks with one each minute, and some hundred thousand rows.
+# Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.
 _SPAN = 20_000
 # Seconds after which a request begins no further span.
 _PATIENCE = 10.0
@@ -23,7 +23,7 @@ _PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Earned:
-    """What lenders of a market have earned up to its last snapshot (unix second), in denom units."""
+    """Interest that lenders of a market have earned up to its last snapshot (unix second), in denom units."""
 
     last: Lent
     last_at: int
@@ -31,17 +31,17 @@ class _Earned:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """What lenders of all markets ever listed have earned, for a head."""
+class _HeadSums:
+    """Interest that lenders of all markets ever listed have earned, as of a head."""
 
     head: Head
     markets: Mapping[str, _Earned]
 
 
 class InterestPaid:
-    """Interest paid to lenders as of heads of family markets. Threads take turns, so that one of them reads for all.
+    """Interest paid to lenders as of heads of family markets. Concurrent requests share the reading.
 
-    A query sums up at most `span` snapshots.
+    A query sums at most `span` snapshots.
     """
 
     def __init__(self, store: Store, span: int = _SPAN, patience: float = _PATIENCE) -> None:
@@ -49,8 +49,8 @@ class InterestPaid:
         self._span = span
         self._patience = patience
         self._renewing = SharedLock()
-        self._kept: _Kept | None = None
-        # The sums at ends of spans (unix seconds), for one count of rewrites: a rewrite may change all of them.
+        self._newest: _HeadSums | None = None
+        # The sums at ends of spans (unix seconds), valid for this count of rewrites: a rewrite may change all of them.
         self._sums: dict[int, Mapping[str, _Earned]] = {0: {}}
         self._rewrites = 0
         self._summing = SharedLock()
@@ -58,34 +58,34 @@ class InterestPaid:
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids.
 
-        StoreUnavailable when there is too much to sum up in one request; the next one goes on from there.
+        StoreUnavailable when there is too much to sum in one request; the next request continues from there.
         """
         self._store.enter_bulkhead()
         earned = self._summed(head) if isinstance(head, PastHead) else self._earned(head)
-        listed = {asset_id: one for asset_id, one in earned.items() if one.last_at == head.at}
+        listed = {asset_id: sums for asset_id, sums in earned.items() if sums.last_at == head.at}
         return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
 
     def _earned(self, head: Head) -> Mapping[str, _Earned]:
-        """The sums for a head: those of an earlier one with the snapshots since, unless its past has changed.
+        """The sums for a head: those of an earlier head plus the snapshots since, unless the past has changed.
 
-        A head that others have followed since the request began is like one of the past.
+        A head that has been followed by another since the request began is treated as a head of the past.
         """
         with self._renewing.held():
-            kept = self._kept
-            if kept is None or head.follows(kept.head):
-                kept = self._kept = self._renewed(kept, head)
-        return kept.markets if kept.head == head else self._summed(head)
+            newest = self._newest
+            if newest is None or head.follows(newest.head):
+                newest = self._newest = self._renewed(newest, head)
+        return newest.markets if newest.head == head else self._summed(head)
 
-    def _renewed(self, kept: _Kept | None, head: Head) -> _Kept:
+    def _renewed(self, newest: _HeadSums | None, head: Head) -> _HeadSums:
         # There is at most one snapshot a second.
-        if kept is not None and head.at - kept.head.at <= self._span:
-            changed = oldest_change(self._store, kept.head, head)
-            if changed is None or changed > kept.head.at:
-                return _Kept(head, self._added(kept.markets, kept.head.at, head.at))
-        return _Kept(head, self._summed(head))
+        if newest is not None and head.at - newest.head.at <= self._span:
+            changed = oldest_change(self._store, newest.head, head)
+            if changed is None or changed > newest.head.at:
+                return _HeadSums(head, self._added(newest.markets, newest.head.at, head.at))
+        return _HeadSums(head, self._summed(head))
 
     def _summed(self, head: Head) -> Mapping[str, _Earned]:
-        """The sums for a head: those at the end of the span before, which are kept, and what came since."""
+        """The sums for a head: the cached sums at the end of the span before, plus the snapshots since."""
         give_up = time.monotonic() + self._patience
         with self._summing.held():
             if head.rewrites != self._rewrites:
@@ -100,22 +100,22 @@ class InterestPaid:
         return self._added(begun, begin, head.at)
 
     def _end_of_span(self, begin: int, until: int) -> int | None:
-        """The last instant of the span after another one; None if the span is not over by an instant."""
+        """The last instant of the span that begins after `begin`; None if the span does not end by `until`."""
         if until - begin < self._span:
             return None
         return nth_completed(self._store, "markets", self._span, begin, until)
 
     def _added(self, before: Mapping[str, _Earned], after: int, until: int) -> dict[str, _Earned]:
-        """Sums up to one unix second, and what the snapshots after that and up to another one add."""
+        """The sums `before`, plus the snapshots in (after, until], unix seconds."""
         markets = dict(before)
         for row in self._store.frame("interest_added", after=after, until=until).iter_rows(named=True):
-            known, first = markets.get(row["asset_id"]), _lent(row["first"])
-            paid = known.paid + interest_since(known.last, first) if known else interest_held(first)
+            previous, first = markets.get(row["asset_id"]), _lent(row["first"])
+            paid = previous.paid + interest_since(previous.last, first) if previous else interest_held(first)
             paid += int(row["added"]) + sum(interest_since(_lent(pair[:2]), _lent(pair[2:])) for pair in row["large"])
             markets[row["asset_id"]] = _Earned(_lent(row["last"]), row["last_at"], paid)
         return markets
 
 
-def _lent(texts: list[str]) -> Lent:
-    principal, receipts = texts
+def _lent(amounts: list[str]) -> Lent:
+    principal, receipts = amounts
     return Lent(int(principal), int(receipts))

@@ -10,6 +10,7 @@ import polars as pl
 from analytics_service.store.connection import Store
 
 JOB_RUNS = "job_run"
+# In the order of the fields of JobRun.
 _SCHEMA = {
     "family": pl.String,
     "scheduler": pl.String,
@@ -23,7 +24,7 @@ _SCHEMA = {
 }
 # Seconds that a scheduler's report may be late before it counts as gone.
 _LATE = 60
-# Ends a message about a scheduler that has to be stopped.
+# The end of a message about a scheduler that has to be stopped.
 FORGOTTEN = "One that was killed counts as running for some minutes."
 
 
@@ -31,14 +32,14 @@ FORGOTTEN = "One that was killed counts as running for some minutes."
 class JobRun:
     """A scheduler's report about a family. Instants are unix seconds.
 
-    `every` are the seconds between snapshots. `next_at` is None once the scheduler has stopped. `failed_at` is the
-    instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the last
-    run's snapshot, `outcome` a word for its result, and `took_ms` its duration in milliseconds.
+    `interval` is the time between snapshots in seconds. `next_at` is None once the scheduler has stopped. `failed_at`
+    is the instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the
+    last run's snapshot, `outcome` a word for its result, and `took_ms` its duration in milliseconds.
     """
 
     family: str
     scheduler: str
-    every: int
+    interval: int
     next_at: int | None
     failed_at: int | None = None
     error: str = ""
@@ -49,7 +50,7 @@ class JobRun:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """A scheduler that was running within the last week, by host and process id."""
+    """A scheduler that was running within the last week. Its name has the host and the process id."""
 
     name: str
     heard_seconds_ago: int
@@ -70,39 +71,39 @@ def record(store: Store, runs: Sequence[JobRun]) -> None:
 
 
 def forget_future(store: Store) -> None:
-    """Drop the reports that were written while ClickHouse's clock was ahead: until it shows their instants again, they
-    would hold in place of all newer ones. Where only the scheduler's own clock was ahead, there are none."""
+    """Drop the reports that were written while ClickHouse's clock was ahead: they would replace all newer reports until
+    the clock has caught up. There are none if only the scheduler's own clock was ahead."""
     store.run("forget_future_reports")
 
 
 def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
     """The last reports of all schedulers of the last week, newest first, and the schedulers themselves."""
     rows = list(store.frame("job_runs").iter_rows(named=True))
-    runs = [JobRun(**{name: row[name] for name in _SCHEMA}) for row in rows]
+    runs = [JobRun(*(row[name] for name in _SCHEMA)) for row in rows]
     by_scheduler: dict[str, list[dict[str, int | None]]] = {}
     for row in rows:
         by_scheduler.setdefault(row["scheduler"], []).append(row)
-    return runs, [_scheduler(name, said) for name, said in by_scheduler.items()]
+    return runs, [_scheduler(name, reports) for name, reports in by_scheduler.items()]
 
 
-def told_intervals(runs: Sequence[JobRun], schedulers: Sequence[Scheduler]) -> Mapping[str, int]:
-    """Seconds between snapshots of each family, from what `read_runs` returns. Of several schedulers, the one that is
-    running counts, or else the one that ran last."""
+def recorded_intervals(runs: Sequence[JobRun], schedulers: Sequence[Scheduler]) -> Mapping[str, int]:
+    """Seconds between snapshots of each family, from the result of `read_runs`. If there are several schedulers, a
+    running scheduler counts, or else the last one that ran."""
     alive = {scheduler.name for scheduler in schedulers if scheduler.alive}
     running = [run for run in runs if run.scheduler in alive]
-    # Runs are given newest first, and of several for a family the last one here holds.
-    return {run.family: run.every for run in reversed([*running, *runs])}
+    # Runs are sorted newest first, and the last entry of a family wins.
+    return {run.family: run.interval for run in reversed([*running, *runs])}
 
 
 def running_scheduler(store: Store) -> Scheduler | None:
-    """A scheduler that writes to the store, if one is known. One that was killed still counts for some minutes."""
-    return next((one for one in read_runs(store)[1] if one.alive), None)
+    """A scheduler that writes to the store, if any. A killed scheduler still counts for some minutes."""
+    return next((scheduler for scheduler in read_runs(store)[1] if scheduler.alive), None)
 
 
-def _scheduler(name: str, said: list[dict[str, int | None]]) -> Scheduler:
-    """A scheduler is alive if it has a next run, and its last report is at most two intervals of its most frequent job
-    old, and a little more."""
-    age = min(row["age"] or 0 for row in said)
-    often = min(row["every"] or 0 for row in said)
-    is_stopped = all(row["next_at"] is None for row in said)
-    return Scheduler(name, age, not is_stopped and age <= 2 * often + _LATE)
+def _scheduler(name: str, reports: list[dict[str, int | None]]) -> Scheduler:
+    """A scheduler is alive if it has a next run, and its last report is not older than two intervals of its most
+    frequent job plus _LATE."""
+    age = min(row["age"] or 0 for row in reports)
+    shortest_interval = min(row["every"] or 0 for row in reports)
+    is_stopped = all(row["next_at"] is None for row in reports)
+    return Scheduler(name, age, not is_stopped and age <= 2 * shortest_interval + _LATE)

@@ -1,4 +1,4 @@
-"""The snapshot ledger: which runs are complete, and so what readers may see."""
+"""The snapshot ledger: it lists complete runs, and so decides what readers may see."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from analytics_service.store.connection import Store
 LEDGER = "snapshot"
 REWRITES = "rewrite"
 HEADS = "snapshot_head"
-# Stands for the instant of a missing snapshot.
+# In place of the instant of a missing snapshot.
 NONE = -1
 _SCHEMA = {
     "family": pl.String,
@@ -33,7 +33,7 @@ _REWRITE = {"family": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where data is from: a source by its spec, or imported files, whose spec is empty."""
+    """The origin of data: a source by its spec, or imported files, whose spec is empty."""
 
     spec: str
     simulated: bool = False
@@ -46,7 +46,7 @@ IMPORTED = Origin("")
 
 
 def any_simulated(origins: Iterable[Origin]) -> bool:
-    """Whether some of the data of these origins is made up."""
+    """Whether any of these origins is simulated."""
     return any(origin.simulated for origin in origins)
 
 
@@ -54,9 +54,9 @@ def any_simulated(origins: Iterable[Origin]) -> bool:
 class Run:
     """A completed run of a job, a backfill or an import. Instants are unix seconds.
 
-    `source` is the spec of a source, or the names of imported files. `version` is when it began, in unix nanoseconds by
-    the clock of ClickHouse. `simulated` says whether the rows are made up.
-    `files` stands for the files of an import: one of the same files that ends at the same instant takes its place.
+    `source` is the spec of a source, or the names of imported files. `version` is the start of the run, in unix
+    nanoseconds by the clock of ClickHouse. `simulated` says whether the rows are made up. `files` identifies the files
+    of an import: a later import of the same files that ends at the same instant replaces the row.
     """
 
     family: str
@@ -72,7 +72,7 @@ class Run:
 
     @property
     def origin(self) -> Origin:
-        """Where the run's rows are from."""
+        """The origin of the run's rows."""
         return IMPORTED if self.kind == "import" else Origin(self.source, self.simulated)
 
 
@@ -81,7 +81,7 @@ class Head:
     """The newest state of a family that readers may see. Instants are unix seconds.
 
     Equal heads mean equal data (rule 8.2): `version` is the greatest of all completed runs, `runs` counts them, and
-    `rewrites` counts the runs that changed what readers had seen.
+    `rewrites` counts those that changed history which readers had seen.
     """
 
     family: str
@@ -98,28 +98,28 @@ class Head:
 
     @property
     def present(self) -> "Head | None":
-        """The family's newest head, if a newer snapshot may change what this one shows."""
+        """The family's newest head, as long as newer runs may change what this head shows."""
         return self
 
     def follows(self, other: "Head") -> bool:
-        """Whether this is a later state of the family than another one. So is a restored backup, although its version
-        is older: it counts as a rewrite."""
+        """Whether this is a later state of the family than `other`. A restored backup is later although its version is
+        lower, because it counts as a rewrite."""
         return (self.rewrites, self.version, self.runs) > (other.rewrites, other.version, other.runs)
 
-    def holds(self, newest: "Head | None") -> bool:
-        """Whether what was made for this head may still be shown when the family's newest head is another one."""
+    def is_current(self, newest: "Head | None") -> bool:
+        """Whether an answer made from this head may be shown while `newest` is the family's newest head."""
         return newest == self
 
 
 @dataclass(frozen=True, slots=True)
 class PastHead(Head):
-    """The state of a family at a moment which later snapshots have followed (rule 8.12).
+    """The state of a family at a moment of the past (rule 8.12). Later snapshots have followed.
 
     `at` is the instant of its newest snapshot or observation at that moment, NONE if it had none, and `version` is that
-    of this snapshot. Where assets are described with the family, `reaching` is the greatest version of all runs that
-    may have rows at or before the moment. `open_with` is the family's newest head as long as a run that appends may
-    change the state: jobs may still be late for the moment, observations be added before it, or definitions of assets
-    be missing; else it is None.
+    of this snapshot. If assets are described with the family, `reaching` is the greatest version of all runs that may
+    have rows at or before the moment. `open_with` is the family's newest head as long as a run that appends may change
+    the state: jobs may still be late for the moment, observations may be added before it, or definitions of assets may
+    be missing. Otherwise it is None.
     """
 
     reaching: int = 0
@@ -127,18 +127,19 @@ class PastHead(Head):
 
     @property
     def present(self) -> Head | None:
-        """The family's newest head, until no job can be late any more."""
+        """The family's newest head, until no job can be late for the moment."""
         return self.open_with
 
     def awaits_jobs_only(self, moment: int) -> bool:
-        """Whether, once jobs are too late for the moment (unix second), no later run changes the state.
+        """Whether only late jobs can still change the state at the moment (unix second).
 
-        Where there was nothing yet, the first run decides how assets are described.
+        False if there was no snapshot yet: then the first run decides how assets are described.
         """
         return self.at != NONE and (self.open_with is None or moment < self.open_with.last_observed_at)
 
-    def holds(self, newest: Head | None) -> bool:
-        """As long as it is open, whether the family's head is still the same; then, whether it was not rewritten.
+    def is_current(self, newest: Head | None) -> bool:
+        """While the state is open, whether `newest` is still the head that it was read with; afterwards, whether the
+        family was not rewritten.
 
         Only a rewrite changes a state that a later snapshot has followed.
         """
@@ -148,16 +149,16 @@ class PastHead(Head):
 
 
 def rewrites_of(head: Head | None) -> int:
-    """How many rewrites of a family a head counts; -1 for a family that has no head."""
+    """The rewrites that a head counts; -1 for a family without a head."""
     return -1 if head is None else head.rewrites
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The ledger as one query saw it.
+    """The ledger as read by one query.
 
-    `heads` are by family. `open` are the versions of unfinished rewrites, by family; `silent` are the family and
-    version of each of them whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs.
+    `heads` are by family. `open` are the versions of unfinished rewrites, by family; `silent` are family and version of
+    those whose writer sent no heartbeat for three seconds. `origins` are those of all completed runs.
     """
 
     heads: Mapping[str, Head]
@@ -167,41 +168,41 @@ class Ledger:
 
 
 def ledger_frame(runs: Sequence[Run]) -> pl.DataFrame:
-    """The ledger's rows about some runs."""
+    """The rows of the ledger for these runs."""
     return pl.DataFrame(runs, schema=_SCHEMA)
 
 
 def runs_of(rows: pl.DataFrame) -> list[Run]:
-    """The runs that rows of the ledger are about."""
+    """The runs in rows of the ledger."""
     return [Run(**row) for row in rows.select(list(_SCHEMA)).iter_rows(named=True)]
 
 
 def new_version(store: Store) -> int:
-    """A version for what is written now: greater than all that the store has, of which later ones win."""
+    """A version for new rows, greater than every version in the store. Of several rows the last version wins."""
     return int(store.frame("new_version")["version"][0])
 
 
-def tell_of_rewrite(store: Store, families: Sequence[str], version: int, finished: int) -> None:
-    """Announce a run of families as a rewrite, send its heartbeat, or finish it (rule 8.5)."""
+def record_rewrite(store: Store, families: Sequence[str], version: int, finished: int) -> None:
+    """Announce a rewrite of families, send its heartbeat, or with `finished` = 1 record its end (rule 8.5)."""
     rows = [{"family": family, "version": version, "finished": finished} for family in families]
     store.insert(REWRITES, pl.DataFrame(rows, schema=_REWRITE))
 
 
 def completed_before(store: Store, family: str, before: int) -> int | None:
-    """The last instant before another whose snapshot a job or a backfill has completed, if there is one."""
+    """The last instant before `before` with a snapshot completed by a job or a backfill, if there is any."""
     rows = store.frame("snapshot_before", family=family, before=before)
     return int(rows["at"][0]) if rows.height else None
 
 
 def nth_completed(store: Store, family: str, number: int, after: int, until: int) -> int | None:
-    """Of the instants after one and up to another whose snapshot a job or a backfill has completed, that of a number,
-    counted from 1; None if there are fewer."""
+    """The nth instant, counted from 1, in (after, until] with a snapshot completed by a job or a backfill; None if
+    there are fewer."""
     rows = store.frame("nth_snapshot", family=family, number=number, after=after, until=until)
     return int(rows["at"][0]) if rows.height else None
 
 
 def first_moment(store: Store, family: str) -> int | None:
-    """The first moment (unix second) with a snapshot or an imported observation of a family, if there is one."""
+    """The first moment (unix second) with a snapshot or an imported observation of a family, if there is any."""
     rows = store.frame("first_moment", family=family)
     return int(rows["first"][0]) if rows.height else None
 
@@ -209,7 +210,7 @@ def first_moment(store: Store, family: str) -> int | None:
 def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, described: bool) -> PastHead:
     """The state of a family as of a moment (unix second) that is earlier than its head.
 
-    `late` says whether jobs may still be late for the moment, `imported` whether some runs of the store may be imports,
+    `late` says whether jobs may still be late for the moment, `imported` whether the store may have runs of imports,
     and `described` whether assets are described with the family. `last_observed_at` is the instant of the newest
     snapshot, or the moment itself if there may be imported observations in between; but no later than the newest
     observation of all.
@@ -222,7 +223,7 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
             "runs_reaching", family=head.family, at=at, since=max(newest, 0), version=version, imported=int(imported)
         ).row(0)
         reaching, last = max(version, earlier), at if imports else newest
-    # Snapshots of an oracle that stands still are later than all observations.
+    # If the oracle stands still, snapshots are later than all observations.
     last = min(last, head.last_observed_at)
     return PastHead(
         head.family,
@@ -237,16 +238,16 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
 
 
 def read_ledger(store: Store) -> Ledger:
-    """The newest state of each family, the rewrites under way, and where the data is from."""
+    """The newest state of each family, the unfinished rewrites, and the origins of the data."""
     heads: dict[str, Head] = {}
     origins: set[Origin] = set()
     rewrites: Counter[str] = Counter()
     unfinished: dict[str, list[int]] = {}
     silent: list[tuple[str, int]] = []
-    for how, family, version, runs, is_silent, at, last_observed_at, sources in store.frame("ledger").iter_rows():
-        if how == "head":
+    for kind, family, version, runs, is_silent, at, last_observed_at, sources in store.frame("ledger").iter_rows():
+        if kind == "head":
             heads[family] = Head(family, at, last_observed_at, version, runs)
-            origins.update(Origin(one["source"], one["simulated"]) for one in sources)
+            origins.update(Origin(source["source"], source["simulated"]) for source in sources)
             continue
         rewrites[family] += runs
         if version:
@@ -268,15 +269,15 @@ def read_state(store: Store, family: str) -> Head | None:
 
 
 def newest_source(store: Store) -> str | None:
-    """The spec of the source that the newest run took its rows from, imports and simulated ones apart."""
+    """The spec of the source of the newest run, without imports and simulated sources."""
     rows = store.frame("newest_source")
     return str(rows["source"][0]) if rows.height else None
 
 
 def require_unchanged(store: Store, head: Head) -> None:
-    """Accept what was read as of a head (rule 8.3). Superseded when a rewrite of its family was announced since.
+    """Accept data that was read as of a head (rule 8.3). Superseded when a rewrite of its family was announced since.
 
-    Runs that only add to the end of history change nothing that a head shows.
+    Runs that append to history change nothing that a head shows.
     """
     announced, finished = store.frame("rewrites", family=head.family).row(0)
     if announced != head.rewrites or finished != announced:
@@ -286,8 +287,8 @@ def require_unchanged(store: Store, head: Head) -> None:
 def oldest_change(store: Store, since: Head, head: Head) -> int | None:
     """The oldest instant (unix second) whose observations may differ between two heads of a family.
 
-    None when no run came in between. 0 when unsure: a run that began before `since` was read and ended after it has a
-    lower version, so only the count of runs tells of it.
+    None when no run was completed in between. 0 when unsure: a run that began before `since` was read and ended after
+    it has a lower version, so only the count of runs shows it.
     """
     if (since.runs, since.version) == (head.runs, head.version):
         return None

@@ -33,7 +33,7 @@ _EVENT: Columns = {
     "amount": AMOUNT,
     "usd": RATIO,
 }
-# Lending events by the words of column `kind`. Of a liquidation, that is the debt repaid.
+# Values of column `kind` by action. Of a liquidation, the event is the repaid debt.
 _KINDS = {
     Action.BORROW: "borrow",
     Action.RETURN: "repay",
@@ -44,18 +44,17 @@ _KINDS = {
 }
 _ACTIONS = {kind: action for action, kind in _KINDS.items()}
 _FLASH = SnapshotTable("flash_loan_volume", "loans", {"usd": RATIO})
-# The actions whose events are summed up by asset, and the histories of these sums. Flash loans have only a total.
+# Actions whose events are summed by asset, and the histories of the sums. Flash loans have only a total.
 SUMMED_BY_ASSET = {Action.BORROW: LOANS, Action.LIQUIDATE: LIQUIDATIONS}
 SUMMED = (*SUMMED_BY_ASSET, Action.BORROW_FLASH_LOAN)
 
-# USD value of all events of each action in SUMMED since the first one, each at its time: by asset id, and of all assets
-# under TOTAL.
+# USD value of all events so far of each action in SUMMED, each at its time: by asset id, and of all assets under TOTAL.
 Sums = Mapping[Action, Mapping[str, Decimal]]
 
 
 @dataclass(frozen=True, slots=True)
 class Loans:
-    """USD value of all loans since the first one, each at the time of the loan; flash loans are counted separately."""
+    """USD value of all loans so far, each at the time of the loan; flash loans are counted separately."""
 
     total: Decimal
     by_asset: Mapping[str, Decimal]
@@ -73,23 +72,23 @@ class EventSum:
 
 
 def is_lending(event: Event) -> bool:
-    """Whether an event is one of lending, some of which are summed up."""
+    """Whether an event belongs to lending. Some lending events are summed."""
     return event.action in _KINDS and event.leg is not Leg.COLLATERAL
 
 
 def lending_frame(events: Iterable[Event]) -> pl.DataFrame:
-    """Lending events as a batch to insert, without `version`. One of unknown value is worth nothing."""
-    rows = ({**fields_of(one), "kind": _KINDS[one.action], "usd": one.usd or ZERO} for one in events)
+    """Lending events as a batch to insert, without `version`. Events of unknown value count as 0 USD."""
+    rows = ({**fields_of(event), "kind": _KINDS[event.action], "usd": event.usd or ZERO} for event in events)
     return encoded(rows, _EVENT)
 
 
 def sums_by_asset(sums: Sums) -> Values:
-    """A snapshot's cumulative values; there is always one for the total."""
+    """A snapshot's cumulative values, always including the total."""
     return {history: sums[action] for action, history in SUMMED_BY_ASSET.items()}
 
 
 def flash_rows(sums: Sums) -> SnapshotRows:
-    """A snapshot's row about flash loans."""
+    """A snapshot's row of flash loans."""
     return {_FLASH: [{"usd": sums[Action.BORROW_FLASH_LOAN][TOTAL]}]}
 
 

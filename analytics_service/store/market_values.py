@@ -1,4 +1,4 @@
-"""What the markets of a snapshot are worth, as observations."""
+"""USD values of the markets of a snapshot, as observations."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -10,24 +10,26 @@ from analytics_service.store.histories import COLLATERAL, DEBT, DEPOSITS, NET_TV
 from analytics_service.store.observations import TOTAL, Values
 
 
-def worth(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
-    """Values by history, from all markets and what those are worth by asset id that have any value.
+def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
+    """Values by history, from all markets and the values of those that have any, by asset id.
 
-    What is unknown, or 10^20 or more, is left out (rule 2.15).
+    Unknown values, and those of 10^20 or more, are left out (rule 2.15).
     """
     tvl = supply_of(values.values()).tvl
-    found: dict[History, Mapping[str, Decimal | None]] = {
+    by_history: dict[History, Mapping[str, Decimal | None]] = {
         TVL: {TOTAL: tvl.tvl},
         NET_TVL: {TOTAL: tvl.net_tvl},
-        DEPOSITS: {asset_id: one.deposits for asset_id, one in values.items()},
-        COLLATERAL: {asset_id: one.collateral.balance for asset_id, one in values.items() if one.collateral},
-        DEBT: {asset_id: one.debt.balance for asset_id, one in values.items() if one.debt},
+        DEPOSITS: {asset_id: market.deposits for asset_id, market in values.items()},
+        COLLATERAL: {asset_id: market.collateral.balance for asset_id, market in values.items() if market.collateral},
+        DEBT: {asset_id: market.debt.balance for asset_id, market in values.items() if market.debt},
         UTILIZATION: {market.asset_id: utilization(market) for market in markets},
     }
-    return {history: _storable(own) for history, own in found.items()}
+    return {history: _storable(by_asset) for history, by_asset in by_history.items()}
 
 
 def _storable(values: Mapping[str, Decimal | None]) -> dict[str, Decimal]:
     return {
-        asset_id: one for asset_id, one in values.items() if one is not None and quantized_below_limit(one) is not None
+        asset_id: value
+        for asset_id, value in values.items()
+        if value is not None and quantized_below_limit(value) is not None
     }

@@ -79,7 +79,7 @@ _PRICE = SnapshotTable("market_price", "markets", {"asset_id": ASSET_ID, "price"
 
 
 def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Mapping[str, Decimal]) -> SnapshotRows:
-    """A snapshot's rows. `prices` are the oracle's, by asset id; of others than the markets' none is stored."""
+    """A snapshot's rows. `prices` are the oracle's, by asset id; only prices of assets with a market are stored."""
     priced: list[dict[str, Any]] = []
     lends: list[dict[str, Any]] = []
     collaterals: list[dict[str, Any]] = []
@@ -122,15 +122,15 @@ def read_markets(store: Store, at: int) -> dict[str, Market]:
 
 
 def read_config(store: Store, at: int) -> GlobalConfig:
-    """The rules for all borrowing at a snapshot. NoSnapshot if there is no snapshot of that unix second."""
+    """The rules for all borrowing at a snapshot (unix second). NoSnapshot if there is none."""
     for row in _CONFIG.read(store, at):
         return GlobalConfig(**row)
     raise NoSnapshot("markets")
 
 
 def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
-    """The oracle's price of each asset with a market, by asset id, as it was written with a snapshot (unix second of a
-    complete one of family markets). Those of receipt tokens that it does not quote follow from them (rule 4.6)."""
+    """The oracle's price of each asset with a market, by asset id, as written with a complete snapshot of family
+    markets (unix second). Prices of receipt tokens that it does not quote follow from these (rule 4.6)."""
     return {row["asset_id"]: row["price"] for row in _PRICE.read(store, at)}
 
 

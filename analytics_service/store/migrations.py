@@ -10,7 +10,7 @@ from analytics_service.store.applied import Migration, pending
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
-from analytics_service.store.rewrite import Recovery, drop_abandoned, settle
+from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
 from analytics_service.store.sql import statements
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS schema_migration
 ENGINE = ReplacingMergeTree ORDER BY number
 COMMENT 'Migrations that were applied to this database, one row each'
 """
-# A condition on asset_id and observed_at reads what it reads of the table.
+# A condition on asset_id and observed_at reads no more rows of the view than of the table.
 _VIEW = """
 CREATE OR REPLACE VIEW {name}
 (
@@ -46,13 +46,13 @@ COMMENT 'Every observation of history {name}, with corrections applied'
 
 
 def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_alone: bool = False) -> list[Migration]:
-    """Apply and return the missing migrations, and make the view of each history as it is defined now.
+    """Apply and return the missing migrations, and create the view of each history as it is defined now.
 
-    SchemaError if the server is too old, an applied script has changed, or the schema is not one that this version can
-    bring up to date; and if a scheduler writes to the store, unless the caller `is_alone` with it (rule 8.14).
+    SchemaError if the server is too old, an applied script has changed, or this version cannot bring the schema up to
+    date; and if a scheduler writes to the store, unless the caller `is_alone` with it (rule 8.14).
 
-    Rewrites are completed first, because what they staged fits the schema that they began with. A script that fails
-    half-way is not recorded. All of its statements run again next time.
+    Rewrites are completed first, because their staged rows fit only the schema that they began with. A script that
+    fails half-way is not recorded. All of its statements are executed again next time.
     """
     require_server(store.server_version())
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
@@ -62,7 +62,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
         _require_no_scheduler(store)
     if missing and missing[0].number > 1:
         log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
-        settle(store)
+        wait_for_rewrites(store)
     for migration in missing:
         for statement in statements(migration.script):
             store.execute(statement)
@@ -76,7 +76,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
 
 
 def view_of(history: History) -> str:
-    """The statement that makes the view of a history."""
+    """The statement that creates the view of a history."""
     return _VIEW.format(name=history.name, value=history.value, meaning=history.meaning)
 
 
@@ -91,7 +91,7 @@ def _require_no_scheduler(store: Store) -> None:
 
 
 def require_server(version: str) -> None:
-    """SchemaError if the server is older than the oldest supported one."""
+    """SchemaError if the server is older than the oldest supported release."""
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_SERVER:
         oldest = ".".join(map(str, OLDEST_SERVER))
         raise SchemaError(f"This ClickHouse is version {version}; {oldest} is the oldest supported. Upgrade it.")

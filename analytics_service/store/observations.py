@@ -1,4 +1,4 @@
-"""Observations of histories in the store: what is written, and the values of a snapshot."""
+"""Observations of histories in the store: batches to insert, and the values of a snapshot."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "value": DECIMAL,
 }
 NO_OBSERVATIONS = pl.DataFrame(schema=_SCHEMA)
-# Observations that are looked for at once: their ids are a parameter of the query, which may be 128 KiB long.
+# Observations in one query: their ids are a parameter, which may be 128 KiB long.
 _AT_ONCE = 500
 
 # The values of a snapshot by history and asset id.
@@ -32,10 +32,11 @@ Values = Mapping[History, Mapping[str, Decimal]]
 
 
 def observations_of(values: Values, at: datetime) -> pl.DataFrame:
-    """Values at an instant as a batch to insert, without `version`. OutOfRange for one that the store cannot hold."""
+    """Values at an instant as a batch to insert, without `version`. OutOfRange for a value that the store cannot
+    hold."""
     frames = [NO_OBSERVATIONS]
-    for history, own in values.items():
-        rows = ({"asset_id": asset_id, "observed_at": at, history.value: one} for asset_id, one in own.items())
+    for history, by_asset in values.items():
+        rows = ({"asset_id": asset_id, "observed_at": at, history.value: value} for asset_id, value in by_asset.items())
         frames.append(_frame(history, rows))
     return pl.concat(frames)
 
@@ -43,28 +44,28 @@ def observations_of(values: Values, at: datetime) -> pl.DataFrame:
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
     """Prices, each at its own instant, as a batch to insert, without `version`. OutOfRange for a price that the store
     cannot hold."""
-    rows = ({"asset_id": one.asset_id, "observed_at": one.observed_at, PRICES.value: one.usd} for one in prices)
+    rows = ({"asset_id": price.asset_id, "observed_at": price.observed_at, PRICES.value: price.usd} for price in prices)
     return _frame(PRICES, rows)
 
 
 def _frame(history: History, rows: Iterable[Row]) -> pl.DataFrame:
-    found = encoded(rows, {"asset_id": _ASSET_ID, "observed_at": TIME, history.value: history.kind})
-    return found.rename({history.value: "value"}).with_columns(history=pl.lit(history.name)).select(*_SCHEMA)
+    frame = encoded(rows, {"asset_id": _ASSET_ID, "observed_at": TIME, history.value: history.kind})
+    return frame.rename({history.value: "value"}).with_columns(history=pl.lit(history.name)).select(*_SCHEMA)
 
 
 def without_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
     """The observations of a `price_frame` that no completed run has written, in the same order.
 
-    Cost: a query for every 500 of them, which reads the granules that they are in.
+    Cost: a query for every 500 observations, which reads their granules.
     """
     stored = [
-        store.frame("observed_prices", ids=some["asset_id"].unique().to_list(), seconds=some["observed_at"].to_list())
-        for some in prices.iter_slices(_AT_ONCE)
+        store.frame("observed_prices", ids=batch["asset_id"].unique().to_list(), seconds=batch["observed_at"].to_list())
+        for batch in prices.iter_slices(_AT_ONCE)
     ]
     if not stored:
         return prices
-    known = pl.concat(stored).cast({"observed_at": pl.UInt32, "value": DECIMAL})
-    return prices.join(known, on=["asset_id", "observed_at", "value"], how="anti", maintain_order="left")
+    written = pl.concat(stored).cast({"observed_at": pl.UInt32, "value": DECIMAL})
+    return prices.join(written, on=["asset_id", "observed_at", "value"], how="anti", maintain_order="left")
 
 
 def read_series(store: Store, history: History, until: int) -> dict[str, int]:
@@ -74,9 +75,9 @@ def read_series(store: Store, history: History, until: int) -> dict[str, int]:
 
 
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
-    """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without one are
-    left out. The second may not be after the family's newest observation, because cells that it has not closed are
-    taken to have nothing (rule 8.11). The cost does not grow with the history, but for one row a month."""
+    """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without
+    observations are left out. The second may not be after the family's newest observation, because cells that are not
+    closed yet count as empty (rule 8.11). The cost grows with the history by one row a month only."""
     parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "bounds": [0]}
     rows = store.frame("last_rows", ["frame_before"], **parameters, **look_back(at + 1))
     columns = rows.sort("series").select("series", "close", "last_at").iter_rows()
@@ -86,7 +87,7 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
 def read_values(store: Store, histories: Sequence[History], at: int) -> dict[History, dict[str, Decimal]]:
     """The values observed at a unix second, by history and asset id, in the order of ids."""
     named = {history.name: history for history in histories}
-    found: dict[History, dict[str, Decimal]] = {history: {} for history in histories}
+    values: dict[History, dict[str, Decimal]] = {history: {} for history in histories}
     for name, asset_id, value in store.frame("observed_values", histories=list(named), at=at).iter_rows():
-        found[named[name]][asset_id] = value
-    return found
+        values[named[name]][asset_id] = value
+    return values

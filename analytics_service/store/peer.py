@@ -1,4 +1,4 @@
-"""HTTP connections to the embedded ClickHouse. Nothing is sent before it is certain who listens (rule 9.1)."""
+"""HTTP connections to the embedded ClickHouse. Nothing is sent before the listening process is verified (rule 9.1)."""
 
 import socket
 from pathlib import Path
@@ -9,12 +9,12 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.store.server import RUNNING, require_running
 from analytics_service.store.sockets import other_end
 
-# Seconds within which a server must accept a connection that has no time-out of its own.
+# Seconds in which a server must accept a connection that has no time-out of its own.
 _SECONDS = 5.0
 
 
 def require_peer(connection: socket.socket, pid: int, uid: int, seconds: float) -> None:
-    """StoreUnavailable unless that process of that user has accepted a connection within this machine."""
+    """StoreUnavailable unless the process `pid` of the user `uid` has accepted a connection on this machine."""
     try:
         end = other_end(connection, seconds)
     except OSError as error:
@@ -24,9 +24,9 @@ def require_peer(connection: socket.socket, pid: int, uid: int, seconds: float) 
 
 
 def connection_to(folder: Path) -> type[HTTPConnection]:
-    """Connections that go to the server that is announced in a data folder, whatever address they name.
+    """Connections to the server that is announced in a data folder, whatever address they are given.
 
-    Each new one finds the server anew, so a server that was restarted on another port is found without more.
+    Each new connection looks the server up again, so it finds a server that was restarted on another port.
     StoreUnavailable when there is none, or when another process listens there.
     """
 
@@ -40,7 +40,7 @@ def connection_to(folder: Path) -> type[HTTPConnection]:
                 uid = (folder / RUNNING).stat().st_uid
                 require_peer(self.sock, running.server, uid, self.timeout or _SECONDS)
             except BaseException:
-                # An open connection might be used later as it is.
+                # An open connection might be reused later without this check.
                 self.close()
                 raise
 

@@ -28,7 +28,7 @@ from analytics_service.store.columns import (
     TIME,
     Column,
     Columns,
-    amount_text,
+    amount_digits,
     checked_id,
     quantize_ratio,
     schema_of,
@@ -47,7 +47,7 @@ _KEY: Columns = {
     "pool": INDEX,
     "item": INDEX,
 }
-# The other columns of an item, each with the value that stands for none, as in a closed item.
+# The other columns of an item, each with its empty value, as in a closed item.
 _VALUES: dict[str, tuple[Column, Any]] = {
     "amount": (AMOUNT, "0"),
     "cascade": (FLAG, False),
@@ -55,8 +55,8 @@ _VALUES: dict[str, tuple[Column, Any]] = {
     "last_stake_acc": (RATIO, 0),
 }
 _ITEM: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
-_PLACES = {"columns": select_list(_ITEM), "key": ", ".join(_KEY)}
-# The columns of items before they are numbered.
+_PLACEHOLDERS = {"columns": select_list(_ITEM), "key": ", ".join(_KEY)}
+# The columns of items before numbering.
 _UNNUMBERED = {name: dtype for name, dtype in schema_of(_ITEM).items() if name != "item"}
 _EQUAL = [name for name in _KEY if name != "item"]
 # The values of most items after their amount.
@@ -65,10 +65,10 @@ _, *_NOTHING = [nothing for _, nothing in _VALUES.values()]
 ITEM_KEY = list(_KEY)
 ITEM = list(_ITEM)
 # The columns that a position is made from.
-STATE = [name for name in _ITEM if name not in ("address", "item")]
+POSITION_COLUMNS = [name for name in _ITEM if name not in ("address", "item")]
 CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VALUES.items()}
 
-# Kinds of items that belong to an account; `account` is the only item of an account that has neither of the others.
+# Kinds of items that belong to an account. `account` is the only item of an account without collateral and debt.
 _SIDES = ("collateral", "debt", "account")
 # Kinds of which a position has at most one item.
 _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
@@ -79,7 +79,7 @@ _SUMMARY = SnapshotTable("position_summary", "positions", dict.fromkeys(_COUNTS,
 
 
 def item_frame(positions: Iterable[Position]) -> pl.DataFrame:
-    """All items of positions in the columns of ITEM, addresses in lower case. An empty position has none."""
+    """All items of positions in the columns of ITEM, addresses in lower case. An empty position has no items."""
     remaining = iter(positions)
     frames = [pl.DataFrame(schema=_UNNUMBERED)]
     while batch := list(islice(remaining, _BATCH)):
@@ -100,7 +100,7 @@ def _items(position: Position) -> Iterator[_Item]:
     address = position.address.lower()
 
     def plain(kind: str, amount: int, account: int = 0, asset_id: str = "") -> _Item:
-        return (address, kind, INDEX.encode(account), asset_id, 0, amount_text(amount), *_NOTHING)
+        return (address, kind, INDEX.encode(account), asset_id, 0, amount_digits(amount), *_NOTHING)
 
     def of_asset(kind: str, asset_id: str, amount: int, account: int = 0) -> _Item:
         return plain(kind, amount, account, checked_id(asset_id))
@@ -120,11 +120,11 @@ def _items(position: Position) -> Iterator[_Item]:
         yield of_asset("wallet", balance.asset_id, balance.amount)
     for stake in position.stakes:
         until = stored_second(stake.transition_at) if stake.transition_at else None
-        rest = (amount_text(stake.amount), stake.cascade, until, quantize_ratio(stake.last_stake_acc))
+        rest = (amount_digits(stake.amount), stake.cascade, until, quantize_ratio(stake.last_stake_acc))
         yield (address, "stake", INDEX.encode(stake.account_index), "", INDEX.encode(stake.pool), *rest)
     for leaving in position.unbondings:
         unlock = stored_second(leaving.unlock_at)
-        yield (address, "unbonding", 0, "", 0, amount_text(leaving.amount), False, unlock, 0)
+        yield (address, "unbonding", 0, "", 0, amount_digits(leaving.amount), False, unlock, 0)
     for kind in _SUMS:
         if amount := getattr(position, kind):
             yield plain(kind, amount)
@@ -132,8 +132,8 @@ def _items(position: Position) -> Iterator[_Item]:
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     """The open items of (lower-case) addresses at a unix second, in the columns of ITEM and the order of ITEM_KEY."""
-    found = store.frame("position_items", _PLACES, addresses=list(addresses), at=at)
-    return found.select(pl.col(name).cast(dtype) for name, dtype in schema_of(_ITEM).items())
+    rows = store.frame("position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(_ITEM).items())
 
 
 def read_digests(store: Store) -> pl.DataFrame:
@@ -143,19 +143,19 @@ def read_digests(store: Store) -> pl.DataFrame:
 
 def activity_rows(items: pl.DataFrame) -> SnapshotRows:
     """The counts over all items of a snapshot. Debts without shares and deposits without receipts do not count."""
-    some = items.filter(pl.col("amount") != "0")
-    debts = some.filter(pl.col("kind") == "debt")
+    nonzero = items.filter(pl.col("amount") != "0")
+    debts = nonzero.filter(pl.col("kind") == "debt")
     counts = {
         "addresses": items["address"].n_unique(),
         "borrowers": debts["address"].n_unique(),
         "borrower_accounts": debts.select("address", "account_index").n_unique(),
-        "lenders": some.filter(pl.col("kind").str.starts_with("lend_"))["address"].n_unique(),
+        "lenders": nonzero.filter(pl.col("kind").str.starts_with("lend_"))["address"].n_unique(),
     }
     return {_SUMMARY: [counts]}
 
 
 def read_activity(store: Store, at: int) -> Activity:
-    """How many used the markets at a snapshot (unix second of a head of family positions); 0 if there is none."""
+    """The users of the markets at a snapshot (unix second of a head of family positions); 0 without a snapshot."""
     for row in _SUMMARY.read(store, at):
         return Activity(row["borrowers"], row["borrower_accounts"], row["lenders"])
     return Activity(0, 0, 0)
@@ -164,9 +164,9 @@ def read_activity(store: Store, at: int) -> Activity:
 def read_position(store: Store, address: str, at: int) -> Position:
     """The position of a (lower-case) address at a snapshot (unix second of a head of family positions).
 
-    Its parts are in the order of account, asset id and pool. An address without a position has an empty one.
+    Its parts are in the order of account, asset id and pool. It is empty for an address without a position.
     """
-    return position_of(address, read_items(store, [address], at).select(STATE).rows())
+    return position_of(address, read_items(store, [address], at).select(POSITION_COLUMNS).rows())
 
 
 def read_example_address(store: Store, at: int) -> str | None:

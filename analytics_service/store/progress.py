@@ -7,7 +7,7 @@ class Reporter(Protocol):
     """Shows the progress of a long operation."""
 
     def stage(self, label: str, total: int) -> None:
-        """A stage of so many units begins."""
+        """A stage of `total` units begins."""
 
     def advance(self, count: int) -> None:
-        """So many more units of the stage are done."""
+        """Another `count` units of the stage are done."""

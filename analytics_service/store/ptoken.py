@@ -78,7 +78,8 @@ def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> Snapshot
         _STATE: [fields_of(ptoken)],
         _POOLS: [{**fields_of(pool), "pool": pool.index} for pool in ptoken.pools],
         _ARRANGEMENTS: [
-            {**fields_of(one), "arrangement": one.index, "address": one.address.lower()} for one in arrangements
+            {**fields_of(arrangement), "arrangement": arrangement.index, "address": arrangement.address.lower()}
+            for arrangement in arrangements
         ],
     }
 
@@ -86,7 +87,7 @@ def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> Snapshot
 def read_ptoken(store: Store, at: int) -> Ptoken:
     """The protocol token at a snapshot (unix second of a head of family ptoken), its pools by index.
 
-    NoSnapshot when there is none of that unix second.
+    NoSnapshot when there is no snapshot at that second.
     """
     pools = tuple(StakingPool(index=row.pop("pool"), **row) for row in _POOLS.read(store, at))
     for row in _STATE.read(store, at):

@@ -8,9 +8,9 @@ from analytics_service.store.observations import Values
 
 
 def rates_of(markets: Iterable[Market]) -> Values:
-    """The rates of all lend and debt markets. The store holds those in [0, 100]."""
+    """The rates of all lend and debt markets. The store holds rates in [0, 100]."""
     listed = list(markets)
     return {
-        LEND_RATES: {one.asset_id: one.lend.apr for one in listed if one.lend},
-        BORROW_RATES: {one.asset_id: one.debt.apr for one in listed if one.debt},
+        LEND_RATES: {market.asset_id: market.lend.apr for market in listed if market.lend},
+        BORROW_RATES: {market.asset_id: market.debt.apr for market in listed if market.debt},
     }

@@ -18,22 +18,22 @@ from urllib3.exceptions import (
 
 from analytics_service.errors import StoreUnavailable
 
-# What ClickHouse says to HTTP on its native port.
+# Part of ClickHouse's answer to HTTP on its native port.
 _NATIVE_PORT = b"clickhouse-client"
 
 
 def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
-    """StoreUnavailable, with the cause, when nothing at the URL accepts a connection, or answers, in so many seconds.
+    """StoreUnavailable, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
 
-    User and password are not sent. Whatever answers counts, except ClickHouse's native port.
+    User and password are not sent. Any answer counts, except that of ClickHouse's native port.
     """
-    # Each has its own limit: on a busy machine it takes this process a while to connect, and the answer may be there.
+    # Connecting and reading have separate limits, because on a busy machine connecting alone may take a while.
     timeout = urllib3.Timeout(connect=seconds, read=seconds)
     try:
         try:
             answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
         except ProtocolError:
-            # Servers close connections now and then, so the next one counts.
+            # Servers close connections now and then, so the second attempt counts.
             answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
     except (HTTPError, OSError) as error:
         raise unreachable(url, cause_of(error)) from error
@@ -47,7 +47,7 @@ def unreachable(url: str, cause: str) -> StoreUnavailable:
 
 
 def cause_of(error: BaseException | None) -> str:
-    """Why a connection failed, or an answer did not come."""
+    """The reason why a connection failed, or no answer came."""
     reason = error.args[-1] if error is not None and error.args else None
     if isinstance(error, NameResolutionError):
         return "the name of the host is not known"
@@ -60,7 +60,7 @@ def cause_of(error: BaseException | None) -> str:
     if isinstance(error, SSLError):
         return _of_tls(reason)
     if isinstance(error, ProtocolError):
-        # Closed is a kind of bad status line, too.
+        # RemoteDisconnected is a kind of BadStatusLine.
         is_http = isinstance(reason, RemoteDisconnected) or not isinstance(reason, BadStatusLine)
         return "it closed the connection" if is_http else "it does not answer in HTTP; perhaps it expects https"
     return _of_system(error)

@@ -1,4 +1,4 @@
-"""The only retry policy: calls that fail for a passing reason are repeated after pauses that double."""
+"""The only retry policy: calls that fail with a transient error are repeated after pauses that double."""
 
 import threading
 from collections.abc import Callable
@@ -14,10 +14,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Calls a function until it succeeds, for at most `seconds` in all; 0 means once. Then its last error is raised.
+    """Calls a function until it succeeds, for at most `seconds` in all, then raises its last error. 0 means once.
 
     Only `errors` are retried. `wait` pauses and, like `threading.Event.wait`, returns true to give up.
-    `on_retry` is called before each pause with the error and the pause's seconds.
+    `on_retry` is called before each pause with the error and the length of the pause in seconds.
     """
 
     seconds: float = 0.0

@@ -1,12 +1,12 @@
 """Rewrites: imports and backfills of the past, which change history that readers already see (rules 8.3 to 8.6).
 
-All of a rewrite is in place at once, or nothing. Its observations, definitions of assets and rows of the ledger wait
-in staging tables first. Rows of other tables are written where they belong, since nobody reads them before the ledger
-lists their run. From its announcement on, a rewrite is never given up: readers accept nothing that they read of its
-family. When its writer sends no heartbeat for three seconds, whoever notices puts it in place instead. Every step may
-be repeated, so it does no harm when a writer that was only paused goes on. What the store shows of a rewrite:
+A rewrite is atomic. Its observations, definitions of assets and rows of the ledger are first written into staging
+tables. Rows of other tables are written directly, since nobody reads them before the ledger lists their run. Once
+announced, a rewrite is always completed; meanwhile readers reject everything that they read of its family. When its
+writer sends no heartbeat for three seconds, any process that notices rolls it forward. Every step may be repeated, so a
+writer that was only paused can go on. Stages of a rewrite, as the store shows them:
 
-| staging tables | announcement | state                                | next step                                    |
+| staging tables | announcement | stage                                | next step                                    |
 |----------------|--------------|--------------------------------------|----------------------------------------------|
 | there          | none         | being staged, or its writer has died | writer: announce; anybody after a day: drop  |
 | there          | open         | being put in place by its writer     | writer: attach, cells, ledger, finish        |
@@ -25,7 +25,7 @@ import polars as pl
 
 from analytics_service.errors import AnalyticsError, BackupFailed
 from analytics_service.store.applied import require_current
-from analytics_service.store.assets import ASSETS, SHOWN_WITH
+from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
 from analytics_service.store.cells import compute_touched
 from analytics_service.store.connection import Store
 from analytics_service.store.failures import ANY_FAILURE
@@ -39,8 +39,8 @@ from analytics_service.store.ledger import (
     new_version,
     read_ledger,
     read_state,
+    record_rewrite,
     runs_of,
-    tell_of_rewrite,
 )
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.retries import ONCE, Retries
@@ -49,9 +49,9 @@ log = logging.getLogger(__name__)
 
 _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
 _HEARTBEAT_SECONDS = 1.0
-# Looks at the ledger, a second apart, before the schema changes. A writer counts as silent after three.
+# Readings of the ledger, a second apart, before the schema changes. A writer counts as silent after three seconds.
 _LOOKS_BEFORE_CHANGE = 8
-# No rewrite takes this long, so what it left in staging is abandoned.
+# No rewrite takes this long, so older staging tables are abandoned.
 _ABANDONED_HOURS = 24
 
 
@@ -65,17 +65,17 @@ class Staging:
         self._suffix = f"_staging_{version}"
 
     def create(self) -> None:
-        """Make the tables."""
+        """Create the tables."""
         for table in _STAGED:
             self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self._suffix} AS {table}")
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Write rows of a table into its staging table."""
+        """Write rows into the staging table of a table."""
         self._store.insert(table + self._suffix, rows)
 
     def put_in_place(self, head: Head | None) -> None:
         """Attach the observations, compute the cells that they touch or close, and list the runs. `head` is the
-        family's before. Does nothing when somebody else has finished that, and dropped the tables."""
+        family's head before. Does nothing when another process has finished that, and dropped the tables."""
         if not self._is_there():
             return
         runs = runs_of(self._store.frame("staged_runs", table=LEDGER + self._suffix))
@@ -90,40 +90,40 @@ class Staging:
             self._show_assets()
 
     def drop(self) -> None:
-        """Remove the tables, that of the ledger first: when it is gone, nothing is left to do."""
+        """Drop the tables, the ledger's first: once it is gone, nobody rolls the rewrite forward."""
         names = ", ".join(table + self._suffix for table in _STAGED)
         self._store.execute(f"DROP TABLE IF EXISTS {names} SYNC")
 
     def has_been_taken_over(self) -> bool:
-        """Whether somebody else has put everything in place."""
+        """Whether another process has put the rewrite in place."""
         return not self._is_there() or self.version not in read_ledger(self._store).open.get(self.family, ())
 
     def _is_there(self) -> bool:
         return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(_STAGED)
 
     def _add_assets(self) -> None:
-        """Add definitions. Those that other families than prices bring get a version above that of all prices that
-        readers have seen, so that answers already given do not change (rule 8.2). Definitions that were written since
-        the run began stay as they are."""
-        version = self.version if self.family == SHOWN_WITH else new_version(self._store)
+        """Add definitions. Those of families other than prices get a version above that of all prices that readers have
+        seen, so that answers already given do not change (rule 8.2). Definitions written since the run began stay as
+        they are."""
+        version = self.version if self.family == ASSETS_FAMILY else new_version(self._store)
         self._store.execute(
             f"INSERT INTO {ASSETS} SELECT * REPLACE ({version} AS version) FROM {ASSETS}{self._suffix} "
             f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
 
     def _show_assets(self) -> None:
-        """Make added definitions visible, even of assets without prices: the head of prices, the family that assets are
-        shown with, gets a version above theirs. Nothing else of that family changes. So are those that were added
-        before there were prices."""
-        self._store.run("show_assets", family=SHOWN_WITH, version=new_version(self._store))
-        self._store.run("announce_assets", family=SHOWN_WITH)
+        """Make added definitions visible, including those of assets without prices and those added before there were
+        prices: the head of prices, the family that assets are shown with, gets a version above theirs. Nothing else of
+        that family changes."""
+        self._store.run("show_assets", family=ASSETS_FAMILY, version=new_version(self._store))
+        self._store.run("announce_assets", family=ASSETS_FAMILY)
 
 
 @contextmanager
 def staging(store: Store, family: str, version: int, retry: Retries = ONCE) -> Iterator[Staging]:
     """Staging tables for the duration of the block. They stay if the rewrite was announced and has not finished.
 
-    What earlier rewrites have left is put in place, or dropped.
+    First, interrupted rewrites are rolled forward, and abandoned staging tables are dropped.
     """
     Recovery(store).look()
     retry(lambda: drop_abandoned(store))
@@ -143,7 +143,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
     """Make everything that is staged visible at once, as completed runs.
 
     SchemaError, with nothing shown, when the schema is of another version (rule 8.14). StoreUnavailable when ClickHouse
-    stays away; what was announced is then put in place by others.
+    stays away; other processes then roll an announced rewrite forward.
     """
     retry(lambda: require_current(store))
     retry(lambda: staged.insert(LEDGER, ledger_frame(runs)))
@@ -151,7 +151,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[Run], retry: Retries =
 
 
 def roll_forward(store: Store, family: str, version: int) -> None:
-    """Put a rewrite in place whose writer is silent. Others may do so at the same time, its writer too."""
+    """Put a rewrite in place whose writer is silent. Other processes, its writer included, may do so concurrently."""
     staged = Staging(store, family, version)
     _put_in_place(store, staged, ONCE)
     staged.drop()
@@ -163,7 +163,7 @@ def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
         try:
             retry(lambda: staged.put_in_place(head))
         except AnalyticsError:
-            # Its tables are gone when somebody else has put it in place.
+            # The tables are gone when another process has put the rewrite in place.
             if not staged.has_been_taken_over():
                 raise
 
@@ -173,46 +173,46 @@ def _announced(store: Store, staged: Staging, retry: Retries) -> Iterator[None]:
     """Announce a rewrite, send heartbeats during the block, and finish it. After an error it stays open."""
     stop = threading.Event()
 
-    def tell(finished: int) -> None:
-        tell_of_rewrite(store, [staged.family], staged.version, finished)
+    def record(finished: int) -> None:
+        record_rewrite(store, [staged.family], staged.version, finished)
 
     def send_heartbeats() -> None:
         while not stop.wait(_HEARTBEAT_SECONDS):
             try:
-                tell(finished=0)
+                record(finished=0)
             except AnalyticsError as error:
                 log.debug("A heartbeat cannot be sent: %s", error)
 
-    retry(lambda: tell(finished=0))
+    retry(lambda: record(finished=0))
     heart = threading.Thread(target=send_heartbeats, name="heartbeat", daemon=True)
     heart.start()
     try:
         yield
-        retry(lambda: tell(finished=1))
+        retry(lambda: record(finished=1))
     finally:
         stop.set()
         heart.join()
 
 
 class Recovery:
-    """Rolls silent rewrites forward, and never raises. Logs a failure once for each of them and cause."""
+    """Rolls silent rewrites forward, and never raises. Logs each cause of a failure once for each rewrite."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._failures: dict[tuple[str, int], str] = {}
 
     def look(self) -> Ledger:
-        """Look at the ledger, and put silent rewrites in place."""
+        """Read the ledger, and roll silent rewrites forward."""
         try:
             ledger = read_ledger(self._store)
         except AnalyticsError:
-            # ClickHouse is away, or has no schema yet. Other users of the store report that.
+            # ClickHouse is away, or has no schema yet. Other callers report that.
             return Ledger({})
         self.roll_forward(ledger.silent)
         return ledger
 
     def roll_forward(self, silent: Sequence[tuple[str, int]]) -> None:
-        """Put rewrites, given by family and version, in place."""
+        """Roll forward rewrites, given by family and version."""
         for family, version in silent:
             try:
                 roll_forward(self._store, family, version)
@@ -228,8 +228,8 @@ class Recovery:
                     )
 
 
-def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
-    """Wait some seconds at most until no rewrite is unfinished: what is staged fits the schema of now."""
+def wait_for_rewrites(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
+    """Wait at most some seconds until no rewrite is unfinished, because staged rows fit only the present schema."""
     recovery = Recovery(store)
     for _ in range(_LOOKS_BEFORE_CHANGE):
         if not recovery.look().open:
@@ -237,9 +237,9 @@ def settle(store: Store, pause: Callable[[float], None] = time.sleep) -> None:
         pause(_HEARTBEAT_SECONDS)
 
 
-def settled(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger:
-    """The ledger once no rewrite is unfinished. BackupFailed if one still is after some seconds."""
-    settle(store, pause)
+def ledger_without_rewrites(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger:
+    """The ledger once no rewrite is unfinished. BackupFailed if a rewrite is still unfinished after some seconds."""
+    wait_for_rewrites(store, pause)
     ledger = read_ledger(store)
     if ledger.open:
         raise BackupFailed(
@@ -250,6 +250,6 @@ def settled(store: Store, pause: Callable[[float], None] = time.sleep) -> Ledger
 
 
 def drop_abandoned(store: Store, hours: int = _ABANDONED_HOURS) -> None:
-    """Drop the staging tables that rewrites left behind so many hours ago."""
+    """Drop the staging tables that rewrites left behind this many hours ago."""
     if names := store.frame("abandoned_staging", hours=hours)["name"].to_list():
         store.execute(f"DROP TABLE IF EXISTS {', '.join(names)} SYNC")

@@ -1,4 +1,4 @@
-"""Scheduled runs as the ledger knows them."""
+"""Scheduled runs in the ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from analytics_service.store.connection import Store
 class ScheduledRun:
     """The newest scheduled snapshot of a family.
 
-    `at` is its instant in unix seconds. `lag` is how long after that its run began to write, in seconds. `missing`
-    counts the instants before it that have no snapshot.
+    `at` is its instant in unix seconds. `lag` is the time from that instant to the start of its run, in seconds.
+    `missing` counts the earlier instants without a snapshot.
     """
 
     family: str

@@ -1,4 +1,4 @@
-"""The tables and views that the scripts of the schema make, and which of them a database lacks."""
+"""The tables and views that migrations create, and those of them that a database lacks."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,34 +12,34 @@ _CREATE = re.compile(r"^CREATE (TABLE|MATERIALIZED VIEW) IF NOT EXISTS (\w+)", r
 
 
 def tables_of(migrations: Sequence[Migration]) -> list[str]:
-    """All tables that scripts make, in their order."""
+    """All tables that migrations create, in their order."""
     return [name for script in migrations for kind, name in _CREATE.findall(script.script) if kind == "TABLE"]
 
 
 def made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
-    """All tables and views that scripts make, each with the name of its script."""
+    """All tables and views that migrations create, each with the name of its script."""
     return {name: script.name for script in migrations for _, name in _CREATE.findall(script.script)}
 
 
 def missing(store: Store) -> Mapping[str, str]:
-    """Tables and views that the database lacks although they were made before, each with the name of its script.
-    SchemaError if the database does not match this version."""
+    """Tables and views that the database lacks although their migrations were applied, each with the name of its
+    script. SchemaError if the database does not match this version."""
     require_current(store)
     present = set(store.frame("tables")["name"])
     return {name: script for name, script in made_by(shipped()).items() if name not in present}
 
 
 def remake(store: Store) -> None:
-    """Make the tables and views that the database lacks although they were made before, empty."""
+    """Create the missing tables and views again, empty."""
     for migration in shipped():
         for statement in statements(migration.script):
             store.execute(statement)
 
 
 def create(store: Store, *, is_own: bool) -> None:
-    """Make the schema of a database that is new, or the service's own.
+    """Create the schema of a database that is new, or bring that of the service's own database up to date.
 
-    SchemaError for a database on another server whose schema is older: only `migrate` changes that.
+    SchemaError for a database on another server with an older schema: only `migrate` changes that.
     """
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
     if is_own or store.frame("tables").is_empty():
@@ -48,8 +48,8 @@ def create(store: Store, *, is_own: bool) -> None:
         require_current(store)
 
 
-def what_is_missing(lacking: Mapping[str, str]) -> str:
-    """What a database lacks, and what to do about it, in words."""
+def missing_message(lacking: Mapping[str, str]) -> str:
+    """A message that names the missing tables and views, and says what to do."""
     named = ", ".join(f"{name} (made by {script})" for name, script in lacking.items())
     return (
         f"The database lacks {named}, although that was made before. "

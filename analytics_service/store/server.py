@@ -12,15 +12,15 @@ RUNNING = "running.json"
 PASSWORD = "password"
 RESEARCHER_PASSWORD = "researcher-password"
 _START = "Start one with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL."
-# What secrets.token_urlsafe(32) makes.
+# The format of secrets.token_urlsafe(32).
 _A_PASSWORD = re.compile(r"[A-Za-z0-9_-]{43}\n?")
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A server that answers, as the process that holds its data folder announces it.
+    """A running server, as announced by the process that holds its data folder.
 
-    `pid` is that process, `server` the one that listens on `port` of 127.0.0.1.
+    `pid` is that process, and `server` the process that listens on `port` of 127.0.0.1.
     """
 
     pid: int
@@ -30,12 +30,12 @@ class Running:
 
     @property
     def url(self) -> str:
-        """Where the server answers HTTP."""
+        """The URL at which the server answers HTTP."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def read_running(folder: Path) -> Running | None:
-    """What was announced last in a data folder; None when nothing is, or nothing that this version understands."""
+    """The last announcement in a data folder; None when there is none, or none that this version understands."""
     try:
         return Running(**json.loads((folder / RUNNING).read_bytes() or b"null"))
     except (OSError, ValueError, TypeError):
@@ -69,7 +69,7 @@ def read_password(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A ClickHouse and the credentials for it. With a data folder, it is the one that is announced there."""
+    """A ClickHouse and the credentials for it. With a data folder, it is the server that is announced there."""
 
     url: str
     user: str
@@ -78,7 +78,7 @@ class Server:
 
 
 def server_of(settings: Settings) -> Server:
-    """The ClickHouse that settings name by URL, or else the one in their data folder.
+    """The ClickHouse that settings name by URL, or else the server in their data folder.
 
     StoreUnavailable when none runs there, or its password cannot be read.
     """
@@ -90,6 +90,6 @@ def server_of(settings: Settings) -> Server:
 
 
 def address_of(settings: Settings) -> str:
-    """The URL of that ClickHouse; the data folder when none runs there."""
+    """The URL of the ClickHouse of settings; the data folder when none runs there."""
     running = read_running(settings.data_dir)
     return settings.clickhouse_url or (running.url if running else str(settings.data_dir))

@@ -1,4 +1,4 @@
-"""A lock for work that a thread does for others, whose failure they share."""
+"""A lock for work that a thread does for others. They share its failure."""
 
 import threading
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from analytics_service.errors import StoreUnavailable
 class SharedLock:
     """A lock for work that one thread does for others.
 
-    Those that wait while the store does not answer get that error: to try again would hold their threads one after the
-    other.
+    If the store is unavailable, all waiting threads get that error. Otherwise they would try again one after the other,
+    and the last would wait for all time-outs.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class SharedLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Do the work in the block, alone."""
+        """Do the work in the block under the lock."""
         before = self._error
         with self._lock:
             if self._error is not None and self._error is not before:

@@ -1,4 +1,4 @@
-"""Tables with separate rows for each snapshot: one declaration for writing and reading them."""
+"""Tables with separate rows for each snapshot: a single declaration for writing and reading them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from analytics_service.store.connection import Store
 class SnapshotTable:
     """A table of a family, with the columns below, `observed_at` (instant of the snapshot) and `version`.
 
-    A snapshot has one row for each value of `key`. A table without further key columns has one row for each snapshot.
+    A snapshot has a row for each value of `key`. A table without further key columns has a single row for each
+    snapshot.
     """
 
     name: str
@@ -24,7 +25,7 @@ class SnapshotTable:
     key: tuple[str, ...] = ("observed_at",)
 
     def frame(self, rows: Iterable[Row]) -> pl.DataFrame:
-        """Rows of any snapshots as a batch to insert, without `observed_at` and `version`.
+        """Rows of a snapshot as a batch to insert, without `observed_at` and `version`.
 
         OutOfRange for a value that the store cannot hold.
         """
@@ -35,8 +36,8 @@ class SnapshotTable:
 
         `only` is an SQL condition on the rows, whose values are bound from the parameters.
         """
-        places = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
-        rows = store.frame("snapshot_rows", places, table=self.name, family=self.family, at=at, **parameters)
+        placeholders = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
+        rows = store.frame("snapshot_rows", placeholders, table=self.name, family=self.family, at=at, **parameters)
         return (decoded(row, self.columns) for row in rows.iter_rows(named=True))
 
 

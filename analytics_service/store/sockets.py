@@ -1,4 +1,4 @@
-"""Finds, in Linux's /proc, which process has the other end of a TCP connection or listens on a port of this machine."""
+"""Finds the process at the other end of a local TCP connection, or listening on a local port, in Linux's /proc."""
 
 import os
 import select
@@ -16,13 +16,13 @@ _PAUSE_MS = 1
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a connection: its owner's user id, and the number by which processes have it open."""
+    """One end of a connection: its owner's user id, and the inode of its socket."""
 
     uid: int
     inode: int
 
     def is_open_in(self, pid: int) -> bool:
-        """Whether that process has it open. False for a process that this user may not look into."""
+        """Whether the process has the socket open. False for a process that this user may not inspect."""
         name = f"socket:[{self.inode}]"
         try:
             with os.scandir(_PROC / str(pid) / "fd") as files:
@@ -32,7 +32,7 @@ class End:
 
 
 def other_end(connection: socket.socket, seconds: float) -> End:
-    """The other end of an IPv4 connection within this machine, once it has been accepted.
+    """The other end of an IPv4 connection on this machine, once it has been accepted.
 
     OSError when it is closed, or sends anything, before that; TimeoutError when it is not accepted in time.
     """
@@ -41,11 +41,11 @@ def other_end(connection: socket.socket, seconds: float) -> End:
     events = select.poll()
     events.register(connection, select.POLLIN)
     while True:
-        # Reading the table takes some milliseconds, accepting mostly less than one.
+        # Reading the table takes some milliseconds; accepting takes less.
         if events.poll(_PAUSE_MS):
             raise ConnectionResetError("the connection was closed before it was accepted")
         for row in _rows("tcp", f" {remote} {local} "):
-            # Before it is accepted, a connection has no number, and its user id says nothing.
+            # Before it is accepted, a connection has no inode, and its user id means nothing.
             if row.end.inode:
                 return row.end
         if time.monotonic() > deadline:
@@ -53,7 +53,7 @@ def other_end(connection: socket.socket, seconds: float) -> End:
 
 
 def listening(port: int) -> list[int]:
-    """The processes, of those that this user may look into, that listen on a port, at whatever address."""
+    """Processes that listen on a port, at whatever address, among those that this user may inspect."""
     suffix = f":{port:04X}"
     rows = [*_rows("tcp", suffix), *_rows("tcp6", suffix)]
     ends = [row.end for row in rows if row.listens and row.local.endswith(suffix)]
@@ -69,18 +69,18 @@ class _Row:
 
 
 def _rows(table: str, part: str) -> Iterator[_Row]:
-    """The rows of a table of sockets that have this part."""
+    """The rows of a table of sockets that contain `part`."""
     path = _PROC / "net" / table
     # A kernel without IPv6 has no tcp6.
-    text = path.read_text("ascii") if table == "tcp" or path.exists() else ""
-    for line in text.splitlines()[1:]:
+    content = path.read_text("ascii") if table == "tcp" or path.exists() else ""
+    for line in content.splitlines()[1:]:
         if part in line:
-            _, local, _, state, _, _, _, uid, _, inode, *_ = line.split()
-            yield _Row(local, state == _LISTENS, End(int(uid), int(inode)))
+            _, local, _, status, _, _, _, uid, _, inode, *_ = line.split()
+            yield _Row(local, status == _LISTENS, End(int(uid), int(inode)))
 
 
 def _written(host: str, port: int) -> str:
-    """An IPv4 address and a port as /proc/net/tcp has them."""
+    """An IPv4 address and a port in the notation of /proc/net/tcp."""
     return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
 
 

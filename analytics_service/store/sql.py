@@ -6,9 +6,9 @@ from pathlib import Path
 
 # The folder is a sibling of the package, in a checkout and in site-packages alike.
 _SQL = Path(__file__).resolve().parents[2] / "sql"
-# Addresses in a parameter of a query, which may be 128 KiB long. An address has up to 90 characters.
-MOST_ADDRESSES = 1_000
-# Fills the placeholders of a query: a text for each by name, or the queries that together fill {parts}.
+# Limit of addresses in a parameter of a query, which may be 128 KiB long. An address has up to 90 characters.
+MAX_ADDRESSES = 1_000
+# Fills the placeholders of a query: SQL by name of the placeholder, or names of the queries that together fill {parts}.
 Parts = Mapping[str, str] | Sequence[str]
 
 
@@ -20,21 +20,21 @@ def named_query(name: str, parts: Parts) -> str:
 
 
 @cache
-def _filled(name: str, places: tuple[tuple[str, str], ...]) -> str:
-    text = _text(name)
-    for place, filling in places:
-        text = text.replace(f"{{{place}}}", filling)
-    return text
+def _filled(name: str, placeholders: tuple[tuple[str, str], ...]) -> str:
+    sql = _query(name)
+    for placeholder, filling in placeholders:
+        sql = sql.replace(f"{{{placeholder}}}", filling)
+    return sql
 
 
 @cache
 def _union(names: tuple[str, ...]) -> str:
-    return " UNION ALL ".join(map(_text, names))
+    return " UNION ALL ".join(map(_query, names))
 
 
 @cache
-def _text(name: str) -> str:
-    """The query without comments and line breaks, because the driver scans every character that it sends."""
+def _query(name: str) -> str:
+    """The query without comments and line breaks, because the driver scans every character."""
     lines = (_SQL / "queries" / f"{name}.sql").read_text("utf-8").splitlines()
     return " ".join(line.strip() for line in lines if not line.startswith("--"))
 

@@ -15,12 +15,12 @@ _ROUTES = SnapshotTable(
     {"contract": TEXT, "source": TEXT, "targets": Column(pl.List(pl.String), list)},
     ("contract", "source"),
 )
-# Stands for the source in the single row of a contract without routes.
+# The source in the single row of a contract without routes.
 _NO_SOURCE = ""
 
 
 def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
-    """A snapshot's rows: one for each contract and source denom."""
+    """A snapshot's rows: a row for each contract and source denom."""
     rows = [
         {"contract": contract.address.lower(), "source": source, "targets": targets}
         for contract in contracts

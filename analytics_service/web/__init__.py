@@ -1,1 +1,1 @@
-"""The pages that people open in a browser: HTML, CSS and modules of our own."""
+"""The web pages for people: HTML, CSS and our own JavaScript modules."""

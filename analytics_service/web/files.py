@@ -1,4 +1,4 @@
-"""What the pages consist of, each file at a path that changes with its contents."""
+"""The files of the web pages, each at a path that changes with its contents."""
 
 import re
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as browsers get it. Its version is part of its path."""
+    """A file as it is sent to browsers. Its version is part of its path."""
 
     version: str
     body: bytes
@@ -31,47 +31,47 @@ class File:
 
 @cache
 def files() -> dict[str, File]:
-    """Every file that pages load, by name: our own, which share a version because modules name each other, and the
-    charting library."""
+    """Every file that web pages load, by name: our own files, which share a version because modules name each other,
+    and the charting library."""
     return _own() | {_CHARTS: _charts()}
 
 
 def page(name: str, **facts: str) -> bytes:
     """An HTML page whose `{{name}}` are filled in with facts, and with the paths of `own` files and of `charts`.
 
-    It tells browsers of all modules at once, so that they need not find out one after the other.
+    It lists all modules for preloading, so that browsers need not discover them one after the other.
     """
-    found = (_folder() / f"{name}.html").read_text("utf-8")
-    preloads = [f'  <link rel="modulepreload" href="{{{{own}}}}/{module}">\n' for module in _modules(found)]
-    found = found.replace("</head>", f"{''.join(preloads)}</head>")
+    html = (_folder() / f"{name}.html").read_text("utf-8")
+    preloads = [f'  <link rel="modulepreload" href="{{{{own}}}}/{module}">\n' for module in _modules(html)]
+    html = html.replace("</head>", f"{''.join(preloads)}</head>")
     (own,) = {file.version for file in _own().values()}
     paths = {"own": f"{ROOT}/{own}", "charts": f"{ROOT}/{_charts().version}/{_CHARTS}"}
     for fact, value in (paths | facts).items():
-        found = found.replace(f"{{{{{fact}}}}}", escape(value))
-    return found.encode()
+        html = html.replace(f"{{{{{fact}}}}}", escape(value))
+    return html.encode()
 
 
 def _modules(html: str) -> list[str]:
-    """The modules that those of a page import, and those that these import."""
-    found = [*_SCRIPT.findall(html)]
-    for module in found:
+    """The modules that a page loads, with all modules that these import, directly or not."""
+    modules = [*_SCRIPT.findall(html)]
+    for module in modules:
         imported = _IMPORT.findall(_own()[module].body.decode())
-        found += [name for name in dict.fromkeys(imported) if name not in found]
-    return found
+        modules += [name for name in dict.fromkeys(imported) if name not in modules]
+    return modules
 
 
 @cache
 def _own() -> dict[str, File]:
     """Each of our own files, by name."""
-    there = sorted((one for one in _folder().iterdir() if PurePath(one.name).suffix in TYPES), key=lambda one: one.name)
-    bodies = {one.name: one.read_bytes() for one in there}
+    listed = (file for file in _folder().iterdir() if PurePath(file.name).suffix in TYPES)
+    bodies = {file.name: file.read_bytes() for file in sorted(listed, key=lambda file: file.name)}
     version = tag_of(b"".join(bodies.values()))
     return {name: File(version, body, TYPES[PurePath(name).suffix]) for name, body in bodies.items()}
 
 
 @cache
 def _charts() -> File:
-    """The charting library, as the Python package has it."""
+    """The charting library, from the plotly package."""
     body = (resources.files("plotly") / "package_data" / _CHARTS).read_bytes()
     return File(tag_of(body), body, TYPES[".js"])
 

@@ -87,18 +87,17 @@ def test_others_are_answered_while_600_clients_hold_connections_open(tmp_path: P
     with gunicorn(tmp_path, port) as process:
         until(lambda: answers(port))
         usual = min(slow_request(port) for _ in range(3))
-        # Other processes slow some rounds down. Each is an attack of its own, because an attack does not last.
-        rounds = []
-        for _ in range(2):
+        bound = 5 * max(usual, 0.01) * slack()
+        # Other processes may slow one down. Each is an attack of its own, because an attack does not last.
+        for last in (False, False, True):
             with attacked(port) as seconds:
-                rounds.append(seconds)
-        with attacked(port) as seconds:
-            taken = min(*rounds, seconds)
-            assert taken < 5 * max(usual, 0.01) * slack(), (taken, usual)
-            begun = time.monotonic()
-            process.terminate()
-            assert process.wait(PATIENCE) == 0
-            assert time.monotonic() - begun < STOP_SECONDS * slack()
+                if seconds < bound or last:
+                    assert seconds < bound, usual
+                    begun = time.monotonic()
+                    process.terminate()
+                    assert process.wait(PATIENCE) == 0
+                    assert time.monotonic() - begun < STOP_SECONDS * slack()
+                    break
 
 
 def everything_sent_to(client: socket.socket) -> bytes:
@@ -130,9 +129,7 @@ def test_a_client_that_reads_late_gets_everything_and_one_that_is_silent_is_cut_
         (b"GET /docs HTTP/1.1\r\nHost: here\r\nX: " + b"a" * 70_000, 431, "headers_too_large"),
         (b"GET /docs HTTP/1.1\r\nHost: here\r\nX: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
         (b"nonsense\r\n\r\n", 400, "request_malformed"),
-        (b"GET /docs HTTP/1.1\r\nHost: here\r\nno colon\r\n\r\n", 400, "request_malformed"),
         (b"GET /docs HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "request_malformed"),
-        (b"POST /docs HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n", 405, "method_not_allowed"),
         (b"POST /docs HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n", 405, "method_not_allowed"),
         # No body is invited.
         (

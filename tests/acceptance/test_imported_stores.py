@@ -78,7 +78,7 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     assert own.get("/readyz")[0] == 200
     assert own.get("/api/v1/status/health")[1]["data"]["simulated"] is False
     status, prices = own.get("/api/v1/assets/prices")
-    assert (status, [one["price"]["price"] for one in prices["data"]]) == (200, ["2"])
+    assert (status, [asset["price"]["price"] for asset in prices["data"]]) == (200, ["2"])
     code, output = own.done("jobs", "once", "prices", "--source", "simulated")
     assert code == 2
     assert "This store holds imported history, and simulated data is never mixed with other data." in output
@@ -99,7 +99,8 @@ def test_an_import_beside_a_simulation_is_refused_with_the_way_out(service: Serv
 
 
 def test_up_goes_on_with_the_source_of_its_store(own: Service) -> None:
-    assert stop(own.up()) == 0
+    code, output = own.done("jobs", "once", "prices")
+    assert code == 0, output
     own.source = None
     process = own.up()
     assert "Snapshots come from recent:7, which is simulated." in own.printed.read_text("utf-8")

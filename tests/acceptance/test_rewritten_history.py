@@ -1,6 +1,11 @@
-"""Four workers serve history while it is rewritten: each page shows the state before or after, never a mix."""
+"""Workers serve history while it is rewritten: each page shows the state before or after, never a mix.
+
+That holds, too, when the process that rewrites is killed or stopped right after it has announced that it will.
+"""
 
 import random
+import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +18,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+from analytics_service.config.settings import Settings
+from analytics_service.embedded.clickhouse import attached
+from tests import clickhouse
 from tests.acceptance.conftest import Service, kill, stop
-from tests.processes import children, command_line, slack, until
+from tests.processes import children, command_line, slack, state, until
 
 HOUR, DAY = 3600, 86_400
 FIRST, LAST = (int(datetime(2025, month, day, tzinfo=UTC).timestamp()) for month, day in ((1, 1), (12, 31)))
@@ -25,12 +33,21 @@ ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Au
 READERS = 6
 # Pauses between the requests of a reader, so that readers leave time to the writer.
 BREATH = 0.1
-# Added to corrected prices, which makes them greater than all others.
+# Added to prices by each correction. It is greater than all prices of the first file.
 CORRECTION = 1000
 # Every worker shows what was written at least that many seconds ago: workers look at the ledger every 1.75 s.
 VISIBLE_SECONDS = 2.25
 # Weeks that have one price of a source of each asset only, until they are backfilled.
 GAP, GAP_END = (int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (5, 25))
+WHOLE_SECONDS = 10.0
+# One that waited for a writer which is silent would take three seconds.
+PROMPT_SECONDS = 1.0
+RATES = (
+    "asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate,current_variable_borrow_rate\n"
+)
+_LAST_DAYS = f"start={LAST - 150 * HOUR}&end={LAST}&period=h&limit=200"
+PRICES_PAGE = f"/api/v1/assets/price-history?{_LAST_DAYS}&asset_ids={','.join(IDS)}"
+RATES_PAGE = f"/api/v1/markets/lend/rate-history?{_LAST_DAYS}"
 # A path, and a function of its JSON that says whether its values are from after the rewrite.
 Draw = Callable[[random.Random], tuple[str, Callable[[Any], set[bool]]]]
 
@@ -74,14 +91,14 @@ class Readers:
 @contextmanager
 def readers(service: Service, draw: Draw) -> Iterator[Readers]:
     """Readers that send requests for the duration of the block."""
-    found = Readers(service, draw)
-    threads = [threading.Thread(target=found.ask, args=(seed,)) for seed in range(READERS)]
+    running = Readers(service, draw)
+    threads = [threading.Thread(target=running.ask, args=(seed,)) for seed in range(READERS)]
     for thread in threads:
         thread.start()
     try:
-        yield found
+        yield running
     finally:
-        found.stopped.set()
+        running.stopped.set()
         for thread in threads:
             thread.join()
 
@@ -96,15 +113,15 @@ def wait_until_visible(written: float) -> float:
 def rewritten(service: Service, draw: Draw, *command: str) -> None:
     """Let a command rewrite history while it is read, and check every answer."""
     wait_until_visible(time.monotonic())
-    with readers(service, draw) as found:
-        found.read_more(100)
+    with readers(service, draw) as running:
+        running.read_more(100)
         begun = time.monotonic()
         code, output = service.done(*command)
         ended = time.monotonic()
         assert code == 0, output
         shown = wait_until_visible(ended)
-        found.read_more(150)
-    reads = found.reads
+        running.read_more(150)
+    reads = running.reads
     failed = [read for read in reads if read.status != 200]
     assert not failed, failed[:3]
     mixed = [read for read in reads if len(read.after) > 1]
@@ -163,32 +180,104 @@ def cpu_ticks(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
+class Corrections:
+    """Imports of corrected prices into a service with four workers and no jobs, each by more than the one before."""
+
+    def __init__(self, service: Service, up: int, folder: Path) -> None:
+        self.service = service
+        self.up = up
+        self.level = 0
+        """The number of the last correction."""
+        self._folder = folder
+        reached = attached(Settings(data_dir=service.data_dir))
+        assert reached is not None
+        self._settings = reached
+
+    def next(self) -> tuple[str, str, str]:
+        """The command that imports the next correction."""
+        self.level += 1
+        return "import", "prices", str(price_file(self._folder, self.level * CORRECTION))
+
+    def shown(self) -> set[int]:
+        """Which corrections a page of prices shows."""
+        status, body = self.service.get(PRICES_PAGE)
+        assert status == 200, body
+        return {level_of(point["v"]) for series in body["data"]["series"] for point in series["points"]}
+
+    def interrupted(self, sent: signal.Signals) -> "subprocess.Popen[str]":
+        """An import that got a signal between its announcement and its end. If one was faster, another is begun."""
+        while True:
+            command = self.next()
+            with clickhouse.client(self._settings) as client:
+
+                def announced() -> int:
+                    return int(client.query("SELECT uniqExact(version) FROM rewrite").first_row[0])
+
+                before = announced()
+                process = self.service.command(*command)
+                while announced() == before and process.poll() is None:
+                    pass
+                process.send_signal(sent)
+                if sent == signal.SIGKILL:
+                    process.wait()
+                else:
+                    until(lambda process=process: state(process.pid) in ("T", "Z"))
+                # It sends no heartbeats any more, so what is open now is so for three seconds.
+                if self.open():
+                    return process
+                process.send_signal(signal.SIGCONT)
+                process.wait()
+                self.wait_until_whole()
+
+    def open(self) -> int:
+        """How many rewrites are under way."""
+        sql = "SELECT count() FROM (SELECT version FROM rewrite GROUP BY version HAVING max(finished) = 0)"
+        with clickhouse.client(self._settings) as client:
+            return int(client.query(sql).first_row[0])
+
+    def wait_until_whole(self) -> None:
+        """Return when all workers show the last correction."""
+        until(lambda: all(self.shown() == {self.level} for _ in range(16)), WHOLE_SECONDS * slack())
+
+
+def level_of(price: str) -> int:
+    """The number of the correction that a price is from."""
+    return int(float(price)) // CORRECTION
+
+
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, int, Path]]:
-    """A service of four workers without jobs, the process of its `up`, and a folder with its price files."""
+def corrections(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corrections]:
+    """A service that has a year of prices, and rates."""
     folder = tmp_path_factory.mktemp("rewritten")
-    assets = folder / "assets.csv"
-    assets.write_text("symbol,address,decimals\n" + "".join(f"{one},{one},6\n" for one in ADDRESSES))
+    assets, rates = folder / "assets.csv", folder / "rates.csv"
+    assets.write_text("symbol,address,decimals\n" + "".join(f"{address},{address},6\n" for address in ADDRESSES))
+    days = range(FIRST, LAST, DAY)
+    lines = [f"{address},{second},{address},6,true,0.5,0.6\n" for address in ADDRESSES for second in days]
+    rates.write_text(RATES + "".join(lines))
     service = Service(folder / "data", source="none", workers=4)
     try:
         process = service.up()
-        code, output = service.done("import", "prices", str(price_file(folder, 0)), "--assets", str(assets))
-        assert code == 0, output
-        yield service, process.pid, folder
+        for family, path in (("prices", price_file(folder, 0)), ("rates", rates)):
+            code, output = service.done("import", family, str(path), "--assets", str(assets))
+            assert code == 0, output
+        # Answers do not tell which worker gave them.
+        wait_until_visible(time.monotonic())
+        yield Corrections(service, process.pid, folder)
         stop(process)
     finally:
         kill(service)
 
 
-def test_readers_see_all_or_nothing_of_an_import_of_corrected_prices(imported: tuple[Service, int, Path]) -> None:
-    service, up, folder = imported
+def test_readers_see_all_or_nothing_of_an_import_of_corrected_prices(corrections: Corrections) -> None:
     repeated = [some_page(random.Random(seed), FIRST, LAST, IDS) for seed in range(5)]
+    command = corrections.next()
 
     def corrected_points(data: Any) -> set[bool]:
-        return {float(point["v"]) >= CORRECTION for one in data["series"] for point in one["points"] if point["v"]}
+        points = (point for series in data["series"] for point in series["points"] if point["v"])
+        return {level_of(point["v"]) == corrections.level for point in points}
 
     def corrected_prices(data: Any) -> set[bool]:
-        return {float(one["price"]["price"]) >= CORRECTION for one in data}
+        return {level_of(asset["price"]["price"]) == corrections.level for asset in data}
 
     def draw(dice: random.Random) -> tuple[str, Callable[[Any], set[bool]]]:
         chance = dice.random()
@@ -199,26 +288,82 @@ def test_readers_see_all_or_nothing_of_an_import_of_corrected_prices(imported: t
         # The newest weeks, or any part of the year.
         return some_page(dice, LAST - 20 * DAY if chance < 0.6 else FIRST, LAST, IDS), corrected_points
 
-    workers = worker_pids(up)
+    workers = worker_pids(corrections.up)
     computed = [cpu_ticks(pid) for pid in workers]
-    rewritten(service, draw, "import", "prices", str(price_file(folder, CORRECTION)))
+    rewritten(corrections.service, draw, *command)
     assert len(workers) > 1
     assert all(cpu_ticks(pid) > ticks for pid, ticks in zip(workers, computed, strict=True))
 
 
-def test_readers_see_all_or_nothing_of_a_backfill(imported: tuple[Service, int, Path]) -> None:
+@contextmanager
+def asking(ask: Callable[[], object], answers: list[tuple[object, float]]) -> Iterator[None]:
+    """Ask all the time; what was answered, and in how many seconds, is added to `answers`."""
+    stopped = threading.Event()
+
+    def work() -> None:
+        while not stopped.is_set():
+            begun = time.monotonic()
+            answer = ask()
+            answers.append((answer, time.monotonic() - begun))
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [pytest.param(signal.SIGKILL, id="killed"), pytest.param(signal.SIGSTOP, id="stopped", marks=pytest.mark.slow)],
+)
+def test_an_interrupted_import_disturbs_nobody_and_is_completed(corrections: Corrections, sent: signal.Signals) -> None:
+    service = corrections.service
+    before = corrections.level
+    alive: list[tuple[object, float]] = []
+    rates: list[tuple[object, float]] = []
+    prices: list[tuple[object, float]] = []
+    with (
+        asking(lambda: service.get("/healthz")[0], alive),
+        asking(lambda: service.get(RATES_PAGE), rates),
+        asking(corrections.shown, prices),
+    ):
+        process = corrections.interrupted(sent)
+        corrections.wait_until_whole()
+        assert corrections.open() == 0
+        if sent == signal.SIGSTOP:
+            process.send_signal(signal.SIGCONT)
+            assert process.wait() == 0
+            assert process.stdout is not None
+            rows = len(ADDRESSES) * ((LAST - FIRST) // HOUR + 1)
+            assert f"0 new, {rows:,} replaced" in process.stdout.read()
+        assert corrections.open() == 0
+        corrections.wait_until_whole()
+    assert {status for status, _ in alive} == {200}
+    assert len({str(answer) for answer, _ in rates}) == 1
+    assert all(len(levels) == 1 for levels, _ in prices)  # type: ignore[arg-type]
+    assert {level for levels, _ in prices for level in levels} <= {*range(before, corrections.level + 1)}  # type: ignore[attr-defined]
+    slowest = max(seconds for answers in (alive, rates, prices) for _, seconds in answers)
+    assert slowest < PROMPT_SECONDS * slack()
+
+
+@pytest.mark.slow
+def test_readers_see_all_or_nothing_of_a_backfill(corrections: Corrections) -> None:
     """Hours and days of the gap have no price before, and at least one each after."""
-    service, _up, _folder = imported
+    service = corrections.service
     code, output = service.done("jobs", "once", "prices", "--at", str(GAP), "--source", "observed:7")
     assert code == 0, output
     wait_until_visible(time.monotonic())
     prices = service.get("/api/v1/assets/prices")[1]["data"]
-    ids = [one["asset"]["id"] for one in prices if one["asset"]["id"] not in IDS]
+    ids = [asset["asset"]["id"] for asset in prices if asset["asset"]["id"] not in IDS]
     assert len(ids) > len(IDS)
 
     def priced(data: Any) -> set[bool]:
         # The last bucket may end before its hour does.
-        return {point["v"] is not None for one in data["series"] for point in one["points"][:-1]}
+        return {point["v"] is not None for series in data["series"] for point in series["points"][:-1]}
 
     def draw(dice: random.Random) -> tuple[str, Callable[[Any], set[bool]]]:
         # Days inside the gap only.

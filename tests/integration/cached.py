@@ -134,7 +134,7 @@ class Service:
 
     def __init__(self, settings: Settings, store: Store, clock: Clock, now: float) -> None:
         # A request that has to wait advances the clock instead.
-        self.heads = SteppedHeads(store, every=None, clock=clock, pause=lambda seconds: clock.advance(5))
+        self.heads = SteppedHeads(store, interval=None, clock=clock, pause=lambda seconds: clock.advance(5))
         self._app = create_app(settings, store, lambda: datetime.fromtimestamp(now, UTC), self.heads)
         self.client = falcon.testing.TestClient(self._app)
 

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -16,6 +17,8 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import by_url, client
 from tests.integration.databases import database, keep_migrated
+from tests.integration.pages import commit
+from tests.integration.routes import NOON, Client, client_of
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +50,7 @@ class Simulated:
 
     settings: Settings
     store: Store
-    noon: ClassVar[int] = 1740830400  # 2025-03-01 12:00:00 UTC
+    noon: ClassVar[int] = NOON
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         """The rows of a query, read as a researcher would."""
@@ -71,3 +74,27 @@ def _simulate(store: Store) -> None:
         if job.history:
             backfill(job, source, store, [noon - 2 * hour, noon - hour])
         run_once(job, source, store, noon)
+
+
+@pytest.fixture(scope="session")
+def protocol(simulated: Simulated) -> Client:
+    """The service with the simulated protocol, half a minute old."""
+    return client_of(simulated.settings, simulated.store)
+
+
+@pytest.fixture(scope="session")
+def two_assets(server: Settings) -> Iterator[Client]:
+    """The service with the prices of two assets, half a minute old."""
+    prices = [(NOON - 3600, Decimal("1.5")), (NOON, Decimal("1572.5"))]
+    settings = replace(server, clickhouse_database="test_two_assets")
+    with database(settings) as store:
+        commit(store, {"token;a": prices, "token;b": [(NOON, Decimal(0))]})
+        yield client_of(settings, store)
+
+
+@pytest.fixture(scope="session")
+def empty(server: Settings) -> Iterator[Client]:
+    """The service before any snapshot."""
+    settings = replace(server, clickhouse_database="test_empty")
+    with database(settings) as store:
+        yield client_of(settings, store)

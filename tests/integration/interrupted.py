@@ -64,18 +64,28 @@ def import_of(folder: Path, rows: Sequence[Row], name: str) -> Import:
     return Import(prices_file(folder, rows, name))
 
 
+@dataclass(frozen=True)
+class Moment:
+    """Before a statement that writes: number `count` of those that contain `text`, since one that contained `after`.
+    Heartbeats do not count."""
+
+    text: str = ""
+    after: str = ""
+    count: int = 1
+
+
 @dataclass
 class Writer:
-    """A process that sends itself a signal before its n-th statement that writes, heartbeats aside."""
+    """A process that sends itself a signal at a moment."""
 
     settings: Settings
     write: Write
-    count: int
+    moment: Moment
     signal: signal.Signals
 
     def __enter__(self) -> "Writer":
         self._results, theirs = _FORK.Pipe(duplex=False)
-        self._process = _FORK.Process(target=_work, args=(self.settings, self.write, self.count, self.signal, theirs))
+        self._process = _FORK.Process(target=_work, args=(self.settings, self.write, self.moment, self.signal, theirs))
         with _TURN:
             self._process.start()
         theirs.close()
@@ -111,15 +121,18 @@ class Writer:
         return self._results.recv()
 
 
-def _work(settings: Settings, write: Write, count: int, sent: signal.Signals, results: Connection) -> None:
-    seen = 0
+def _work(settings: Settings, write: Write, moment: Moment, sent: signal.Signals, results: Connection) -> None:
+    seen, has_begun = 0, False
 
     def before(statement: Statement) -> None:
-        nonlocal seen
+        nonlocal seen, has_begun
         if statement.kind != "query" and threading.current_thread().name != "heartbeat":
-            seen += 1
-            if seen == count:
-                os.kill(os.getpid(), sent)
+            words = f"{statement.kind} {statement.name}"
+            has_begun = has_begun or moment.after in words
+            if has_begun and moment.text in words:
+                seen += 1
+                if seen == moment.count:
+                    os.kill(os.getpid(), sent)
 
     with closing(WatchedStore(settings, before=before)) as store:
         results.send(write(store))

@@ -26,7 +26,7 @@ from tests.integration import imports
 from tests.integration.databases import database
 from tests.integration.handmade import HandMade, market
 from tests.integration.pages import asset
-from tests.integration.test_http import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, expect_error
+from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, expect_error
 
 STATES = [path for path in SNAPSHOT_ROUTES if path not in HISTORIES]
 FLAGS = ("with_text", "with_value", "with_percent")
@@ -57,7 +57,7 @@ class Recorded:
 
     def client(self, now: int = LATER) -> Client:
         """The service at a unix second, with the heads that there are then."""
-        heads = Heads(self.store, every=None)
+        heads = Heads(self.store, interval=None)
         return falcon.testing.TestClient(create_app(self.settings, self.store, lambda: instant(now), heads))
 
 
@@ -74,7 +74,7 @@ def questions(client: Client) -> dict[str, str]:
     for path in STATES:
         template = path.replace(USER, "/api/v1/users/{address}").replace("/accounts/0", "/accounts/{index}")
         names = {one["name"] for one in paths[template]["get"]["parameters"]}
-        query = "&".join(part for part in ROUTES[path].split("&") if part and not part.startswith("with_"))
+        query = "&".join(part for part in ROUTES[path].query.split("&") if part and not part.startswith("with_"))
         for flags in ((), FLAGS):
             more = [f"{flag}=true" for flag in flags if flag in names]
             asked[f"{path}?{'&'.join([*filter(None, [query]), *more])}"] = path
@@ -143,12 +143,10 @@ def test_the_future_is_refused(recorded: Recorded) -> None:
 @pytest.mark.parametrize(
     ("at", "instant"),
     [
-        ("now-4d", NOON + 86_400),
         ("now-7199min", NOON + 60),
         ("2025-03-01", NOON + 60),
         # Seven in the morning of New York is noon.
         ("2025-03-01T07:00:59&tz=America/New_York", NOON),
-        ("2025-03-01T13:01:00+01:00", NOON + 60),
         ("2025-03-01T13:01:00%2B01:00", NOON + 60),
     ],
 )
@@ -157,10 +155,10 @@ def test_every_form_of_a_time_names_a_moment(recorded: Recorded, at: str, instan
     assert answer.headers["as-of"] == f"prices=@{instant}"
 
 
-@pytest.mark.parametrize("at", ["", "yesterday", "1740830400.5", "1740830400000", "now+1d"])
-def test_a_malformed_moment_is_refused(recorded: Recorded, at: str) -> None:
-    message = expect_error(ask(recorded.client(), "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
-    assert f"at={at!r}".replace("+", " ") in message
+def test_a_malformed_moment_is_refused(recorded: Recorded) -> None:
+    for at in ("", "yesterday", "now+1d"):
+        message = expect_error(ask(recorded.client(), "/api/v1/assets", at), 400, "query_parameter_invalid", "client")
+        assert f"at={at!r}".replace("+", " ") in message
 
 
 PRICES = "/api/v1/assets/prices"
@@ -197,7 +195,7 @@ class Prices:
     def __post_init__(self) -> None:
         self.before: Hook = nothing
         self.store = WatchedStore(self.settings, before=lambda statement: self.before(statement))
-        self.heads = Heads(self.store, every=None)
+        self.heads = Heads(self.store, interval=None)
         app = create_app(self.settings, self.store, lambda: instant(self.now), self.heads)
         self.client = falcon.testing.TestClient(app)
 

@@ -29,8 +29,8 @@ from analytics_service.store.ledger import (
     new_version,
     oldest_change,
     read_ledger,
+    record_rewrite,
     require_unchanged,
-    tell_of_rewrite,
 )
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import missing, tables_of
@@ -174,7 +174,7 @@ class Meanwhile(Silent):
 
 def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, tmp_path: Path) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
-    rewrite = partial(tell_of_rewrite, store, ["prices"], 7, finished=1)
+    rewrite = partial(record_rewrite, store, ["prices"], 7, finished=1)
     back_up(store, tmp_path / "backup.zip", NOW, Meanwhile(rewrite, 1))
     assert ArchiveReader(tmp_path / "backup.zip").manifest.tables["observation"].rows == 1
     versions = count(8)
@@ -183,7 +183,7 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
             store,
             tmp_path / "other.zip",
             NOW,
-            Meanwhile(lambda: tell_of_rewrite(store, ["prices"], next(versions), finished=1), 100),
+            Meanwhile(lambda: record_rewrite(store, ["prices"], next(versions), finished=1), 100),
         )
     assert [path.name for path in tmp_path.iterdir()] == ["backup.zip"]
 

@@ -130,7 +130,7 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
         if statement == last:
             raise StoreUnavailable("ClickHouse is gone.")
 
-    while completed < 30:
+    while completed < 20:
         at += draw.randint(30, 900)
         lags = {IDS[0]: 0, IDS[1]: draw.randint(0, 3_000), IDS[2]: draw.randint(0, 3_000)}
         prices = [Price(name, oracle.instant(at - lag), drawn(draw)) for name, lag in lags.items()]
@@ -172,16 +172,17 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
     assert stored_cells(settings) == oracle.cells(known | {(name, start + 1800): Decimal(3) for name in IDS[:2]})
 
 
+@pytest.mark.parametrize("rounds", [5, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_tick", [True, False], ids=["tick", "import"])
 def test_cells_are_right_however_an_import_and_another_run_overtake_each_other(
-    settings: Settings, store: Store, tmp_path: Path, draw: random.Random, is_tick: bool
+    settings: Settings, store: Store, tmp_path: Path, draw: random.Random, is_tick: bool, rounds: int
 ) -> None:
     """Each run closes a quarter of an hour, some a day and a month as well, and the import brings prices of the same
     quarter. Some imports also correct the run before, and some bring prices that are later than those of the other."""
     start = second(2025, 2, 28, 23)
     run(store, prices_file(tmp_path, [(name, start - 1, "1") for name in IDS]))
     known = {(name, start - 1): Decimal(1) for name in IDS}
-    for number in range(10):
+    for number in range(rounds):
         opened = start + 900 * number
         rows = [(IDS[0], opened + 100, str(number)), (IDS[2], opened + 500, f"{number}.5")]
         if number % 3:

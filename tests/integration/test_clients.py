@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import falcon.testing
 import pytest
 
 from analytics_service.sources.simulated import RICH_ADDRESS
-from tests.integration.conftest import Simulated
+from tests.integration.routes import NOON, ROUTES, Client, get
 from tests.integration.servers import listening
-from tests.integration.test_http import ENVELOPED, ROUTES, client_of
 
 # Where .ci/run has installed openapi-typescript and TypeScript.
 _NODE_TOOLS = os.environ.get("CLIENT_NODE_TOOLS")
@@ -29,17 +27,11 @@ export const first = (prices: Prices): string => prices.data[0].price.price;
 
 
 @pytest.fixture(scope="module")
-def service(simulated: Simulated) -> falcon.testing.TestClient:
-    """The service with a snapshot of the simulated protocol."""
-    return client_of(simulated.settings, simulated.store, simulated.noon + 30)
-
-
-@pytest.fixture(scope="module")
-def folder(service: falcon.testing.TestClient, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(protocol: Client, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the document."""
-    found = tmp_path_factory.mktemp("clients")
-    (found / "openapi.json").write_bytes(service.simulate_get("/api/v1/openapi.json").content)
-    return found
+    folder = tmp_path_factory.mktemp("clients")
+    (folder / "openapi.json").write_bytes(protocol.simulate_get("/api/v1/openapi.json").content)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -63,31 +55,32 @@ def test_a_python_client_is_small_and_passes_mypy(python_client: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("path", ENVELOPED)
-@pytest.mark.parametrize("flags", ["", "with_text=true&with_value=true&with_percent=true"])
+@pytest.mark.parametrize("flags", [(), ("with_text", "with_value", "with_percent")], ids=["plain", "all"])
 def test_python_models_hold_every_answer(
-    python_client: Path, service: falcon.testing.TestClient, path: str, flags: str, monkeypatch: pytest.MonkeyPatch
+    python_client: Path, protocol: Client, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(python_client.parent)
     models = importlib.import_module("generated_client.models")
     document = json.loads((python_client.parent / "openapi.json").read_bytes())
-    template = path.replace(RICH_ADDRESS, "{address}").replace("/accounts/0", "/accounts/{index}")
-    operation = document["paths"][template]["get"]
-    taken = {one["name"] for one in operation["parameters"]}
-    asked = [flag for flag in flags.split("&") if flag.partition("=")[0] in taken and flag not in ROUTES[path]]
-    answer: Any = service.simulate_get(path, query_string="&".join(filter(None, [ROUTES[path], *asked]))).json
-    name = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-    # The models parse times, and write UTC in their own way.
-    held = json.loads(json.dumps(getattr(models, name).from_dict(answer).to_dict()).replace("+00:00", "Z"))
-    assert held == answer
+    templates = {
+        path.replace(RICH_ADDRESS, "{address}").replace("/accounts/0", "/accounts/{index}"): path for path in ROUTES
+    }
+    for template, item in document["paths"].items():
+        path, operation = templates[template], item["get"]
+        taken = {parameter["name"] for parameter in operation["parameters"]}
+        query = ROUTES[path].query
+        query = "&".join([query, *(f"{flag}=true" for flag in flags if flag in taken and flag not in query)])
+        answer: Any = get(protocol, path, query).json
+        name = operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+        # The models parse times, and write UTC in their own way.
+        held = json.loads(json.dumps(getattr(models, name).from_dict(answer).to_dict()).replace("+00:00", "Z"))
+        assert held == answer, path
 
 
-def test_python_models_hold_an_error(
-    python_client: Path, service: falcon.testing.TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_models_hold_an_error(python_client: Path, protocol: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(python_client.parent)
     models = importlib.import_module("generated_client.models")
-    answer = service.simulate_get("/api/v1/nothing").json
+    answer = protocol.simulate_get("/api/v1/nothing").json
     assert models.Failure.from_dict(answer).to_dict() == answer
 
 
@@ -105,43 +98,44 @@ def test_a_typescript_client_passes_tsc(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def url(service: falcon.testing.TestClient) -> Iterator[str]:
+def url(protocol: Client) -> Iterator[str]:
     """The service's address on loopback."""
-    with listening(service.app) as address:
+    with listening(protocol.app) as address:
         yield address
 
 
-QUERY = {"start": Simulated.noon - 86_400, "end": Simulated.noon, "period": "h", "limit": 7}
-README = Path(__file__).parents[2] / "analytics_service" / "http" / "README.md"
+QUERY = {"start": NOON - 86_400, "end": NOON, "period": "h", "limit": 7}
+README = Path(__file__).parents[2] / "README.md"
+USING = README.parent / "analytics_service" / "http" / "README.md"
 
 
 @pytest.fixture(scope="module")
-def points(service: falcon.testing.TestClient) -> dict[str, object]:
+def points(protocol: Client) -> dict[str, object]:
     """All points of the range, on a page of its own, by asset id."""
-    answer = service.simulate_get("/api/v1/assets/price-history", params={**QUERY, "limit": 1000}).json
+    answer = protocol.simulate_get("/api/v1/assets/price-history", params={**QUERY, "limit": 1000}).json
     assert len(answer["data"]["series"][0]["points"]) > 2 * QUERY["limit"]
-    return {one["asset"]["id"]: one["points"] for one in answer["data"]["series"]}
+    return {series["asset"]["id"]: series["points"] for series in answer["data"]["series"]}
 
 
-def example(language: str) -> str:
-    """README's example in a language."""
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    return str(found)
+def blocks(document: Path, language: str) -> list[str]:
+    """The examples of a document in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", document.read_text("utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def test_the_python_example_collects_all_pages(url: str, points: dict[str, object]) -> None:
     names: dict[str, Any] = {}
-    exec(example("python"), names)  # noqa: S102 - our own README
+    (lines,) = blocks(USING, "python")
+    exec(lines, names)  # noqa: S102 - our own README
     assert names["price_points"](url, **QUERY) == points
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_the_examples_of_tables_read_a_history(url: str, place: int) -> None:
-    blocks = re.findall(r"^```py\n(.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
-    lines = blocks[place].replace("http://127.0.0.1:8000", url)
+@pytest.mark.parametrize(
+    ("document", "index"), [(README, 0), (USING, 0), (USING, 1)], ids=["README", "first", "second"]
+)
+def test_the_examples_of_tables_read_a_history(url: str, document: Path, index: int) -> None:
+    lines = blocks(document, "py")[index].replace("http://127.0.0.1:8000", url)
     # The simulated history ends in 2025.
-    lines = lines.replace("start=now-7d&end=now", "start=2025-02-22&end=2025-03-01")
+    lines = re.sub(r"start=now-\w+&end=now", "start=2025-02-01&end=2025-03-01", lines)
     if "pandas" in lines:
         pytest.importorskip("pandas")
     names: dict[str, Any] = {}

@@ -4,7 +4,6 @@ import csv
 import re
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from html import unescape
 from pathlib import Path
@@ -15,20 +14,15 @@ import falcon.testing
 import pytest
 import urllib3
 
-from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.http.api_keys import add_key
 from analytics_service.store.connection import Store
-from tests.doubles import FirstHeads, WatchedStore
+from tests.doubles import WatchedStore
 from tests.integration.conftest import Simulated
+from tests.integration.routes import client_of
 from tests.integration.servers import listening
 
 HOST = "data.example:8443"
-
-
-def client_of(settings: Settings, store: Store) -> falcon.testing.TestClient:
-    now = datetime.fromtimestamp(Simulated.noon, UTC)
-    return falcon.testing.TestClient(create_app(settings, store, lambda: now, FirstHeads(store)))
 
 
 def examples(client: falcon.testing.TestClient, host: str = HOST) -> dict[str, str]:

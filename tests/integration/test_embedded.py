@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -269,7 +268,7 @@ def test_a_stranger_is_refused_while_the_server_starts_runs_crashes_and_stops(ow
     strangers = [Stranger(own.data_dir, ask, user) for ask, user in kinds]
     for stranger in strangers:
         stranger.start()
-    for _ in range(3):
+    for _ in range(2):
         refused = [stranger.refused for stranger in strangers]
         with clickhouse(own, "pytest") as running_server:
             until(lambda: all(one.refused > before + 15 for one, before in zip(strangers, refused, strict=True)))  # noqa: B023 - called at once
@@ -296,13 +295,10 @@ def database(server: Settings) -> Iterator[str]:
         "SELECT * FROM file('/etc/passwd', 'LineAsString')",
         "INSERT INTO FUNCTION file('/tmp/written', 'LineAsString') VALUES ('x')",
         "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
-        "SELECT * FROM s3('http://127.0.0.1:1/bucket/key', 'LineAsString')",
         "SELECT * FROM remote('127.0.0.1:1', system, one)",
         "SELECT * FROM mysql('127.0.0.1:1', 'database', 'table', 'user', 'password')",
         "SELECT * FROM executable('id', 'LineAsString', 'line String')",
-        "CREATE TABLE {database}.x (line String) ENGINE = File('LineAsString')",
         "CREATE TABLE {database}.x (line String) ENGINE = URL('http://127.0.0.1:1/', 'LineAsString')",
-        "CREATE TABLE {database}.x (line String) ENGINE = Executable('id', 'LineAsString')",
         "CREATE TABLE {database}.x (line String) ENGINE = Distributed('default', 'system', 'one')",
         "CREATE DATABASE x ENGINE = Filesystem('/')",
         "CREATE DICTIONARY {database}.x (id UInt64) PRIMARY KEY id LAYOUT(FLAT()) LIFETIME(0) "
@@ -310,13 +306,10 @@ def database(server: Settings) -> Iterator[str]:
         "CREATE FUNCTION x AS (a) -> a",
         "CREATE NAMED COLLECTION x AS a = 1",
         "CREATE USER x",
-        "ALTER USER default IDENTIFIED BY 'x'",
         "GRANT SELECT ON *.* TO default",
         "BACKUP DATABASE {database} TO File('/tmp/written.tar')",
         "SYSTEM STOP LISTEN HTTP",
-        "SYSTEM SHUTDOWN",
         "DROP DATABASE system",
-        "DROP DATABASE default",
         "DROP TABLE system.one",
     ],
 )
@@ -367,11 +360,9 @@ def test_researchers_read_the_services_data_and_write_databases_of_their_own(ser
         "CREATE TABLE {database}.x (a UInt8) ENGINE = MergeTree ORDER BY a",
         "CREATE DATABASE other",
         "DROP DATABASE {database}",
-        "TRUNCATE DATABASE {database}",
         "INSERT INTO FUNCTION file('/tmp/written', 'LineAsString') VALUES ('x')",
         "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
         "BACKUP DATABASE {database} TO Disk('backups', 'mine.tar')",
-        "SYSTEM FLUSH LOGS",
         "CREATE USER x",
         "SELECT 1 SETTINGS priority = 1",
         "SELECT 1 SETTINGS max_threads = 1000",
@@ -468,26 +459,22 @@ def test_the_services_user_may_do_what_researchers_do(server: Settings, database
     assert status == 200, body
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 @pytest.mark.parametrize(
     ("path", "known"),
-    [
-        *product(("/", "/play", "/?query=SELECT+1"), (True, False)),
-        ("/?query=SELECT+1&add_http_cors_header=1", False),
-    ],
+    [("/", True), ("/play", False), ("/?query=SELECT+1", True), ("/?query=SELECT+1&add_http_cors_header=1", False)],
 )
-def test_pages_of_other_origins_may_not_ask_the_server(server: Settings, method: str, path: str, known: bool) -> None:
+def test_pages_of_other_origins_may_not_ask_the_server(server: Settings, path: str, known: bool) -> None:
     """Not even one that knows the password, unless it asks as the server's own page does, which cannot do otherwise."""
     parts = urlsplit(str(server.clickhouse_url))
     headers = {"Origin": "http://elsewhere.example", "Access-Control-Request-Method": "POST"}
     if known:
         headers |= {"X-ClickHouse-User": "analytics", "X-ClickHouse-Key": server.clickhouse_password}
-    with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=10)) as connection:
-        connection.request(method, path, headers=headers)
-        answer = connection.getresponse()
-        answer.read()
-    allowed = {name for name in answer.headers if name.lower().startswith("access-control-allow")}
-    assert allowed == set()
+    for method in ("GET", "POST", "OPTIONS"):
+        with closing(http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=10)) as connection:
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            answer.read()
+        assert {name for name in answer.headers if name.lower().startswith("access-control-allow")} == set(), method
 
 
 def test_the_server_listens_on_loopback_only(server: Settings) -> None:
@@ -689,18 +676,6 @@ def test_the_server_is_gone_when_its_supervisor_is_killed(own: Settings) -> None
         asked(url, "SELECT 1", "analytics", "")
     with clickhouse(own, "pytest", attach=False) as settings:
         assert answers(settings)
-
-
-def test_a_server_that_does_not_come_back_is_restarted_until_it_does(tmp_path: Path) -> None:
-    users = tmp_path / "data" / "clickhouse" / "users.xml"
-    with served(tmp_path / "data", pytest.fail, Restarts(delays=(0.0,))):
-        content = users.read_text("utf-8")
-        users.unlink()
-        started = tmp_path / "data" / "clickhouse" / "start.log"
-        os.kill(server_pid(tmp_path / "data"), signal.SIGKILL)
-        until(lambda: "users.xml" in started.read_text("utf-8"))
-        users.write_text(content, "utf-8")
-        until(lambda: answers(Settings(data_dir=tmp_path / "data")))
 
 
 def threads_of(pid: int) -> list[Path]:

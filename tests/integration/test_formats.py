@@ -18,9 +18,8 @@ from analytics_service.history.formats import FORMATS
 from analytics_service.sources.simulated.universe import ASSETS
 from analytics_service.store.connection import Store
 from tests.doubles import FreshHeads
-from tests.integration.conftest import Simulated
 from tests.integration.pages import commit
-from tests.integration.test_http import HISTORIES, HISTORY, LOANS, NOON, at, client_of, expect_error
+from tests.integration.routes import HISTORY, LOANS, NOON, PRICES, Client, at, client_of, expect_error
 from tests.integration.test_rates import imported, rate_file
 
 CSV, ARROW, PARQUET = "text/csv", "application/vnd.apache.arrow.stream", "application/vnd.apache.parquet"
@@ -28,17 +27,9 @@ MEDIA = {"csv": CSV, "arrow": ARROW, "parquet": PARQUET}
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "arrow": ARROW, "parquet": PARQUET}
 SUFFIXES = {"csv": "csv", "arrow": "arrows", "parquet": "parquet"}
 JSON = "application/json"
-PRICES = "/api/v1/assets/price-history"
-SYMBOLS = {one.id: one.symbol for one in ASSETS}
+SYMBOLS = {asset.id: asset.symbol for asset in ASSETS}
 Row = tuple[Any, ...]
-Client = falcon.testing.TestClient
 Result = falcon.testing.Result
-
-
-@pytest.fixture(scope="module")
-def client(simulated: Simulated) -> Client:
-    """The service with three hours of the simulated protocol; most of the requested day lies before them."""
-    return client_of(simulated.settings, simulated.store)
 
 
 def decimal(text: str | None) -> Decimal | None:
@@ -49,7 +40,7 @@ def rows_of_json(answer: Result) -> list[Row]:
     """The points of a page of JSON as rows: t, id, symbol and value."""
     data = answer.json["data"]
     if "points" in data:
-        return [(one["t"], None, None, decimal(one["v"])) for one in data["points"]]
+        return [(point["t"], None, None, decimal(point["v"])) for point in data["points"]]
     return [
         (point["t"], series["asset"]["id"], SYMBOLS.get(series["asset"]["id"]), decimal(point["v"]))
         for series in data["series"]
@@ -60,9 +51,9 @@ def rows_of_json(answer: Result) -> list[Row]:
 def rows_of_columns(answer: Result) -> list[Row]:
     data = answer.json["data"]
     return [
-        (t, one.get("asset"), one.get("symbol"), decimal(value))
-        for one in data["series"]
-        for t, value in zip(data["t"], one["v"], strict=True)
+        (t, series.get("asset"), series.get("symbol"), decimal(value))
+        for series in data["series"]
+        for t, value in zip(data["t"], series["v"], strict=True)
     ]
 
 
@@ -105,32 +96,34 @@ QUERIES: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("path", HISTORIES)
-@pytest.mark.parametrize("query", QUERIES)
-def test_every_format_has_the_points_of_the_json(client: Client, path: str, query: str) -> None:
-    expected = get(client, path, QUERIES[query])
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [*((PRICES, query) for query in QUERIES), (LOANS, "hours"), (LOANS, "a page in the middle")],
+)
+def test_every_format_has_the_points_of_the_json(protocol: Client, path: str, query: str) -> None:
+    expected = get(protocol, path, QUERIES[query])
     assert expected.status_code == 200
     for name, rows in READERS.items():
-        answer = get(client, path, f"{QUERIES[query]}&format={name}")
+        answer = get(protocol, path, f"{QUERIES[query]}&format={name}")
         assert answer.status_code == 200, answer.text
         assert rows(answer) == rows_of_json(expected)
         assert answer.headers["as-of"] == expected.headers["as-of"]
-    assert get(client, path, f"{QUERIES[query]}&format=json").content == expected.content
+    assert get(protocol, path, f"{QUERIES[query]}&format=json").content == expected.content
 
 
-def test_chosen_assets_come_in_their_order(client: Client) -> None:
+def test_chosen_assets_come_in_their_order(protocol: Client) -> None:
     ids = list(SYMBOLS)[2::-1]
     query = f"{HISTORY}&asset_ids={','.join(ids)}"
-    expected = rows_of_json(get(client, query=query))
+    expected = rows_of_json(get(protocol, query=query))
     assert list(dict.fromkeys(row[1] for row in expected)) == ids
     for name, rows in READERS.items():
-        assert rows(get(client, query=f"{query}&format={name}")) == expected
+        assert rows(get(protocol, query=f"{query}&format={name}")) == expected
 
 
-def test_a_page_by_column_has_the_range_and_pagination_of_the_json(client: Client) -> None:
+def test_a_page_by_column_has_the_range_and_pagination_of_the_json(protocol: Client) -> None:
     query = f"{HISTORY}&limit=7"
-    expected = get(client, query=query).json
-    answer = get(client, query=f"{query}&format=columns").json
+    expected = get(protocol, query=query).json
+    answer = get(protocol, query=f"{query}&format=columns").json
     assert answer["data"].keys() == {"range", "t", "series", "pagination"}
     for member in ("range", "pagination"):
         assert answer["data"][member] == expected["data"][member]
@@ -139,35 +132,34 @@ def test_a_page_by_column_has_the_range_and_pagination_of_the_json(client: Clien
         "status": 200,
         "status_text": "OK",
     }
-    single = get(client, LOANS, f"{query}&format=columns").json["data"]
-    assert [one.keys() for one in single["series"]] == [{"v"}]
+    single = get(protocol, LOANS, f"{query}&format=columns").json["data"]
+    assert [series.keys() for series in single["series"]] == [{"v"}]
 
 
 @pytest.mark.parametrize("name", MEDIA)
-@pytest.mark.parametrize("path", [PRICES, LOANS])
-def test_accept_asks_for_the_same_as_the_parameter(client: Client, path: str, name: str) -> None:
-    by_name = get(client, path, f"{HISTORY}&format={name}")
-    by_type = get(client, path, Accept=MEDIA[name])
-    assert by_type.content == by_name.content
-    assert dict(by_type.headers) == dict(by_name.headers)
-    assert by_type.headers["content-type"] == CONTENT_TYPES[name]
-    assert by_type.headers["vary"] == "Accept, Accept-Encoding"
-    stem = path.removeprefix("/api/v1/").replace("/", "-")
-    file = f"{stem}-{NOON - 86_400}-{NOON}.{SUFFIXES[name]}"
-    assert by_type.headers["content-disposition"] == f'attachment; filename="{file}"'
+def test_accept_asks_for_the_same_as_the_parameter(protocol: Client, name: str) -> None:
+    for path, stem in ((PRICES, "assets-price-history"), (LOANS, "analytics-market-history-loans-originated")):
+        by_name = get(protocol, path, f"{HISTORY}&format={name}")
+        by_type = get(protocol, path, Accept=MEDIA[name])
+        assert by_type.content == by_name.content
+        assert dict(by_type.headers) == dict(by_name.headers)
+        assert by_type.headers["content-type"] == CONTENT_TYPES[name]
+        assert by_type.headers["vary"] == "Accept, Accept-Encoding"
+        file = f"{stem}-{NOON - 86_400}-{NOON}.{SUFFIXES[name]}"
+        assert by_type.headers["content-disposition"] == f'attachment; filename="{file}"'
 
 
-def test_files_of_different_pages_have_different_names(client: Client) -> None:
-    second = get(client, query=f"{HISTORY}&format=csv&limit=2&offset=2")
+def test_files_of_different_pages_have_different_names(protocol: Client) -> None:
+    second = get(protocol, query=f"{HISTORY}&format=csv&limit=2&offset=2")
     file = f"assets-price-history-{NOON - 86_400}-{NOON}-2.csv"
     assert second.headers["content-disposition"] == f'attachment; filename="{file}"'
 
 
-@pytest.mark.parametrize("name", ["json", "columns"])
-def test_json_is_no_file(client: Client, name: str) -> None:
-    answer = get(client, query=f"{HISTORY}&format={name}")
-    assert (answer.headers["content-type"], "content-disposition" in answer.headers) == (JSON, False)
-    assert answer.headers["vary"] == "Accept, Accept-Encoding"
+def test_json_is_no_file(protocol: Client) -> None:
+    for name in ("json", "columns"):
+        answer = get(protocol, query=f"{HISTORY}&format={name}")
+        assert (answer.headers["content-type"], "content-disposition" in answer.headers) == (JSON, False)
+        assert answer.headers["vary"] == "Accept, Accept-Encoding"
 
 
 @pytest.mark.parametrize(
@@ -189,8 +181,8 @@ def test_json_is_no_file(client: Client, name: str) -> None:
         ("", JSON),
     ],
 )
-def test_the_preferred_type_is_answered(client: Client, accept: str, expected: str) -> None:
-    answer = get(client, Accept=accept)
+def test_the_preferred_type_is_answered(protocol: Client, accept: str, expected: str) -> None:
+    answer = get(protocol, Accept=accept)
     assert answer.status_code == 200
     assert answer.headers["content-type"].partition(";")[0] == expected
 
@@ -199,78 +191,75 @@ def test_the_preferred_type_is_answered(client: Client, accept: str, expected: s
     ("accept", "name", "expected"),
     [
         (JSON, "csv", CSV),
-        (CSV, "json", JSON),
         (CSV, "columns", JSON),
-        (CSV, "parquet", PARQUET),
         ("text/html", "csv", CSV),
         ("application/json;q=0", "json", JSON),
     ],
 )
-def test_the_parameter_wins_over_accept(client: Client, accept: str, name: str, expected: str) -> None:
-    answer = get(client, query=f"format={name}&{HISTORY}", Accept=accept)
+def test_the_parameter_wins_over_accept(protocol: Client, accept: str, name: str, expected: str) -> None:
+    answer = get(protocol, query=f"format={name}&{HISTORY}", Accept=accept)
     assert answer.headers["content-type"].partition(";")[0] == expected
-    assert answer.content == get(client, query=f"{HISTORY}&format={name}").content
+    assert answer.content == get(protocol, query=f"{HISTORY}&format={name}").content
 
 
-def test_a_caller_that_rules_out_every_format_is_refused(client: Client) -> None:
-    message = expect_error(get(client, Accept="text/html"), 406, "content_type_unsupported", "client")
+def test_a_caller_that_rules_out_every_format_is_refused(protocol: Client) -> None:
+    message = expect_error(get(protocol, Accept="text/html"), 406, "content_type_unsupported", "client")
     assert all(media in message for media in (JSON, *MEDIA.values()))
 
 
 def test_every_format_of_files_is_tested_here() -> None:
-    assert {name: one.media for name, one in FORMATS.items() if one.suffix} == MEDIA
+    assert {name: table.media for name, table in FORMATS.items() if table.suffix} == MEDIA
     assert MEDIA.keys() == CONTENT_TYPES.keys() == SUFFIXES.keys()
     assert {"json", *READERS} == FORMATS.keys()
 
 
-@pytest.mark.parametrize("name", ["", "xml", "CSV", "csv,json"])
-def test_an_unknown_format_is_refused(client: Client, name: str) -> None:
-    for accept in ("*/*", "text/html"):
-        answer = get(client, query=f"{HISTORY}&format={name}", Accept=accept)
+def test_an_unknown_format_is_refused(protocol: Client) -> None:
+    for name, accept in (("", "*/*"), ("xml", "*/*"), ("CSV", "*/*"), ("csv,json", "*/*"), ("xml", "text/html")):
+        answer = get(protocol, query=f"{HISTORY}&format={name}", Accept=accept)
         message = expect_error(answer, 400, "query_parameter_invalid", "client")
         assert "json, columns, csv, arrow, parquet" in message
 
 
-@pytest.mark.parametrize("name", MEDIA)
-def test_errors_are_json_in_every_format(client: Client, name: str) -> None:
-    for query in (f"{HISTORY}&limit=0&format={name}", f"{HISTORY}&limit=0"):
-        expect_error(get(client, query=query, Accept=MEDIA[name]), 400, "query_parameter_invalid", "client")
-    missing = get(client, query=f"{HISTORY}&asset_ids=native;nothing&format={name}")
-    expect_error(missing, 404, "entity_not_found", "user")
-    assert "content-disposition" not in missing.headers
+def test_errors_are_json_in_every_format(protocol: Client) -> None:
+    for name, media in MEDIA.items():
+        for query in (f"{HISTORY}&limit=0&format={name}", f"{HISTORY}&limit=0"):
+            expect_error(get(protocol, query=query, Accept=media), 400, "query_parameter_invalid", "client")
+        missing = get(protocol, query=f"{HISTORY}&asset_ids=native;nothing&format={name}")
+        expect_error(missing, 404, "entity_not_found", "user")
+        assert "content-disposition" not in missing.headers
 
 
-@pytest.mark.parametrize("name", ["columns", *MEDIA])
-def test_head_and_304_work_in_every_format(client: Client, name: str) -> None:
+@pytest.mark.parametrize("name", ["columns", "csv", "parquet"])
+def test_head_and_304_work_in_every_format(protocol: Client, name: str) -> None:
     query = f"{HISTORY}&format={name}"
-    full = get(client, query=query)
-    head = client.simulate_head(PRICES, query_string=query)
+    full = get(protocol, query=query)
+    head = protocol.simulate_head(PRICES, query_string=query)
     assert (head.status_code, head.content, dict(head.headers)) == (200, b"", dict(full.headers))
-    known = get(client, query=query, If_None_Match=full.headers["etag"])
-    assert (known.status_code, known.content) == (304, b"")
-    assert known.headers["vary"] == full.headers["vary"]
-    assert not {"content-disposition", "content-encoding"} & known.headers.keys()
-    other = get(client, query=HISTORY, If_None_Match=full.headers["etag"])
+    unchanged = get(protocol, query=query, If_None_Match=full.headers["etag"])
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+    assert unchanged.headers["vary"] == full.headers["vary"]
+    assert not {"content-disposition", "content-encoding"} & unchanged.headers.keys()
+    other = get(protocol, query=HISTORY, If_None_Match=full.headers["etag"])
     assert other.status_code == 200
 
 
-@pytest.mark.parametrize("name", ["columns", "csv", "arrow"])
-def test_formats_are_compressed(client: Client, name: str) -> None:
-    query = f"{HISTORY}&format={name}"
-    plain, coded = get(client, query=query), get(client, query=query, Accept_Encoding="gzip")
-    assert coded.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(coded.content) == plain.content
+def test_formats_are_compressed(protocol: Client) -> None:
+    for name in ("columns", "csv", "arrow"):
+        query = f"{HISTORY}&format={name}"
+        plain, coded = get(protocol, query=query), get(protocol, query=query, Accept_Encoding="gzip")
+        assert coded.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(coded.content) == plain.content
 
 
-def test_a_parquet_file_is_not_compressed_again(client: Client) -> None:
+def test_a_parquet_file_is_not_compressed_again(protocol: Client) -> None:
     query = f"{HISTORY}&format=parquet"
-    plain = get(client, query=query)
+    plain = get(protocol, query=query)
     for coding in ("gzip", "zstd"):
         for _ in range(2):
-            coded = get(client, query=query, Accept_Encoding=coding)
+            coded = get(protocol, query=query, Accept_Encoding=coding)
             assert (coded.content, dict(coded.headers)) == (plain.content, dict(plain.headers))
-        known = get(client, query=query, Accept_Encoding=coding, If_None_Match=plain.headers["etag"])
-        assert known.status_code == 304
+        unchanged = get(protocol, query=query, Accept_Encoding=coding, If_None_Match=plain.headers["etag"])
+        assert unchanged.status_code == 304
 
 
 def test_assets_without_prices_have_the_symbols_of_their_definitions(

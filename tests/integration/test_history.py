@@ -53,8 +53,9 @@ def random_history(draw: random.Random) -> Observations:
     }
 
 
+@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.slow)])
 def test_random_pages_agree_with_the_oracle(
-    client: falcon.testing.TestClient, store: Store, draw: random.Random
+    client: falcon.testing.TestClient, store: Store, draw: random.Random, count: int
 ) -> None:
     first = random_history(draw)
     # A later run corrects some of the same seconds; the second write must win wherever rows lie.
@@ -65,12 +66,12 @@ def test_random_pages_agree_with_the_oracle(
     commit(store, first)
     commit(store, corrected, kind="import")
     pages = Pages(client, merged(first, corrected), draw)
-    for number in range(80):
+    for number in range(count):
         # From now on some blocks are in memory, and others are loaded while pages are read from the store.
         if number in (15, 40):
             client.app.memory.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
-    for _ in range(30):
+    for _ in range(count // 3):
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
 
 
@@ -192,14 +193,15 @@ def test_a_page_of_one_bucket_of_no_length_carries_the_value_before_it(
 
 
 @pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="real data is not here")
+@pytest.mark.parametrize(("assets", "count"), [(3, 40), pytest.param(12, 200, marks=pytest.mark.slow)])
 def test_random_pages_of_real_prices_agree_with_the_oracle(
-    client: falcon.testing.TestClient, store: Store, draw: random.Random
+    client: falcon.testing.TestClient, store: Store, draw: random.Random, assets: int, count: int
 ) -> None:
     folder = Path(os.environ["ANALYTICS_TEST_DATA"])
     with (folder / "assets.csv").open() as file:
         ids = {row["symbol"]: f"token;{row['address']}" for row in csv.DictReader(file)}
     # Others in each run; all of them take most of a minute to write and to walk over.
-    ids = dict(draw.sample(sorted(ids.items()), 12))
+    ids = dict(draw.sample(sorted(ids.items()), assets))
     real: Observations = {asset_id: [] for asset_id in ids.values()}
     with gzip.open(folder / "prices_hourly.csv.gz", "rt") as file:
         for row in csv.DictReader(file):
@@ -207,7 +209,7 @@ def test_random_pages_of_real_prices_agree_with_the_oracle(
                 real[ids[row["symbol"]]].append((int(row["timestamp"]) // 1000, Decimal(row["USD_price"])))
     commit(store, {name: list(dict(rows).items()) for name, rows in real.items()}, kind="import")
     pages = Pages(client, merged(real), draw)
-    for number in range(80):
-        if number in (25, 50):
+    for number in range(count):
+        if number in (15, 30):
             client.app.memory.wait()
         pages.check(second(2020, 11, 1), second(2023, 4, 1))

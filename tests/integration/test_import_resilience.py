@@ -3,8 +3,6 @@
 import logging
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -24,9 +22,7 @@ from tests.doubles import Statement, WatchedStore
 from tests.integration.databases import database, keep_migrated
 from tests.integration.imports import (
     IDS,
-    NOW,
     Progress,
-    assets_file,
     contents,
     many,
     observations,
@@ -102,7 +98,7 @@ def test_an_import_survives_the_death_of_clickhouse(
     # Their log records hold open connections, which pytest keeps, and which the server would wait for when it stops.
     for logger in ("clickhouse_connect", "urllib3"):
         caplog.set_level(logging.CRITICAL, logger)
-    rows = many(50_000, 12, seed=4)
+    rows = many(10_000, 4, seed=4)
     path = prices_file(tmp_path, rows)
     own = replace(mortal, clickhouse_database="disturbed")
     with database(own) as store:
@@ -118,48 +114,6 @@ def test_an_import_survives_the_death_of_clickhouse(
         kept = len(outcome(rows))
         assert summary == Summary(len(rows), kept, len(rows) - kept, 0, {"price": kept})
         assert contents(own) == clean_import(mortal, path)
-
-
-# The reporter ends its own process, without any chance to tidy up, once a part of the rows is written.
-STOPPED = """
-import os, signal, sys
-from datetime import datetime
-from pathlib import Path
-from analytics_service.config.settings import Settings
-from analytics_service.imports.families import PRICES
-from analytics_service.imports.run import Request, import_files
-from analytics_service.store.connection import Store
-
-class Killer:
-    def stage(self, label, total):
-        self.label = label
-    def advance(self, count):
-        if self.label == "Writing":
-            os.kill(os.getpid(), signal.SIGKILL)
-
-store = Store(Settings.from_environment(os.environ))
-prices, assets, at = sys.argv[1:]
-import_files(store, Request(PRICES, [Path(prices)], Path(assets)), datetime.fromisoformat(at), Killer())
-"""
-
-
-def test_an_import_killed_half_way_and_run_again_ends_in_the_same_state(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    rows = many(50_000, 12, seed=5)
-    path = prices_file(tmp_path, rows)
-    words = [sys.executable, "-c", STOPPED, str(path), str(assets_file(tmp_path)), NOW.isoformat()]
-    environment = {**os.environ, **settings.to_environment()}
-    ended = subprocess.run(words, env=environment, check=False)
-    assert ended.returncode == -signal.SIGKILL
-    assert not any(contents(settings).values()), "nothing of it may be seen"
-    left = staged(settings)
-    tables = {"asset", "observation", "snapshot"}
-    assert {name.rpartition("_staging_")[0] for name in left} == tables
-    assert run(store, path).written == len(outcome(rows))
-    assert contents(settings) == clean_import(settings, path)
-    # They may belong to an import in progress. After a day no import can be, and they are dropped.
-    assert staged(settings) == left
 
 
 def test_only_staging_tables_of_imports_are_dropped(store: Store, settings: Settings) -> None:

@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -285,7 +286,7 @@ def test_an_import_replaces_what_was_written_while_the_clock_was_ahead(
 
 
 def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, tmp_path: Path) -> None:
-    rows = many(5_000, 5, seed=1)
+    rows = many(2_000, 3, seed=1)
     path = prices_file(tmp_path, rows)
     expected = outcome(rows)
     brought = {"price": len(expected)}
@@ -299,10 +300,10 @@ def test_an_import_repeated_changes_no_value(store: Store, settings: Settings, t
 def test_cells_sum_up_the_prices_after_repeats_and_corrections(
     store: Store, settings: Settings, tmp_path: Path, draw: random.Random
 ) -> None:
-    rows = many(4_000, 2, seed=2)
+    rows = many(2_000, 1, seed=2)
     corrections = [(asset, second, f"1{price}") for asset, second, price in rows[::7]]
     draw.shuffle(corrections)
-    dense = [(IDS[0], 1_700_000_000 + second, str(second)) for second in range(5_000)]
+    dense = [(IDS[0], 1_700_000_000 + second, str(second)) for second in range(2_500)]
     imports = [rows, corrections, rows[:100], dense, dense[::-2]]
     for batch in imports:
         run(store, prices_file(tmp_path, batch))
@@ -312,9 +313,17 @@ def test_cells_sum_up_the_prices_after_repeats_and_corrections(
 
 
 @pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")
-def test_real_prices_are_stored_as_python_reads_them(store: Store, settings: Settings) -> None:
-    folder = Path(os.environ["ANALYTICS_TEST_DATA"])
-    prices, assets = folder / "prices_hourly.csv.gz", folder / "assets.csv"
+@pytest.mark.parametrize("lines", [30_000, pytest.param(None, marks=pytest.mark.slow)])
+def test_real_prices_are_stored_as_python_reads_them(
+    store: Store, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int | None
+) -> None:
+    """The first lines are written in several batches, as all of them are."""
+    if lines:
+        monkeypatch.setattr("analytics_service.imports.batches._BATCH_ROWS", lines // 4)
+    folder, prices = Path(os.environ["ANALYTICS_TEST_DATA"]), tmp_path / "prices_hourly.csv.gz"
+    with gzip.open(folder / prices.name) as whole, gzip.open(prices, "wb", compresslevel=1) as part:
+        part.writelines(islice(whole, lines))
+    assets = folder / "assets.csv"
     with assets.open(newline="") as lines:
         ids = {row["symbol"]: f"token;{row['address']}" for row in csv.DictReader(lines)}
     expected: Observations = {}

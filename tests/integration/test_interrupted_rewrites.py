@@ -1,4 +1,4 @@
-"""Imports and backfills that are killed or stopped before each of their statements, while readers look on.
+"""Imports and backfills that are killed or stopped between two of their statements, while readers look on.
 
 Every page is entirely old or entirely new; what is in memory is answered at once; and soon everything is whole.
 """
@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -28,7 +27,18 @@ from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests.integration.databases import database
 from tests.integration.imports import IDS, NOW, Row, assets_file, observations, outcome, query, run
-from tests.integration.interrupted import BREATH, SOURCE, Backfill, Read, Reader, Write, Writer, import_of, reader
+from tests.integration.interrupted import (
+    BREATH,
+    SOURCE,
+    Backfill,
+    Moment,
+    Read,
+    Reader,
+    Write,
+    Writer,
+    import_of,
+    reader,
+)
 from tests.processes import slack, until
 
 HOUR, DAY = 3600, 86_400
@@ -86,7 +96,7 @@ class Lane:
         self._until_shown(pages, level, 30)
 
     def _until_shown(self, pages: Sequence[str], level: int, seconds: float) -> None:
-        until(lambda: all(one.shows(pages, level) for one in self.readers), seconds, every=BREATH)
+        until(lambda: all(reader.shows(pages, level) for reader in self.readers), seconds, every=BREATH)
 
 
 @contextmanager
@@ -128,7 +138,12 @@ class Corrections:
 
     @staticmethod
     def levels(data: Any) -> set[int]:
-        return {int(float(p["v"])) // CORRECTION for one in data["series"] for p in one["points"] if p["v"] is not None}
+        return {
+            int(float(p["v"])) // CORRECTION
+            for series in data["series"]
+            for p in series["points"]
+            if p["v"] is not None
+        }
 
     @staticmethod
     def _rows(level: int) -> list[Row]:
@@ -159,7 +174,7 @@ class Gaps:
 
     @staticmethod
     def levels(data: Any) -> set[int]:
-        return {int(p["v"] is not None) for one in data["series"] for p in one["points"]}
+        return {int(p["v"] is not None) for series in data["series"] for p in series["points"]}
 
 
 def _page(start: int, end: int, period: str, **more: str) -> str:
@@ -168,31 +183,45 @@ def _page(start: int, end: int, period: str, **more: str) -> str:
 
 
 Tasks = type[Corrections] | type[Gaps]
-both = pytest.mark.parametrize("tasks", [Corrections, Gaps], ids=["import", "backfill"])
+STAGES_RUNS = Moment("insert snapshot_staging")
+ANNOUNCES = Moment("insert rewrite")
+ATTACHES = Moment("ATTACH PARTITION")
+FILLS_CELLS = Moment("run fill_cells")
+LISTS_RUNS = Moment("INSERT INTO snapshot")
+FINISHES = Moment("insert rewrite", after="INSERT INTO snapshot")
+DROPS = Moment("DROP TABLE")
+# Before every statement. A rewrite has at least twelve, and fewer than these.
+EVERY = tuple(Moment(count=number) for number in range(1, 18))
+every = pytest.param(Corrections, EVERY, id="import at every statement", marks=pytest.mark.slow)
+every_of_backfill = pytest.param(Gaps, EVERY, id="backfill at every statement", marks=pytest.mark.slow)
 
 
-def in_lanes(settings: Settings, folder: Path, tasks: Tasks, act: Callable[[Lane, Task, int], int | None]) -> None:
-    """Interrupt writers before statement 1, 2, ... until one ends by itself; `act` returns the level that is shown
-    then, or None when the writer was not interrupted."""
+def in_lanes(
+    settings: Settings,
+    folder: Path,
+    tasks: Tasks,
+    moments: Sequence[Moment],
+    act: Callable[[Lane, Task, Moment], int | None],
+) -> None:
+    """Interrupt a writer at each of the moments; `act` returns the level that is shown then, or None when the writer
+    was not interrupted."""
 
     def work(number: int) -> int:
-        own = folder / str(number)
+        interrupted, own = 0, folder / str(number)
         own.mkdir()
         with lane(settings, str(number), tasks.levels) as opened:
             made = tasks(opened, own)
-            for n in count(number, LANES):
+            for moment in moments[number::LANES]:
                 task = made.next()
                 opened.wait_until_ready(task.pages, task.old)
-                level = act(opened, task, n)
+                level = act(opened, task, moment)
                 made.end(task.new if level is None else level)
-                if level is None:
-                    return n
-        raise AssertionError
+                interrupted += level is not None
+        return interrupted
 
     with ThreadPoolExecutor(LANES) as pool:
-        ended = list(pool.map(work, range(1, LANES + 1)))
-    # Ten at least: tables are made, filled, announced, put in place and dropped.
-    assert min(ended) > 10
+        interrupted = sum(pool.map(work, range(min(LANES, len(moments)))))
+    assert 12 <= interrupted < len(moments) if moments is EVERY else interrupted == len(moments)
 
 
 def check(reads: Sequence[Read], task: Task, prompt: bool) -> None:
@@ -210,12 +239,24 @@ def check(reads: Sequence[Read], task: Task, prompt: bool) -> None:
     assert all(read.status == 503 and int(read.headers["retry-after"]) > 0 for read in refused), refused[:3]
 
 
-@both
-def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(settings: Settings, tmp_path: Path, tasks: Tasks) -> None:
-    def act(lane: Lane, task: Task, n: int) -> int | None:
+@pytest.mark.parametrize(
+    ("tasks", "moments"),
+    [
+        pytest.param(
+            Corrections, (STAGES_RUNS, ANNOUNCES, ATTACHES, FILLS_CELLS, LISTS_RUNS, FINISHES, DROPS), id="import"
+        ),
+        pytest.param(Gaps, (ANNOUNCES, ATTACHES, LISTS_RUNS), id="backfill"),
+        every,
+        every_of_backfill,
+    ],
+)
+def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(
+    settings: Settings, tmp_path: Path, tasks: Tasks, moments: Sequence[Moment]
+) -> None:
+    def act(lane: Lane, task: Task, moment: Moment) -> int | None:
         before = lane.announced()
         with lane.in_memory.asking(task.pages) as in_memory, lane.from_store.asking(task.pages) as from_store:
-            with Writer(lane.settings, task.write, n, signal.SIGKILL) as writer:
+            with Writer(lane.settings, task.write, moment, signal.SIGKILL) as writer:
                 writer.wait_for_signal()
                 killed, code = time.monotonic(), writer.exit_code
             level = task.new if lane.announced() > before else task.old
@@ -227,17 +268,25 @@ def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(settings: Settings,
         check(from_store, task, prompt=False)
         return None if code == 0 else level
 
-    in_lanes(settings, tmp_path, tasks, act)
+    in_lanes(settings, tmp_path, tasks, moments, act)
 
 
-@both
+@pytest.mark.parametrize(
+    ("tasks", "moments"),
+    [
+        pytest.param(Corrections, (ANNOUNCES, ATTACHES, LISTS_RUNS), id="import"),
+        pytest.param(Gaps, (ANNOUNCES, FILLS_CELLS, FINISHES), id="backfill"),
+        every,
+        every_of_backfill,
+    ],
+)
 def test_a_rewrite_that_is_stopped_and_goes_on_later_ends_well(
-    settings: Settings, tmp_path: Path, tasks: Tasks
+    settings: Settings, tmp_path: Path, tasks: Tasks, moments: Sequence[Moment]
 ) -> None:
-    def act(lane: Lane, task: Task, n: int) -> int | None:
+    def act(lane: Lane, task: Task, moment: Moment) -> int | None:
         before = lane.announced()
         with lane.in_memory.asking(task.pages) as in_memory, lane.from_store.asking(task.pages) as from_store:
-            with Writer(lane.settings, task.write, n, signal.SIGSTOP) as writer:
+            with Writer(lane.settings, task.write, moment, signal.SIGSTOP) as writer:
                 writer.wait_for_signal()
                 ended = writer.exit_code == 0
                 # Somebody else completes what was announced, before the writer goes on.
@@ -250,7 +299,7 @@ def test_a_rewrite_that_is_stopped_and_goes_on_later_ends_well(
         check(from_store, task, prompt=False)
         return None if ended else task.new
 
-    in_lanes(settings, tmp_path, tasks, act)
+    in_lanes(settings, tmp_path, tasks, moments, act)
 
 
 def test_migrating_completes_rewrites_that_were_interrupted(store: Store, settings: Settings) -> None:

@@ -93,23 +93,13 @@ def test_a_wider_backfill_adds_only_what_is_missing(store: Store) -> None:
     assert begin(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_400).completed == every_hour
 
 
-def test_backfilled_history_continues_in_live_history_without_a_jump(store: Store, client: Client) -> None:
-    filled(store, NOON - 3 * HOUR, NOON)
-    assert run_once(PRICES, SOURCE, store, NOON) is Outcome.ALREADY_DONE
-    minute_later = NOON + timedelta(minutes=1)
-    run_once(PRICES, SOURCE, store, minute_later)
-    backfilled, live = stored_prices(client, NOON), stored_prices(client, minute_later)
-    assert backfilled.keys() == live.keys() == quoted_prices(NOON).keys()
-    assert all(abs(live[asset] / backfilled[asset] - 1) < Decimal("0.01") for asset in live)
-
-
 def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client: Client) -> None:
     filled(store, NOON, NOON + 2 * HOUR)
     for hour in range(3):
         assert stored_prices(client, NOON + hour * HOUR) == quoted_prices(NOON + hour * HOUR)
 
 
-@pytest.mark.parametrize("table", ["asset", "observation", "snapshot"])
+@pytest.mark.parametrize("table", ["observation", "snapshot"])
 def test_a_run_that_dies_half_way_shows_nothing_and_can_be_run_again(
     table: str, store: Store, settings: Settings, client: Client
 ) -> None:
@@ -324,11 +314,14 @@ def test_an_observation_older_than_the_head_corrects_pages_candles_and_cells(set
     assert set(imports.query(settings, imports.CELLS.format(history="price"))) == cells(observed(*TICKS.values()))
 
 
-@pytest.mark.parametrize("at", [1200, 1260])
 @pytest.mark.parametrize(
-    "last",
-    [Statement("run", "fill_cells"), Statement("insert", "rewrite"), Statement("insert", "snapshot")],
-    ids=lambda statement: statement.name,
+    ("last", "at"),
+    [
+        (Statement("run", "fill_cells"), 1200),
+        (Statement("insert", "rewrite"), 1260),
+        (Statement("insert", "snapshot"), 1200),
+        (Statement("insert", "snapshot"), 1260),
+    ],
 )
 def test_an_observation_that_a_dead_run_left_before_the_head_is_written_again(
     last: Statement, at: int, settings: Settings, store: Store, client: Client

@@ -186,8 +186,9 @@ def test_a_source_without_prices_is_an_error(store: Store) -> None:
     assert read_heads(store) == {}
 
 
-@pytest.mark.parametrize("memory", [0, 96])
-@pytest.mark.parametrize("agg", [*Aggregate])
+@pytest.mark.parametrize(
+    ("agg", "memory"), [(Aggregate.LAST, 96), (Aggregate.MEAN, 0), (Aggregate.OHLC, 0), (Aggregate.OHLC, 96)]
+)
 def test_a_single_series_without_any_observation_is_empty_in_every_form(
     settings: Settings, store: Store, agg: Aggregate, memory: int
 ) -> None:

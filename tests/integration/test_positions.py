@@ -92,11 +92,6 @@ def test_a_position_comes_back_exactly(store: Store) -> None:
     assert read(store, 0, BOB) == POOR
 
 
-def test_an_address_without_a_position_has_an_empty_one(store: Store) -> None:
-    run(store, 0, POOR)
-    assert read(store, 0) == Position(ALICE)
-
-
 def test_addresses_are_stored_in_lower_case(store: Store) -> None:
     run(store, 0, replace(RICH, address=ALICE.upper().replace("X", "x")))
     assert read(store, 0) == RICH
@@ -135,13 +130,6 @@ def test_closed_items_are_marked_and_gone(store: Store, written: Written) -> Non
     assert read(store, 0) == RICH
 
 
-def test_closed_items_may_open_again(store: Store) -> None:
-    run(store, 0, RICH)
-    run(store, 1)
-    run(store, 2, RICH)
-    assert [read(store, minute) for minute in range(3)] == [RICH, Position(ALICE), RICH]
-
-
 def test_one_of_several_equal_items_may_close(store: Store) -> None:
     run(store, 0, RICH)
     fewer = replace(RICH, unbondings=RICH.unbondings[1:])
@@ -149,17 +137,10 @@ def test_one_of_several_equal_items_may_close(store: Store) -> None:
     assert read(store, 1) == fewer
 
 
-def test_a_snapshot_that_is_not_complete_is_not_shown(store: Store, settings: Settings) -> None:
-    """Readers use the head's instant, which is noon as long as the next snapshot has no ledger row."""
-    run(store, 0, RICH)
-    with pytest.raises(StoreUnavailable):
-        run(dying(settings, "snapshot"), 1, POOR)
-    assert read(store, 0) == RICH
-    assert read(store, 0, BOB) == Position(BOB)
-
-
-@pytest.mark.parametrize("table", ["position", "position_digest", "position_summary", "snapshot"])
-@pytest.mark.parametrize("after", [1, 2])
+@pytest.mark.parametrize(
+    ("table", "after"),
+    [("position", 1), ("position_digest", 2), ("position_summary", 1), ("snapshot", 1), ("snapshot", 2)],
+)
 def test_the_next_run_repairs_what_a_dead_run_left(table: str, after: int, store: Store, settings: Settings) -> None:
     """The dead run saw a state that the next run, for the same instant or a later one, does not see."""
     run(store, 0, RICH)

@@ -132,22 +132,6 @@ def test_a_day_from_before_the_first_borrow_rate_has_a_rate_of_0_once_it_is_impo
     assert stored(settings, "borrow_rate") == {(AAA, 100): Decimal(0), (AAA, 86500): Decimal("0.05")}
 
 
-def test_importing_again_changes_nothing(store: Store, settings: Settings, tmp_path: Path) -> None:
-    path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", "200,AAA,0xa,18,True,True,0.1,0.25,99")
-    assert imported(store, path) == Summary(2, 2, 0, 0, {"lend_rate": 2, "borrow_rate": 2})
-    before = stored(settings, "lend_rate"), stored(settings, "borrow_rate"), read_assets(store)
-    assert imported(store, path) == Summary(2, 0, 2, 0, {"lend_rate": 2, "borrow_rate": 2})
-    assert (stored(settings, "lend_rate"), stored(settings, "borrow_rate"), read_assets(store)) == before
-
-
-def test_an_address_means_the_registered_asset_in_any_case(store: Store, settings: Settings, tmp_path: Path) -> None:
-    registered = Asset(AssetGroup.TOKEN, "0xABC0", "Asset A", "A", "ua", 8, 2)
-    write_assets(store, [registered], 1)
-    imported(store, rate_file(tmp_path, "100,AAA,0xabc0,18,True,True,0.1,0.25,99"))
-    assert read_assets(store) == {registered.id: registered}
-    assert stored(settings, "lend_rate") == {(registered.id, 100): Decimal("0.1")}
-
-
 def test_one_address_in_two_spellings_is_one_asset(store: Store, settings: Settings, tmp_path: Path) -> None:
     rows = ("100,AAA,0xAbC0,18,True,True,0.1,0.25,99", "100,AAA,0xABC0,18,True,True,0.5,0.75,99")
     brought = {"lend_rate": 1, "borrow_rate": 1}
@@ -183,13 +167,6 @@ def test_bad_rows_are_written_to_a_file_with_their_reason(store: Store, settings
     assert {",".join(list(row.values())[:9]): row["reason"] for row in kept} == BAD
     assert [int(row["line"]) for row in kept] == list(range(3, 3 + len(BAD)))
     assert stored(settings, "borrow_rate") == {("token;0xa", 100): Decimal("0.25")}
-
-
-def test_an_import_with_a_bad_row_writes_nothing(store: Store, tmp_path: Path) -> None:
-    path = rate_file(tmp_path, "100,AAA,0xa,18,True,True,0.1,0.25,99", next(iter(BAD)))
-    with pytest.raises(ImportRefused, match="current_liquidity_rate is negative"):
-        imported(store, path)
-    assert (read_heads(store), read_assets(store)) == ({}, {})
 
 
 def test_a_file_without_the_columns_is_refused(store: Store, tmp_path: Path) -> None:

@@ -249,17 +249,6 @@ FLAGS = ("with_text", "with_value", "with_percent")
 VARIED = {
     "/api/v1/assets/prices": FLAGS[:1],
     "/api/v1/markets": FLAGS[:2],
-    "/api/v1/markets/config": FLAGS[:1],
-    "/api/v1/markets/supply": FLAGS[:1],
-    "/api/v1/markets/tvl": FLAGS[:1],
-    "/api/v1/markets/lend": FLAGS[:2],
-    "/api/v1/markets/borrow": FLAGS[:2],
-    "/api/v1/markets/borrow/debts": FLAGS[:2],
-    "/api/v1/markets/borrow/collaterals": FLAGS[:2],
-    "/api/v1/markets/merged": FLAGS[:2],
-    "/api/v1/ptoken/params": FLAGS[:2],
-    "/api/v1/ptoken/state": FLAGS[:2],
-    "/api/v1/ptoken/staking": FLAGS[:2],
     "/api/v1/analytics/ptoken/unlocks-distribution": FLAGS,
     f"/api/v1/users/{RICH_ADDRESS}/user": FLAGS,
 }
@@ -268,14 +257,14 @@ VARIED = {
 def extras(data: Any) -> Iterator[dict[str, Any]]:
     """Every `extra` in an answer, except those inside variants."""
     if isinstance(data, list):
-        for one in data:
-            yield from extras(one)
+        for item in data:
+            yield from extras(item)
     elif isinstance(data, dict):
-        for name, one in data.items():
+        for name, item in data.items():
             if name == "extra":
-                yield one
+                yield item
             else:
-                yield from extras(one)
+                yield from extras(item)
 
 
 @pytest.mark.parametrize("path", VARIED)

@@ -18,9 +18,8 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.sources.simulated import RICH_ADDRESS
 from analytics_service.store.connection import Store
-from analytics_service.store.loans import read_loans
 from jobs.registry import JOBS
-from jobs.runner import backfill, run_once
+from jobs.runner import run_once
 from tests.clickhouse import client as clickhouse_client
 from tests.doubles import FirstHeads, FreshHeads, dying
 from tests.integration.conftest import Simulated
@@ -187,18 +186,17 @@ def test_an_uuid_that_names_no_event_of_the_address_is_an_error(store: Store, cl
     assert uuids(ask(client, prev_event_uuid=mine.uuid.upper())) == []
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "action=steal", "sort_order=up", "prev_event_uuid=x"])
-def test_a_malformed_parameter_is_named(query: str, client: Client) -> None:
-    answer = client.simulate_get(f"/api/v1/users/{ALICE}/tx-history", query_string=query)
-    assert answer.status_code == 400
-    assert query.partition("=")[0] in answer.json["error"]["message"]
+def test_a_malformed_parameter_is_named(protocol: Client) -> None:
+    for query in ("limit=0", "limit=1001", "action=steal", "sort_order=up", "prev_event_uuid=x"):
+        answer = protocol.simulate_get(f"/api/v1/users/{ALICE}/tx-history", query_string=query)
+        assert answer.status_code == 400
+        assert query.partition("=")[0] in answer.json["error"]["message"]
 
 
-@pytest.mark.parametrize("table", ["account_event", "observation", "snapshot"])
-def test_events_of_a_run_that_died_are_not_shown(table: str, settings: Settings, store: Store, client: Client) -> None:
+def test_events_of_a_run_that_died_are_not_shown(settings: Settings, store: Store, client: Client) -> None:
     source = HandMade(events_=[event("1", 0), event("2", 1)])
     run(source, store, 0)
-    with closing(dying(settings, table)) as broken, pytest.raises(StoreUnavailable):
+    with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
         run(source, broken, 1)
     assert (ask(client)["count"], uuids(ask(client))) == (1, [source.events_[0].uuid])
     run(source, store, 2)
@@ -228,22 +226,6 @@ def test_pages_neither_skip_nor_repeat_while_events_arrive(
     mine = [one for one in events if one.address == ALICE]
     # A descending reading shows what was there when it began; an ascending one meets what arrives, too.
     assert seen == (newest_first(mine)[::-1] if order == "asc" else newest_first(there))
-
-
-def test_a_backfill_of_the_past_adds_the_sums_of_events_that_are_stored(store: Store, client: Client) -> None:
-    """Loans of 2 USD each, one a minute from 11:57 on."""
-    events = [event(f"{n}", n - 3, Action.BORROW) for n in range(6)]
-    source = HandMade(events_=events)
-    run(source, store, 2)
-    assert backfill(JOBS["loans"], source, store, [NOON - MINUTE, NOON]) == 2
-    assert (ask(client)["count"], uuids(ask(client))) == (6, newest_first(events))
-    assert read_loans(store, SECOND).total == Decimal(8)
-
-
-def test_a_source_without_events_gives_empty_histories(store: Store, client: Client) -> None:
-    run(HandMade(), store, 0)
-    run(HandMade(), store, 1)
-    assert ask(client)["count"] == 0
 
 
 def test_the_rich_address_has_a_history(simulated: Simulated) -> None:

@@ -1,14 +1,11 @@
 """Paths below an address: slices of the user object, lookups, and the snapshots that each path depends on."""
 
 from collections.abc import Iterator
-from itertools import product
 from typing import Any
 from urllib.parse import urlencode
 
-import falcon.testing
 import pytest
 
-from analytics_service.app import create_app
 from analytics_service.errors import NoSnapshot
 from analytics_service.resources.snapshots import Shared
 from analytics_service.resources.users import PARTS, UserPart, UserPath
@@ -19,17 +16,11 @@ from analytics_service.state.view import View
 from analytics_service.store.interest import InterestPaid
 from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
+from tests.integration.routes import Client
 
-Client = falcon.testing.TestClient
 Json = Any
 FLAGS = ("with_text", "with_value", "with_percent")
 OTHERS = 3
-
-
-@pytest.fixture(scope="module")
-def client(simulated: Simulated) -> Client:
-    heads = FirstHeads(simulated.store)
-    return falcon.testing.TestClient(create_app(simulated.settings, simulated.store, heads=heads))
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +34,15 @@ def addresses(simulated: Simulated) -> list[str]:
     return list(dict.fromkeys([*named, *(row["address"] for row in rows)]))
 
 
-def get(client: Client, address: str, path: str, status: int = 200, **query: object) -> Json:
-    answer = client.simulate_get(f"/api/v1/users/{address}/{path}", query_string=urlencode(query))
+def get(protocol: Client, address: str, path: str, status: int = 200, **query: object) -> Json:
+    answer = protocol.simulate_get(f"/api/v1/users/{address}/{path}", query_string=urlencode(query))
     assert answer.status_code == status, (path, query, answer.text)
     return answer.json
 
 
-def fault(client: Client, path: str, status: int, address: str = RICH_ADDRESS, **query: object) -> tuple[str, str]:
+def fault(protocol: Client, path: str, status: int, address: str = RICH_ADDRESS, **query: object) -> tuple[str, str]:
     """The kind and the message of an error."""
-    error = get(client, address, path, status, **query)["error"]
+    error = get(protocol, address, path, status, **query)["error"]
     return error["kind"], error["message"]
 
 
@@ -86,7 +77,7 @@ def slices(user: Json) -> Iterator[tuple[str, dict[str, object], Json]]:
 
 def by_asset(markets: Json) -> Iterator[tuple[str, dict[str, object], Json]]:
     """The merged paths and lookups of collateral and debt, put together from accounts and lent assets."""
-    accounts, lent = markets["borrow"]["accounts"], {id_of(one): one for one in markets["lend"]["asset_pools"]}
+    accounts, lent = markets["borrow"]["accounts"], {id_of(pool): pool for pool in markets["lend"]["asset_pools"]}
     held = {side: [(account["index"], item) for account in accounts for item in account[side]] for side in SIDES}
     items = [item for side in SIDES for _, item in held[side]] + list(lent.values())
     infos = {id_of(item): item["asset_info"] for item in items}
@@ -118,72 +109,63 @@ LENT = ("receipt_amounts", "origin_equivalent")
 
 
 def id_of(item: Json) -> str:
-    found: str = item["asset_info"]["asset"]["id"]
-    return found
+    asset_id: str = item["asset_info"]["asset"]["id"]
+    return asset_id
 
 
-@pytest.mark.parametrize("on", [*product((False, True), repeat=3)], ids=str)
+@pytest.mark.parametrize("on", [("with_text",), ("with_value", "with_percent"), FLAGS], ids=",".join)
 def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
-    client: Client, addresses: list[str], on: tuple[bool, ...]
+    protocol: Client, addresses: list[str], on: tuple[str, ...]
 ) -> None:
     """Only unlocks have fractions, so only the paths that show them take with_percent."""
-    flags = {flag: "true" for flag, is_on in zip(FLAGS, on, strict=True) if is_on}
+    flags = dict.fromkeys(on, "true")
     with_percent = {part.path for part in PARTS if FLAGS[2] in {param.name for param in part.variants}}
     assert with_percent == {"user", "ptoken/unlocks"}
     seen = set()
     for address in addresses:
-        for path, named, expected in slices(get(client, address, "user", **flags)["data"]):
+        for path, named, expected in slices(get(protocol, address, "user", **flags)["data"]):
             chosen = {name: value for name, value in flags.items() if name != FLAGS[2] or path in with_percent}
-            answer = get(client, address, path, **named, **chosen)
+            answer = get(protocol, address, path, **named, **chosen)
             assert answer["data"] == expected, (address, path, named)
             assert answer.get("count") == (len(expected) if isinstance(expected, list) else None)
             seen.add("/".join("{index}" if segment.isdecimal() else segment for segment in path.split("/")))
     assert seen == {part.path for part in PARTS}
 
 
-def test_the_amounts_of_every_unlock_arrangement_add_up(client: Client, simulated: Simulated) -> None:
+def test_the_amounts_of_every_unlock_arrangement_add_up(protocol: Client, simulated: Simulated) -> None:
     """One of them has expired, and one was reclaimed (rule 6.3)."""
     states = set()
     for row in simulated.rows("SELECT DISTINCT address FROM unlock_arrangement FINAL"):
-        unlocks = get(client, row["address"], "ptoken/unlocks")["data"]
-        for amounts in (unlocks["totals"], *(one["amounts"] for one in unlocks["arrangements"])):
+        unlocks = get(protocol, row["address"], "ptoken/unlocks")["data"]
+        for amounts in (unlocks["totals"], *(arrangement["amounts"] for arrangement in unlocks["arrangements"])):
             parts = {name: int(amounts[name]) for name in ("claimed", "claimable", "locked", "expired", "reclaimed")}
             assert sum(parts.values()) == int(amounts["amount"])
             states |= {name for name, amount in parts.items() if amount}
     assert states == {"claimed", "claimable", "locked", "expired", "reclaimed"}
 
 
-def test_an_address_without_a_position_has_empty_lists_and_zero_sums(client: Client) -> None:
+def test_an_address_without_a_position_has_empty_lists_and_zero_sums(protocol: Client) -> None:
     def data(path: str) -> Json:
-        return get(client, EMPTY_ADDRESS, path)["data"]
+        return get(protocol, EMPTY_ADDRESS, path)["data"]
 
     assert data("markets/merged") == data("markets/borrow/sum/debts") == data("ptoken/staking/pools") == []
     assert (data("markets/lend")["asset_pools"], data("markets/lend")["net_rate"]["apr"]) == ([], "0")
+    assert data("markets/borrow")["accounts"] == []
     assert (data("ptoken/staking")["bonding_sum"], data("ptoken/staking/unstaking")["amount_sum"]) == ("0", "0")
-    assert (data("wallet/balances")["balances"], data("ptoken/unlocks")["arrangements"]) == ([], [])
-    assert fault(client, "markets/borrow/accounts/0/health", 404, EMPTY_ADDRESS)[0] == "entity_not_found"
+    assert (data("wallet/balances")["balances"], data("wallet/balances")["total_value"]) == ([], None)
+    assert (data("ptoken/unlocks")["arrangements"], data("ptoken/unlocks")["totals"]["amount"]) == ([], "0")
+    assert fault(protocol, "markets/borrow/accounts/0/health", 404, EMPTY_ADDRESS)[0] == "entity_not_found"
 
 
-@pytest.mark.parametrize("below", ["", "/collaterals", "/debts", "/health"])
-@pytest.mark.parametrize(
-    ("index", "status", "kind"),
-    [
-        ("4", 404, "entity_not_found"),
-        ("4294967295", 404, "entity_not_found"),
-        ("4294967296", 400, "path_parameter_invalid"),
-        ("9" * 30, 400, "path_parameter_invalid"),
-        ("-1", 400, "path_parameter_invalid"),
-        ("1.0", 400, "path_parameter_invalid"),
-        ("%20", 400, "path_parameter_invalid"),
-        ("first", 400, "path_parameter_invalid"),
-    ],
-)
-def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_refused(
-    client: Client, below: str, index: str, status: int, kind: str
-) -> None:
+def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_refused(protocol: Client) -> None:
     """The rich address has accounts 0 to 3."""
-    found, message = fault(client, f"markets/borrow/accounts/{index}{below}", status)
-    assert (found, "index" in message) == (kind, True)
+    unopened, malformed = ("4", "4294967295"), ("4294967296", "9" * 30, "-1", "1.0", "%20", "first")
+    for index in (*unopened, *malformed):
+        status, expected = (404, "entity_not_found") if index in unopened else (400, "path_parameter_invalid")
+        kind, message = fault(protocol, f"markets/borrow/accounts/{index}", status)
+        assert (kind, "index" in message) == (expected, True)
+    for part in ("collaterals", "debts", "health"):
+        assert fault(protocol, f"markets/borrow/accounts/4/{part}", 404)[0] == "entity_not_found"
 
 
 @pytest.mark.parametrize(
@@ -196,18 +178,18 @@ def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_re
         ("wallet/balance", "stORB", "BTC"),
     ],
 )
-def test_a_lookup_finds_only_what_the_address_has_there(client: Client, path: str, held: str, lacking: str) -> None:
+def test_a_lookup_finds_only_what_the_address_has_there(protocol: Client, path: str, held: str, lacking: str) -> None:
     """An asset that the service knows but the address lacks is treated like one that nobody knows."""
-    assert get(client, RICH_ADDRESS, path, asset_id=ID_OF[held])["data"] is not None
+    assert get(protocol, RICH_ADDRESS, path, asset_id=ID_OF[held])["data"] is not None
     for asset_id in (ID_OF[lacking], "native;nothing"):
-        kind, message = fault(client, path, 404, asset_id=asset_id)
+        kind, message = fault(protocol, path, 404, asset_id=asset_id)
         assert (kind, asset_id in message) == ("entity_not_found", True)
-    assert fault(client, path, 400, asset_id="BTC")[0] == "query_parameter_invalid"
-    assert fault(client, path, 400)[0] == "query_parameter_missing"
+    assert fault(protocol, path, 400, asset_id="BTC")[0] == "query_parameter_invalid"
+    assert fault(protocol, path, 400)[0] == "query_parameter_missing"
 
 
-def test_a_balance_of_an_asset_that_the_service_does_not_know_is_found(client: Client) -> None:
-    balance = get(client, RICH_ADDRESS, "wallet/balance", asset_id="native;umystery")["data"]
+def test_a_balance_of_an_asset_that_the_service_does_not_know_is_found(protocol: Client) -> None:
+    balance = get(protocol, RICH_ADDRESS, "wallet/balance", asset_id="native;umystery")["data"]
     assert balance["values"] == {"kind": "unknown", "amount": "123456789"}
 
 
@@ -215,7 +197,6 @@ def test_a_balance_of_an_asset_that_the_service_does_not_know_is_found(client: C
     ("query", "status", "kind", "named"),
     [
         ("", 400, "query_parameter_missing", "index or duration"),
-        ("index=", 400, "query_parameter_missing", "index or duration"),
         ("duration=&index=", 400, "query_parameter_missing", "index or duration"),
         (
             "index=0&duration=1209600",
@@ -232,35 +213,33 @@ def test_a_balance_of_an_asset_that_the_service_does_not_know_is_found(client: C
     ],
 )
 def test_a_staking_pool_is_looked_up_by_index_or_duration(
-    client: Client, query: str, status: int, kind: str, named: str
+    protocol: Client, query: str, status: int, kind: str, named: str
 ) -> None:
-    answer = client.simulate_get(f"/api/v1/users/{RICH_ADDRESS}/ptoken/staking/pools/lookup", query_string=query)
+    answer = protocol.simulate_get(f"/api/v1/users/{RICH_ADDRESS}/ptoken/staking/pools/lookup", query_string=query)
     assert (answer.status_code, answer.json["error"]["kind"]) == (status, kind)
     assert named in answer.json["error"]["message"]
 
 
-@pytest.mark.parametrize("valued", [True, False])
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.path)
-def test_a_path_depends_on_exactly_the_families_that_it_names(
-    simulated: Simulated, part: UserPath, valued: bool
-) -> None:
+def test_a_path_depends_on_exactly_the_families_that_it_names(simulated: Simulated, part: UserPath) -> None:
     """With the others gone it is made all the same; without one of its own it is not."""
     heads = FirstHeads(simulated.store).shown().heads
     given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"]}
     resource = UserPart(shared_with_nobody(), part)
 
-    def body(families: set[str]) -> bytes:
-        known = ShownHeads({family: head for family, head in heads.items() if family in families})
-        view = View(simulated.store, known, InterestPaid(simulated.store))
-        asked = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
-        return resource.body(resource.record(view, asked), view, asked)
+    def body(families: set[str], valued: bool) -> bytes:
+        shown = ShownHeads({family: head for family, head in heads.items() if family in families})
+        view = View(simulated.store, shown, InterestPaid(simulated.store))
+        parameters = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
+        return resource.body(resource.record(view, parameters), view, parameters)
 
     # Assets are described with the prices.
-    needed = {*part.families, "prices", *(part.valued_by if valued else ())}
-    assert body(needed)
-    for family in needed:
-        with pytest.raises(NoSnapshot, match=family):
-            body(needed - {family})
+    for valued in (True, False):
+        needed = {*part.families, "prices", *(part.valued_by if valued else ())}
+        assert body(needed, valued)
+        for family in needed:
+            with pytest.raises(NoSnapshot, match=family):
+                body(needed - {family}, valued)
 
 
 def shared_with_nobody() -> Shared:

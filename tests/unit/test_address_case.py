@@ -38,7 +38,7 @@ def ids_of(table: Table, names: Names) -> list[str]:
 
 def test_a_file_of_rates_describes_one_asset_by_its_first_spelling(tmp_path: Path) -> None:
     table = rates_table(tmp_path, "0xAB", "0xab", "0xAb")
-    described = read_described_assets([table], known=[])
+    described = read_described_assets([table], known_assets=[])
     assert [one.id for one in described] == ["token;0xAB"]
     assert ids_of(table, Names.of(described, [])) == ["token;0xAB"] * 3
 
@@ -46,7 +46,7 @@ def test_a_file_of_rates_describes_one_asset_by_its_first_spelling(tmp_path: Pat
 @pytest.mark.parametrize("known", [UPPER, LOWER])
 def test_a_file_of_rates_describes_no_asset_that_is_known_in_another_spelling(tmp_path: Path, known: Asset) -> None:
     table = rates_table(tmp_path, "0xab", "0xAB")
-    assert read_described_assets([table], known=[known]) == []
+    assert read_described_assets([table], known_assets=[known]) == []
     assert ids_of(table, Names.of([], [known])) == [known.id] * 2
 
 
@@ -56,7 +56,7 @@ def test_an_address_in_a_file_of_rates_is_not_the_native_asset_whose_denom_it_sp
 ) -> None:
     native = replace(asset("ORB", denom), group=AssetGroup.NATIVE)
     table = rates_table(tmp_path, denom)
-    described = read_described_assets([table], known=[native])
+    described = read_described_assets([table], known_assets=[native])
     assert [one.id for one in described] == [f"token;{denom}"]
     assert ids_of(table, Names.of(described, [native])) == [f"token;{denom}"]
 
@@ -64,7 +64,7 @@ def test_an_address_in_a_file_of_rates_is_not_the_native_asset_whose_denom_it_sp
 def test_addresses_of_other_forms_in_a_file_of_rates_differ_by_case(tmp_path: Path) -> None:
     known = asset("OTHER", "AB")
     table = rates_table(tmp_path, "ab", "AB", "Ab")
-    described = read_described_assets([table], known=[known])
+    described = read_described_assets([table], known_assets=[known])
     assert [one.id for one in described] == ["token;ab", "token;Ab"]
     assert ids_of(table, Names.of(described, [known])) == ["token;ab", "token;AB", "token;Ab"]
 

@@ -18,21 +18,16 @@ NOON = 1772366400
     [
         ('"abc"', True),
         ('W/"abc"', True),
-        ('"x", "abc"', True),
         ('"x","abc" , W/"y"', True),
         (None, False),
-        ("", False),
         ("abc", False),
         ('"ab"', False),
         ('"abc-gzip"', False),
         ('"x, abc"', False),
-        ('"xabc"', False),
-        ("*", False),
         ('"*"', False),
         # Malformed lists still list what is between quotes.
         ('w/"abc"', True),
         ('"x" "abc"', True),
-        (',, "abc",', True),
         ("'abc'", False),
     ],
 )
@@ -82,13 +77,13 @@ def test_a_body_that_is_not_encoded_has_no_content_encoding() -> None:
         assert "content-encoding" not in sent(answer).headers
 
 
-@pytest.mark.parametrize("known", ['"abc-gzip"', 'W/"abc-gzip"', '"x", "abc-gzip"', "*", " * "])
-def test_a_304_has_the_validators_and_caching_headers_and_no_body(known: str) -> None:
+@pytest.mark.parametrize("tags", ['"abc-gzip"', "*", " * "])
+def test_a_304_has_the_validators_and_caching_headers_and_no_body(tags: str) -> None:
     got = sent(
         Answer(
             Validators("abc", as_of=(("markets", 9), ("prices", NOON)), modified=NOON), GZIP, BODY, (("X-More", "1"),)
         ),
-        If_None_Match=known,
+        If_None_Match=tags,
     )
     assert (got.status_code, got.content) == (304, b"")
     assert dict(got.headers) == {
@@ -100,9 +95,9 @@ def test_a_304_has_the_validators_and_caching_headers_and_no_body(known: str) ->
     }
 
 
-@pytest.mark.parametrize("known", ['"abc"', '"abc-zstd"', '"other"', "", "abc-gzip", '"*"'])
-def test_the_tag_of_another_answer_or_coding_gets_a_200(known: str) -> None:
-    got = sent(Answer(Validators("abc"), GZIP, BODY), If_None_Match=known)
+@pytest.mark.parametrize("tags", ['"abc"', '"abc-zstd"', "", '"*"'])
+def test_the_tag_of_another_answer_or_coding_gets_a_200(tags: str) -> None:
+    got = sent(Answer(Validators("abc"), GZIP, BODY), If_None_Match=tags)
     assert (got.status_code, got.content) == (200, GZIP.encode(BODY))
 
 

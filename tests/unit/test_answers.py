@@ -38,8 +38,8 @@ class Renderer:
 
 def get(answers: Answers, wanted: CacheKey, state: int, render: Callable[[], Answer]) -> Answer:
     """The answer for a state, which is rendered unless it is there."""
-    with answers.alone(wanted):
-        return answers.of_state(wanted, state) or answers.keep(wanted, render())
+    with answers.rendering(wanted):
+        return answers.find_for_state(wanted, state) or answers.keep(wanted, render())
 
 
 def kept(answers: Answers, paths: str) -> str:

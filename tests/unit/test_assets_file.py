@@ -44,18 +44,19 @@ def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
         ("symbol,address,decimals\n", "names no assets"),
         ("", "is empty. It needs a header line: symbol,address,decimals"),
         ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "Asset 2 of .*the symbol is empty"),
-        *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "the symbol begins with = ") for one in ("=", "+", "-", "@")],
-        *[(f'symbol,address,decimals\n"{one}A",0x1,18\n', "a spreadsheet would run it") for one in ("\t", "\r", " =")],
+        ("symbol,address,decimals\n=A,0x1,18\n", "the symbol begins with = "),
+        ('symbol,address,decimals\n"\rA",0x1,18\n', "a spreadsheet would run it"),
+        ("symbol,address,decimals\n =A,0x1,18\n", "a spreadsheet would run it"),
         ('symbol,address,decimals\n"A,B",0x1,18\n', "the symbol holds a comma"),
-        *[(f"symbol,address,decimals\nA{one}A,0x1,18\n", "control character") for one in ("\0", "\x85", "\ufffd")],
-        *[(f"symbol,address,decimals\nA,0x1{one}1,18\n", "control character") for one in ("\0", "\x7f", "\ufffd")],
+        ("symbol,address,decimals\nA\x85A,0x1,18\n", "control character"),
+        ("symbol,address,decimals\nA\ufffdA,0x1,18\n", "control character"),
+        ("symbol,address,decimals\nA,0x1\x7f1,18\n", "control character"),
         ("symbol,address,decimals\nA,,18\n", "Asset 1 of .*the address is empty"),
         ("symbol,address,decimals\nA,0x1;2,18\n", "semicolon"),
         ("symbol,address,decimals\nA,0x1,78\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1,-1\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1,1.5\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1\n", "from 0 to 77"),
-        ("symbol,address,decimals,decimals\nA,0x1,18,6\n", "several columns decimals"),
         ("symbol,address,decimals,Decimals\nA,0x1,18,6\n", "several columns decimals"),
         ("symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n", "Asset 2 of .*'B,0x2,6,7': the row has more than 3 fields"),
         ("symbol,address,decimals\nA,0x1,18,,7\n", "Asset 1 of .*the row has more than 3 fields"),
@@ -72,8 +73,8 @@ def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str,
 
 
 def test_empty_fields_at_the_end_of_a_row_are_ignored(tmp_path: Path) -> None:
-    found = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18,\nB,0x2,18,, ,\n")
-    assert [one.id for one in found] == ["token;0x1", "token;0x2"]
+    assets = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18,\nB,0x2,18,, ,\n")
+    assert [asset.id for asset in assets] == ["token;0x1", "token;0x2"]
 
 
 def test_an_assets_file_may_be_compressed_and_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -83,8 +84,8 @@ def test_an_assets_file_may_be_compressed_and_begin_with_a_byte_order_mark(tmp_p
 
 
 def test_blank_lines_at_the_end_are_ignored(tmp_path: Path) -> None:
-    found = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18\n\n \n")
-    assert [one.id for one in found] == ["token;0x1"]
+    assets = read_assets(tmp_path, "symbol,address,decimals\nA,0x1,18\n\n \n")
+    assert [asset.id for asset in assets] == ["token;0x1"]
 
 
 def test_a_missing_assets_file_is_refused(tmp_path: Path) -> None:

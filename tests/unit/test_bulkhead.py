@@ -111,8 +111,8 @@ def test_who_waits_for_an_answer_counts_if_its_rendering_waits_for_the_store(nee
     def get() -> Answer:
         with bulkhead.request():
             key = CacheKey("/", "", IDENTITY)
-            with answers.alone(key):
-                return answers.of_state(key, 1) or answers.keep(key, render())
+            with answers.rendering(key):
+                return answers.find_for_state(key, 1) or answers.keep(key, render())
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(get)

@@ -24,7 +24,7 @@ from pyarrow import ipc, parquet
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.digits import shortened
 from analytics_service.history.formats import FORMATS
-from analytics_service.history.formats.base import Points, text
+from analytics_service.history.formats.base import Points, decimal_strings
 from analytics_service.history.formats.times import times
 from tests import oracle
 
@@ -80,13 +80,13 @@ def number(value: object) -> object:
 def ohlc(numbers: Sequence[str | None]) -> list[tuple[Value, ...]]:
     """Buckets with these values, and 0 as the least; with up to two observations, and none where the value is null."""
     return [
-        (None, None, None, None, 0) if one is None else (one, one, "0", one, place % 3)
-        for place, one in enumerate(numbers)
+        (None, None, None, None, 0) if number is None else (number, number, "0", number, index % 3)
+        for index, number in enumerate(numbers)
     ]
 
 
 def value(numbers: Sequence[str | None]) -> list[tuple[Value, ...]]:
-    return [(one,) for one in numbers]
+    return [(number,) for number in numbers]
 
 
 MANY = {
@@ -99,14 +99,12 @@ MANY = {
 SYMBOLS = {"native;whole": "WHOLE", "token;0xAb": "AB", "token;none": "AB", "native;ibc/last": 'LAST, "quoted"'}
 BEGINS = [BEGIN + HOUR * bucket for bucket in range(6)]
 PAGES = {
-    "values": Page(VALUE, BEGINS, {one: value(numbers) for one, numbers in MANY.items()}, SYMBOLS),
-    "ohlc": Page(OHLC, BEGINS, {one: ohlc(numbers) for one, numbers in MANY.items()}, SYMBOLS),
+    "values": Page(VALUE, BEGINS, {asset_id: value(numbers) for asset_id, numbers in MANY.items()}, SYMBOLS),
+    "ohlc": Page(OHLC, BEGINS, {asset_id: ohlc(numbers) for asset_id, numbers in MANY.items()}, SYMBOLS),
     "single": Page(VALUE, BEGINS, {"": value(MANY["token;gap"])}, {}, single=True),
-    "single ohlc": Page(OHLC, BEGINS, {"": ohlc(MANY["token;gap"])}, {}, single=True),
     "full": Page(VALUE, BEGINS, {"native;whole": value(NUMBERS), "token;0xAb": value(NUMBERS)}, SYMBOLS),
-    "one bucket": Page(OHLC, BEGINS[:1], {one: ohlc(numbers[:1]) for one, numbers in MANY.items()}, SYMBOLS),
-    "no buckets": Page(VALUE, [], {one: [] for one in MANY}, SYMBOLS),
-    "no buckets of ohlc": Page(OHLC, [], {one: [] for one in MANY}, SYMBOLS),
+    "full single ohlc": Page(OHLC, BEGINS, {"": ohlc(NUMBERS)}, {}, single=True),
+    "no buckets": Page(OHLC, [], {asset_id: [] for asset_id in MANY}, SYMBOLS),
     "no buckets of a single series": Page(VALUE, [], {"": []}, {}, single=True),
     "many nulls": Page(
         VALUE,
@@ -119,7 +117,6 @@ PAGES = {
         SYMBOLS,
     ),
     "no series": Page(VALUE, BEGINS, {}, SYMBOLS),
-    "no series of ohlc": Page(OHLC, BEGINS, {}, SYMBOLS),
 }
 
 
@@ -127,7 +124,7 @@ def typed(fields: Sequence[str]) -> tuple[Any, ...]:
     """A row of CSV: t, id, symbol and values, without the time for people."""
     t, _, asset_id, symbol, *values = (field or None for field in fields)
     symbol = symbol.removeprefix("'") if symbol else None
-    numbers = [None if one is None else Decimal(one) for one in values]
+    numbers = [None if text is None else Decimal(text) for text in values]
     return int(t or ""), asset_id, symbol, *numbers
 
 
@@ -146,13 +143,13 @@ def by_duckdb(kind: str, body: bytes, folder: Path) -> list[Sequence[Any]]:
     """The rows of a file, or of a stream that pyarrow passes on; t as unix seconds where it is a time."""
     file = folder / "page"
     file.write_bytes(body)
-    with duckdb.connect() as own:
+    with duckdb.connect() as connection:
         if kind == "csv":
-            return own.execute(f"SELECT * FROM read_csv('{file}', all_varchar=true, header=true)").fetchall()
+            return connection.execute(f"SELECT * FROM read_csv('{file}', all_varchar=true, header=true)").fetchall()
         if kind == "arrow":
-            own.register("page", ipc.open_stream(body).read_all())
+            connection.register("page", ipc.open_stream(body).read_all())
         source = "page" if kind == "arrow" else f"read_parquet('{file}')"
-        return own.execute(f"SELECT epoch_ms(t) / 1000, * EXCLUDE (t) FROM {source}").fetchall()
+        return connection.execute(f"SELECT epoch_ms(t) / 1000, * EXCLUDE (t) FROM {source}").fetchall()
 
 
 def table_rows(table: pa.Table) -> list[Sequence[Any]]:
@@ -178,8 +175,13 @@ READERS: dict[str, tuple[str, Callable[[bytes, Path], list[tuple[Any, ...]]]]] =
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("page", PAGES)
+# The reader that the format is made for reads every page; the others have to cope with its types, also of no rows.
+REFERENCES = ("csv by Python", "arrow by pyarrow", "parquet by pyarrow")
+READ = [(reader, page) for reader in REFERENCES for page in PAGES if page not in ("values", "full single ohlc")]
+READ += [(reader, page) for reader in READERS if reader not in REFERENCES for page in ("ohlc", "no buckets")]
+
+
+@pytest.mark.parametrize(("reader", "page"), READ)
 def test_a_table_has_every_point_exactly(reader: str, page: str, tmp_path: Path) -> None:
     name, read = READERS[reader]
     assert read(PAGES[page].encoded(name), tmp_path) == PAGES[page].rows
@@ -188,7 +190,7 @@ def test_a_table_has_every_point_exactly(reader: str, page: str, tmp_path: Path)
 def json_series(page: Page) -> list[tuple[str, list[dict[str, Value]]]]:
     """The series of the page as JSON: each with its id and points."""
     body = json.loads(page.encoded("json"))
-    return [("", body)] if page.single else [(one["asset"]["id"], one["points"]) for one in body]
+    return [("", body)] if page.single else [(series["asset"]["id"], series["points"]) for series in body]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -231,10 +233,7 @@ TEXTS = st.decimals(0, 10**20 - 1, places=18, allow_nan=False, allow_infinity=Fa
 def test_all_formats_of_a_random_page_agree(table: list[list[str | None]], is_ohlc: bool) -> None:
     values, columns = (ohlc, OHLC) if is_ohlc else (value, VALUE)
     series = {f"native;{place}": values(numbers) for place, numbers in enumerate(table)}
-    check_formats(Page(columns, BEGINS[: len(table[0])], series, {}))
-
-
-def check_formats(page: Page) -> None:
+    page = Page(columns, BEGINS[: len(table[0])], series, {})
     expected = page.rows
     points = [
         (point["t"], asset_id, None, *(number(point[name]) for name in page.columns))
@@ -244,22 +243,23 @@ def check_formats(page: Page) -> None:
     assert points == expected
     arrays = json.loads(page.encoded("columns"))
     buckets = range(len(page.begins))
-    assert [[tuple(one[name][place] for name in page.columns) for place in buckets] for one in arrays] == [
-        *page.series.values()
-    ]
-    for reader in ("csv by Python", "arrow by pyarrow", "parquet by pyarrow"):
+    assert [
+        [tuple(arrays_of_series[name][place] for name in page.columns) for place in buckets]
+        for arrays_of_series in arrays
+    ] == [*page.series.values()]
+    for reader in REFERENCES:
         name, read = READERS[reader]
         assert read(page.encoded(name), Path()) == expected
 
 
-@pytest.mark.parametrize("name", ["values", "ohlc", "single", "no buckets", "no series of ohlc"])
+@pytest.mark.parametrize("name", ["ohlc", "single", "no series"])
 def test_binary_columns_have_exact_types_and_dictionaries(name: str) -> None:
     page = PAGES[name]
     expected = {"t": pa.timestamp("ms", "UTC"), "asset_id": "dictionary", "symbol": "dictionary"}
     expected |= {column: pa.int64() if column == "n" else DECIMAL for column in page.columns}
     stream = ipc.open_stream(page.encoded("arrow")).schema
     for schema in (stream, parquet.read_schema(io.BytesIO(page.encoded("parquet")))):
-        kinds = {one.name: "dictionary" if pa.types.is_dictionary(one.type) else one.type for one in schema}
+        kinds = {field.name: "dictionary" if pa.types.is_dictionary(field.type) else field.type for field in schema}
         assert kinds == expected
     assert {stream.field(name).type.value_type for name in ("asset_id", "symbol")} <= {pa.string(), pa.large_string()}
 
@@ -274,7 +274,7 @@ def test_a_csv_file_has_a_header_and_ends_lines_as_rfc_4180_says() -> None:
 
 
 def test_a_csv_file_of_a_single_series_leaves_the_fields_of_the_asset_empty() -> None:
-    page = replace(PAGES["single ohlc"], begins=BEGINS[:2], series={"": ohlc(["3", None])})
+    page = replace(PAGES["full single ohlc"], begins=BEGINS[:2], series={"": ohlc(["3", None])})
     assert page.encoded("csv") == (
         b"t,time,asset_id,symbol,o,h,l,c,n\r\n"
         b"1772366400,2026-03-01T12:00:00+00:00,,,3,3,0,3,0\r\n"
@@ -282,43 +282,41 @@ def test_a_csv_file_of_a_single_series_leaves_the_fields_of_the_asset_empty() ->
     )
 
 
-@pytest.mark.parametrize("columns", [VALUE, OHLC])
-def test_a_csv_file_without_points_is_its_header(columns: Sequence[str]) -> None:
-    header = ",".join(["t,time,asset_id,symbol", *columns]) + "\r\n"
-    assert Page(columns, [], {"native;a": []}, {}).encoded("csv").decode() == header
+def test_a_csv_file_without_points_is_its_header() -> None:
+    assert PAGES["no buckets"].encoded("csv") == b"t,time,asset_id,symbol,o,h,l,c,n\r\n"
 
 
-@pytest.mark.parametrize(
-    ("symbol", "field"),
-    [
-        ("=1+1", "'=1+1"),
-        ("+A", "'+A"),
-        ("-A", "'-A"),
-        ("@A", "'@A"),
-        ("\tA", "'\tA"),
-        ("\rA", '"\'\rA"'),
-        ('=HYPERLINK("x","y")', '"\'=HYPERLINK(""x"",""y"")"'),
-        ("A=1", "A=1"),
-        ("A,B", '"A,B"'),
-        ('A"', '"A"""'),
-        ("Ä", "Ä"),
-    ],
-)
-def test_a_symbol_in_a_csv_file_is_never_run_by_a_spreadsheet(symbol: str, field: str) -> None:
-    page = Page(VALUE, BEGINS[:1], {"token;a": value(["1"])}, {"token;a": symbol})
-    assert page.encoded("csv").decode().splitlines(keepends=False)[0] == "t,time,asset_id,symbol,v"
-    assert page.encoded("csv").decode().endswith(f",token;a,{field},1\r\n")
+def test_a_symbol_in_a_csv_file_is_never_run_by_a_spreadsheet() -> None:
+    fields = {
+        "=1+1": "'=1+1",
+        "+A": "'+A",
+        "-A": "'-A",
+        "@A": "'@A",
+        "\tA": "'\tA",
+        "\rA": '"\'\rA"',
+        '=HYPERLINK("x","y")': '"\'=HYPERLINK(""x"",""y"")"',
+        "A=1": "A=1",
+        "A,B": '"A,B"',
+        'A"': '"A"""',
+        "Ä": "Ä",
+    }
+    symbols = {f"token;{index}": symbol for index, symbol in enumerate(fields)}
+    page = Page(VALUE, BEGINS[:1], {asset_id: value(["1"]) for asset_id in symbols}, symbols)
+    _, *lines, end = page.encoded("csv").decode().split("\r\n")
+    lead = "1772366400,2026-03-01T12:00:00+00:00"
+    assert lines == [f"{lead},{asset_id},{fields[symbol]},1" for asset_id, symbol in symbols.items()]
+    assert end == ""
 
 
-@pytest.mark.parametrize("zone", oracle.ZONES)
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "Pacific/Apia"])
 def test_times_have_the_zones_offset(zone: str, draw: random.Random) -> None:
     """Also in ranges of hours and minutes, whose days are looked at as a whole, and over changes of clocks."""
     begin, step = draw.randrange(BEGIN, 2 * BEGIN), draw.choice([60, 420, HOUR, 5 * HOUR])
     hours = range(BEGIN - 2 * HOUR, BEGIN + 366 * 24 * HOUR, HOUR)
     for seconds in ([*hours[::21], 0, 1], hours, hours[:1], hours[:0], range(begin, begin + 300 * step, step)):
-        found = times(seconds, ZoneInfo(zone))
-        assert [int(datetime.fromisoformat(one).timestamp()) for one in found] == [*seconds]
-        assert found == [datetime.fromtimestamp(second, ZoneInfo(zone)).isoformat() for second in seconds]
+        written = times(seconds, ZoneInfo(zone))
+        assert [int(datetime.fromisoformat(text).timestamp()) for text in written] == [*seconds]
+        assert written == [datetime.fromtimestamp(second, ZoneInfo(zone)).isoformat() for second in seconds]
 
 
 def test_offsets_of_long_ago_are_rounded_to_minutes_and_the_instant_is_exact() -> None:
@@ -349,6 +347,6 @@ def test_the_same_points_have_the_same_bytes_whatever_lies_behind_nulls(name: st
 
 
 def test_numbers_become_plain_text() -> None:
-    numbers = pl.Series([Decimal(one) for one in NUMBERS], dtype=pl.Decimal(38, 18))
-    assert text(numbers).to_list() == [*NUMBERS]
-    assert text(pl.Series([0, 2**32 - 1], dtype=pl.UInt32)).to_list() == ["0", "4294967295"]
+    numbers = pl.Series([Decimal(text) for text in NUMBERS], dtype=pl.Decimal(38, 18))
+    assert decimal_strings(numbers).to_list() == [*NUMBERS]
+    assert decimal_strings(pl.Series([0, 2**32 - 1], dtype=pl.UInt32)).to_list() == ["0", "4294967295"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.history.candles import Aggregate, points
-from analytics_service.history.formats.base import text
+from analytics_service.history.formats.base import decimal_strings
 from analytics_service.history.frame import Frame, Part, last
 from tests import oracle
 
@@ -86,7 +86,7 @@ def shown(
 ) -> list[list[dict[str, object]]]:
     """The points of each series, as answers have them."""
     found, _ = points(agg, parts, ids, grid, until, carry=carry)
-    rows = found.with_columns(text(found[name]) for name in found.columns if name != "n").rows(named=True)
+    rows = found.with_columns(decimal_strings(found[name]) for name in found.columns if name != "n").rows(named=True)
     count = len(grid) - 1
     return [rows[place * count : (place + 1) * count] for place in range(len(ids))]
 

@@ -79,37 +79,46 @@ def asking(file: Path, key: str) -> Service:
     return Service(keys=file)
 
 
-@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER  "])
+@pytest.mark.parametrize("scheme", ["Bearer", "BEARER  "])
 def test_a_request_with_a_key_is_answered_for_its_owner_only(asking: Service, key: str, scheme: str) -> None:
     got = asking.get(Authorization=f"{scheme} {key}")
     assert (got.status_code, got.content) == (200, b"{}")
     assert got.headers["cache-control"] == "private, max-age=7"
     assert got.headers["vary"] == "Accept-Encoding, Authorization"
-    known = asking.get(Authorization=f"{scheme} {key}", If_None_Match='"abc"')
-    assert known.status_code == 304
-    assert known.headers["cache-control"] == "private, max-age=7"
-    assert known.headers["vary"] == "Accept-Encoding, Authorization"
+    unchanged = asking.get(Authorization=f"{scheme} {key}", If_None_Match='"abc"')
+    assert unchanged.status_code == 304
+    assert unchanged.headers["cache-control"] == "private, max-age=7"
+    assert unchanged.headers["vary"] == "Accept-Encoding, Authorization"
 
 
 REALM = 'Bearer realm="analytics-service"'
 
 
+MALFORMED = f'{REALM}, error="invalid_request"'
+
+
 @pytest.mark.parametrize(
-    ("headers", "challenge", "message"),
+    ("method", "path", "headers", "challenge", "message"),
     [
-        ({}, REALM, "An API key is required"),
-        ({"Authorization": "Bearer wrong"}, f'{REALM}, error="invalid_token"', "The API key is not valid"),
-        ({"Authorization": "Bearer"}, f'{REALM}, error="invalid_request"', "The Authorization header is malformed"),
-        ({"Authorization": "Basic abc"}, f'{REALM}, error="invalid_request"', "The Authorization header is malformed"),
-        ({"Authorization": "Bearer a b"}, f'{REALM}, error="invalid_request"', "The Authorization header is malformed"),
-        ({"X-API-Key": "abc"}, REALM, "An API key is required"),
+        ("GET", PATH, {}, REALM, "An API key is required"),
+        ("GET", PATH, {"X-API-Key": "abc"}, REALM, "An API key is required"),
+        (
+            "GET",
+            PATH,
+            {"Authorization": "Bearer wrong"},
+            f'{REALM}, error="invalid_token"',
+            "The API key is not valid",
+        ),
+        ("GET", PATH, {"Authorization": "Bearer"}, MALFORMED, "The Authorization header is malformed"),
+        ("GET", PATH, {"Authorization": "Basic abc"}, MALFORMED, "The Authorization header is malformed"),
+        ("GET", PATH, {"Authorization": "Bearer a b"}, MALFORMED, "The Authorization header is malformed"),
+        ("POST", PATH, {}, REALM, "An API key is required"),
+        ("GET", "/api/v1", {}, REALM, "An API key is required"),
+        ("GET", "/api/v1/nothing//here", {}, REALM, "An API key is required"),
     ],
 )
-@pytest.mark.parametrize(
-    ("method", "path"), [("GET", PATH), ("POST", PATH), ("GET", "/api/v1"), ("GET", "/api/v1/nothing//here")]
-)
 def test_other_requests_get_a_401_whatever_they_ask_for(
-    asking: Service, headers: dict[str, str], challenge: str, message: str, method: str, path: str
+    asking: Service, method: str, path: str, headers: dict[str, str], challenge: str, message: str
 ) -> None:
     got = asking.get(path, method, **headers)
     assert got.status_code == 401
@@ -137,7 +146,8 @@ def test_operations_and_the_description_need_no_key_and_may_be_cached_by_all(ask
 
 
 def test_every_path_of_the_service_below_api_v1_needs_a_key_and_its_description_says_so(file: Path, key: str) -> None:
-    app = create_app(Settings(api_keys_file=file, rate_limit=Rate(1000, 60), query_timeout=1))
+    settings = Settings(api_keys_file=file, rate_limit=Rate(1000, 60), clickhouse_url="http://127.0.0.1:1")
+    app = create_app(settings)
     client = falcon.testing.TestClient(app)
     paths = [route.path for route in inspect_routes(app)]
     without = {path: client.simulate_get(path).status_code for path in paths}
@@ -148,8 +158,8 @@ def test_every_path_of_the_service_below_api_v1_needs_a_key_and_its_description_
     assert client.simulate_get("/api/v1/markets", headers=headers).status_code == 503
     described = client.simulate_get("/api/v1/openapi.json").json
     operations = {path: item["get"] for path, item in described["paths"].items()}
-    assert {path for path, one in operations.items() if one.get("security") == [{"ApiKey": []}]} == below
-    assert {path for path, one in operations.items() if {"401", "429"} <= {*one["responses"]}} == below
+    assert {path for path, operation in operations.items() if operation.get("security") == [{"ApiKey": []}]} == below
+    assert {path for path, operation in operations.items() if {"401", "429"} <= {*operation["responses"]}} == below
 
 
 def test_a_preflight_request_needs_no_key_and_allows_one_to_be_sent(asking: Service) -> None:
@@ -212,7 +222,7 @@ def test_all_answers_below_api_v1_count_and_those_of_operations_and_preflights_d
 def test_a_key_is_one_client_at_all_addresses_and_wrong_keys_count_for_the_address(file: Path, key: str) -> None:
     service = Service(keys=file, rate=Rate(2, 60))
     addresses: Sequence[str] = ("192.0.2.1", "192.0.2.2", "192.0.2.3")
-    with_key = [service.get(client=one, Authorization=f"Bearer {key}").status_code for one in addresses]
+    with_key = [service.get(client=address, Authorization=f"Bearer {key}").status_code for address in addresses]
     assert with_key == [200, 200, 429]
     assert service.statuses(3, Authorization="Bearer wrong") == [401, 401, 429]
     assert service.statuses(1, client="192.0.2.2") == [401]
@@ -221,12 +231,10 @@ def test_a_key_is_one_client_at_all_addresses_and_wrong_keys_count_for_the_addre
 @pytest.mark.parametrize(
     ("proxies", "peer", "forwarded", "client"),
     [
-        (None, "192.0.2.1", None, "192.0.2.1"),
         # Without trusted proxies the header is what the client claims.
         (None, "192.0.2.1", "198.51.100.7", "192.0.2.1"),
         ("10.0.0.0/8", "192.0.2.1", "198.51.100.7", "192.0.2.1"),
         ("10.0.0.0/8", "10.0.0.1", "198.51.100.7", "198.51.100.7"),
-        ("10.0.0.0/8", "10.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"),
         ("10.0.0.0/8,2001:db8:1::1", "2001:db8:1::1", "203.0.113.9, 198.51.100.7 ,10.9.9.9", "198.51.100.7"),
         ("10.0.0.0/8", "10.0.0.1", None, "10.0.0.1"),
         ("10.0.0.0/8", "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from analytics_service.run.handover import all_ready, report_ready, to_listen_on, variables, what_lacks
+from analytics_service.run.handover import all_ready, gunicorn_binds, obstacle, report_ready, variables
 
 # What gunicorn does before it forks workers, and then what a worker does. Prints the threads that were there before, of
 # Python and of Polars' pool, and whether the worker imports the code itself.
@@ -39,7 +39,7 @@ print(loaded != {"analytics_service.wsgi"})
 )
 def test_a_service_is_ready_when_all_of_its_workers_are(reported: bytes, ready: bool) -> None:
     assert all_ready(reported) is ready
-    assert what_lacks(reported) == ""
+    assert obstacle(reported) == ""
 
 
 def test_a_worker_reports_how_many_there_are_and_nobody_need_listen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_a_worker_says_what_it_lacks_in_one_line(monkeypatch: pytest.MonkeyPatch
     report_ready(2, "The database lacks\n0022_next.sql; " + 1_000 * "é")
     reported = os.read(ours, 4_096)
     assert all_ready(reported)
-    assert what_lacks(reported).startswith("The database lacks 0022_next.sql; éééé")
+    assert obstacle(reported).startswith("The database lacks 0022_next.sql; éééé")
     # Pipes take so much at once, whoever else writes.
     assert len(reported) < len(b"2 \n") + 1_024
     os.close(ours)
@@ -71,12 +71,12 @@ def test_a_worker_says_what_it_lacks_in_one_line(monkeypatch: pytest.MonkeyPatch
 
 def test_gunicorn_listens_on_the_sockets_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that another gunicorn started with SIGUSR2 has its sockets from that one."""
-    assert to_listen_on(["127.0.0.1:8000"]) == ["127.0.0.1:8000"]
+    assert gunicorn_binds(["127.0.0.1:8000"]) == ["127.0.0.1:8000"]
     for name, value in variables([5, 7], 9).items():
         monkeypatch.setenv(name, value)
-    assert to_listen_on(["127.0.0.1:8000", "127.0.0.1:8001"]) == ["fd://5", "fd://7"]
+    assert gunicorn_binds(["127.0.0.1:8000", "127.0.0.1:8001"]) == ["fd://5", "fd://7"]
     monkeypatch.setenv("GUNICORN_FD", "3")
-    assert to_listen_on(["127.0.0.1:8000"]) == ["127.0.0.1:8000"]
+    assert gunicorn_binds(["127.0.0.1:8000"]) == ["127.0.0.1:8000"]
 
 
 @pytest.mark.parametrize("supervised", [True, False])

@@ -13,7 +13,7 @@ from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.bulkhead import Bulkhead
-from analytics_service.store.job_runs import JobRun, Scheduler, told_intervals
+from analytics_service.store.job_runs import JobRun, Scheduler, recorded_intervals
 from analytics_service.store.ledger import NONE, Head, PastHead, require_unchanged, rewrites_of
 from analytics_service.store.sql import Parts
 from tests.doubles import NOON, LedgerStore
@@ -48,7 +48,7 @@ def time() -> Time:
 @pytest.fixture
 def heads(store: LedgerStore, time: Time) -> Heads:
     """Heads that look only when they are told to."""
-    return Heads(store, every=None, clock=time, pause=time.pause)
+    return Heads(store, interval=None, clock=time, pause=time.pause)
 
 
 def test_questions_between_looks_do_not_read_the_ledger(heads: Heads, store: LedgerStore) -> None:
@@ -104,7 +104,7 @@ def test_the_first_question_fails_at_once_when_the_store_is_away(heads: Heads, s
 
 def test_a_question_after_a_failed_look_has_another_look_taken(store: LedgerStore) -> None:
     """The thread itself would look again in an hour."""
-    heads = Heads(store, every=3600)
+    heads = Heads(store, interval=3600)
     store.away = True
     with pytest.raises(StoreUnavailable, match="away"):
         heads.shown()
@@ -126,19 +126,19 @@ def test_a_missing_schema_is_told_as_such() -> None:
             raise SchemaError("run migrate")
 
     with pytest.raises(SchemaError):
-        Heads(WithoutTables(), every=None).shown()
+        Heads(WithoutTables(), interval=None).shown()
 
 
 def test_what_keeps_requests_from_being_answered_is_told(heads: Heads, store: LedgerStore) -> None:
-    assert heads.what_lacks() == ""
+    assert heads.obstacle() == ""
     store.away = True
     heads.look()
-    assert heads.what_lacks() == "away"
+    assert heads.obstacle() == "away"
 
 
 def test_an_outdated_schema_keeps_requests_from_being_answered(heads: Heads, store: LedgerStore) -> None:
     store.migrations = store.migrations[:-1]
-    assert "analytics-service migrate" in heads.what_lacks()
+    assert "analytics-service migrate" in heads.obstacle()
 
 
 def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be_read(time: Time) -> None:
@@ -151,7 +151,7 @@ def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be
             return super().frame(query, parts, **parameters)
 
     store = Broken("prices")
-    heads = Heads(store, every=None, clock=time, pause=time.pause)
+    heads = Heads(store, interval=None, clock=time, pause=time.pause)
     assert heads.intervals({"prices": 1}) == {"prices": 1}
     seen = []
     for every in (60, 120, 240, 480):
@@ -165,7 +165,7 @@ def test_what_schedulers_tell_is_read_once_a_minute_and_holds_while_it_cannot_be
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
     time.now += 60
     heads.look()
-    assert (heads.intervals({"prices": 1}), heads.what_lacks()) == ({"prices": 240}, "")
+    assert (heads.intervals({"prices": 1}), heads.obstacle()) == ({"prices": 240}, "")
 
 
 def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_stopped() -> None:
@@ -178,8 +178,8 @@ def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_
         JobRun("rates", "stopped:1", 40, None),
         JobRun("rates", "stopped:0", 50, None),
     ]
-    assert told_intervals(runs, schedulers) == {"prices": 20, "rates": 40}
-    assert told_intervals([], []) == {}
+    assert recorded_intervals(runs, schedulers) == {"prices": 20, "rates": 40}
+    assert recorded_intervals([], []) == {}
 
 
 def test_a_family_without_a_snapshot_is_named(heads: Heads) -> None:
@@ -188,7 +188,7 @@ def test_a_family_without_a_snapshot_is_named(heads: Heads) -> None:
 
 
 def test_a_thread_looks_by_itself_and_hurries_for_those_who_wait(store: LedgerStore) -> None:
-    heads = Heads(store, every=3600)
+    heads = Heads(store, interval=3600)
     assert heads.shown().head("prices").version == 1
     store.change("prices", version=2)
     for _ in range(100):
@@ -202,10 +202,10 @@ def test_a_probe_waits_a_moment_only_for_a_first_look_that_hangs() -> None:
     go_on, store = threading.Event(), LedgerStore("prices")
     store.on_look = lambda: bool(go_on.wait(30))  # type: ignore[assignment]
     heads, begun = Heads(store), monotonic()
-    assert heads.what_lacks() == "The ledger has not been read yet."
+    assert heads.obstacle() == "The ledger has not been read yet."
     assert monotonic() - begun < 2 * slack()
     go_on.set()
-    until(lambda: heads.what_lacks() == "")
+    until(lambda: heads.obstacle() == "")
 
 
 def test_one_thread_looks_however_many_wait() -> None:
@@ -213,7 +213,7 @@ def test_one_thread_looks_however_many_wait() -> None:
     lookers: set[str] = set()
     store = LedgerStore("prices")
     store.on_look = lambda: lookers.add(threading.current_thread().name)
-    heads = Heads(store, every=3600)
+    heads = Heads(store, interval=3600)
 
     def wait() -> None:
         heads.shown()
@@ -229,7 +229,7 @@ def test_one_thread_looks_however_many_wait() -> None:
 
 def test_requests_never_wait_for_a_look(store: LedgerStore) -> None:
     looking, go_on = threading.Event(), threading.Event()
-    heads = Heads(store, every=0.01)
+    heads = Heads(store, interval=0.01)
     heads.shown()
 
     def hang() -> None:
@@ -267,7 +267,7 @@ def test_a_family_of_which_nothing_can_be_shown_is_a_fault(heads: Heads, store: 
     store.rewrite("prices")
     heads.look()
     noon = datetime.fromtimestamp(NOON, UTC)
-    monitor = Monitor(heads, lambda: {"prices": 60, "rates": 60}, lambda: noon, is_told=True)
+    monitor = Monitor(heads, lambda: {"prices": 60, "rates": 60}, lambda: noon, is_configured=True)
     assert monitor.check().faults == ["prices cannot be shown"]
     store.open.clear()
     heads.look()
@@ -361,7 +361,7 @@ def test_only_so_many_requests_wait(store: LedgerStore) -> None:
         waiting.set()
         go_on.wait(30)
 
-    heads = Heads(store, every=None, pause=hang)
+    heads = Heads(store, interval=None, pause=hang)
     store.bulkhead = Bulkhead(threads=2)
     views = Views(store, heads)
     heads.shown()
@@ -384,8 +384,8 @@ def test_what_later_snapshots_have_followed_is_changed_by_rewrites_only() -> Non
     closed = PastHead("prices", NOON - 60, NOON - 60, version=3, runs=0, rewrites=2)
     later = replace(newest, at=NOON + 60, runs=8)
     seen = (newest, later, replace(later, rewrites=3), None)
-    assert [closed.holds(head) for head in seen] == [True, True, False, False]
-    assert [replace(closed, open_with=newest).holds(head) for head in seen] == [True, False, False, False]
+    assert [closed.is_current(head) for head in seen] == [True, True, False, False]
+    assert [replace(closed, open_with=newest).is_current(head) for head in seen] == [True, False, False, False]
 
 
 def test_a_moment_is_settled_once_a_later_observation_has_followed_it_and_assets_are_described_as_of_it() -> None:
@@ -399,8 +399,8 @@ def test_a_moment_is_settled_once_a_later_observation_has_followed_it_and_assets
 
 def test_that_a_family_has_nothing_yet_holds_until_it_has_a_head() -> None:
     nothing = PastHead("prices", 0, 0, 0, 0, rewrites_of(None))
-    assert nothing.holds(None)
-    assert not nothing.holds(Head("prices", NOON, NOON, version=5, runs=1))
+    assert nothing.is_current(None)
+    assert not nothing.is_current(Head("prices", NOON, NOON, version=5, runs=1))
 
 
 def test_of_two_states_a_rewrite_a_version_or_a_run_more_is_the_later_one() -> None:

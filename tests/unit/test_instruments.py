@@ -158,7 +158,7 @@ def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_wit
     before.answered("/x", 200, 0.5, 10, None)
     before.memory("history")(100)
     before.in_flight.inc()
-    metrics.child_exit(None, SimpleNamespace(pid=10, metrics_place=0))
+    metrics.child_exit(None, SimpleNamespace(pid=10, metrics_slot=0))
     after = writer(several_processes, folder.path, "0")
     after.answered("/x", 200, 0.5, 10, None)
     values = measured(after)
@@ -190,8 +190,8 @@ def test_a_worker_takes_the_first_free_place() -> None:
     for pid in (10, 11, 12):
         arbiter.WORKERS[pid] = place_taken(metrics, arbiter, pid)
     del arbiter.WORKERS[11]
-    assert place_taken(metrics, arbiter, 13).metrics_place == 1
-    assert [worker.metrics_place for worker in arbiter.WORKERS.values()] == [0, 2]
+    assert place_taken(metrics, arbiter, 13).metrics_slot == 1
+    assert [worker.metrics_slot for worker in arbiter.WORKERS.values()] == [0, 2]
 
 
 def place_taken(metrics: WorkerMetrics, arbiter: Any, pid: int) -> Any:
@@ -242,17 +242,17 @@ def test_each_worker_tells_of_itself_until_it_ends(several_processes: pytest.Mon
     second = writer(several_processes, folder.path, "1")
     second.begin_worker()
     second.answered("/x", 200, 0.5, 10, None)
-    told = sorted(first.workers(), key=lambda one: -one.requests)
-    assert told == sorted(second.workers(), key=lambda one: -one.requests)
-    assert [(one.pid, one.requests, one.history, one.answers) for one in told] == [
-        (os.getpid(), 3, 100, 7),
-        (os.getpid(), 1, 0, 0),
-    ]
-    assert all(begun - 1 < one.began.timestamp() < time.time() + 1 for one in told)
+    for instruments in (first, second):
+        reports = sorted(instruments.workers(), key=lambda report: -report.requests)
+        assert [(report.pid, report.requests, report.history, report.answers) for report in reports] == [
+            (os.getpid(), 3, 100, 7),
+            (os.getpid(), 1, 0, 0),
+        ]
+        assert all(begun - 1 < report.began.timestamp() < time.time() + 1 for report in reports)
     folder.forget("0")
     after = writer(several_processes, folder.path, "0")
     after.begin_worker()
-    assert sorted(one.requests for one in after.workers()) == [0, 1]
+    assert sorted(report.requests for report in after.workers()) == [0, 1]
     folder.close()
 
 

@@ -18,7 +18,7 @@ RESOLVED = {"start": "0", "end": "7199", "period": "h", "interval": "1", "limit"
 
 def link(texts: Mapping[str, object]) -> str:
     """The query of the link from the first page of two hours, where the request had these texts."""
-    found = MultiSeries.next(object.__new__(MultiSeries), {"page": HOURS, "path": "/p", "texts": texts})
+    found = MultiSeries.next(object.__new__(MultiSeries), {"page": HOURS, "path": "/p", "raw": texts})
     path, _, query = str(found).partition("?")
     assert path == "/p"
     return query

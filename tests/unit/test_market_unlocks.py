@@ -45,10 +45,8 @@ LUMP = replace(LINEAR, kind=ScheduleKind.LUMP_SUM, ends_at=None)
     ("after", "unlocked"),
     [
         (-SECOND, 0),
-        (0 * DAY, 0),
         (timedelta(hours=2, minutes=24) - SECOND, 9),
         (timedelta(hours=2, minutes=24), 10),
-        (5 * DAY, 500),
         (10 * DAY - SECOND, 999),
         (10 * DAY, 1000),
         (99 * DAY, 1000),
@@ -60,7 +58,7 @@ def test_a_linear_schedule_unlocks_in_proportion_to_time_rounded_down(after: tim
     assert (amounts.unlocked, amounts.time_locked) == (unlocked, 1000 - unlocked)
 
 
-@pytest.mark.parametrize(("after", "unlocked"), [(-SECOND, 0), (0 * DAY, 1000), (DAY, 1000)])
+@pytest.mark.parametrize(("after", "unlocked"), [(-SECOND, 0), (0 * DAY, 1000)])
 def test_a_lump_sum_unlocks_all_when_it_begins(after: timedelta, unlocked: int) -> None:
     assert unlocked_at(LUMP, BEGIN + after) == unlocked
 
@@ -70,7 +68,7 @@ def test_a_linear_schedule_of_zero_length_unlocks_all_when_it_begins() -> None:
     assert [unlocked_at(instant, BEGIN + after) for after in (-SECOND, 0 * DAY)] == [0, 1000]
 
 
-@pytest.mark.parametrize(("days", "claimable"), [(0, 0), (1, 0), (2, 50), (10, 850), (99, 850)])
+@pytest.mark.parametrize(("days", "claimable"), [(1, 0), (2, 50), (10, 850)])
 def test_unlocked_amounts_are_claimable_until_claimed(days: int, claimable: int) -> None:
     assert unlock_amounts(LINEAR, BEGIN + days * DAY).claimable == claimable
 
@@ -94,7 +92,6 @@ def test_all_unclaimed_amounts_expire_at_once_while_the_schedule_goes_on(
     [
         (4 * DAY - SECOND, UnlockAmounts(1000, 150, 249, 399, 601, 0, 0)),
         (4 * DAY, UnlockAmounts(1000, 150, 250, 400, 0, 600, 0)),
-        (5 * DAY, UnlockAmounts(1000, 150, 250, 500, 0, 600, 0)),
         (20 * DAY, UnlockAmounts(1000, 150, 250, 1000, 0, 600, 0)),
     ],
 )
@@ -137,28 +134,34 @@ _instants = st.integers(-20, 60).map(lambda second: BEGIN + second * SECOND)
 @st.composite
 def arrangements(draw: st.DrawFn, most: int) -> Arrangement:
     """Any arrangement, linear or a lump sum, of up to `most` units, which may expire, be reclaimed and be claimed."""
-    one = replace(
+    arrangement = replace(
         draw(st.sampled_from([LINEAR, LUMP])),
         amount=(amount := draw(st.integers(0, most))),
         claimed=draw(st.integers(0, amount)),
         expires_at=draw(st.none() | _instants),
         reclaimed_at=draw(st.none() | _instants),
     )
-    return replace(one, ends_at=BEGIN + draw(st.integers(0, 40)) * SECOND) if one.ends_at else one
+    return (
+        replace(arrangement, ends_at=BEGIN + draw(st.integers(0, 40)) * SECOND) if arrangement.ends_at else arrangement
+    )
 
 
-def fate(unit: int, one: Arrangement, at: datetime) -> str:
+def fate(unit: int, arrangement: Arrangement, at: datetime) -> str:
     """What has become of a unit, numbered from 1 in the order of unlocking, by following its life."""
 
     def is_unlocked(when: datetime) -> bool:
         """In a linear schedule, unit n of N unlocks once n/N of the time is over."""
-        if one.ends_at is None or one.ends_at == one.begins_at:
-            return when >= one.begins_at
-        return Fraction((when - one.begins_at) // SECOND, (one.ends_at - one.begins_at) // SECOND) * one.amount >= unit
+        if arrangement.ends_at is None or arrangement.ends_at == arrangement.begins_at:
+            return when >= arrangement.begins_at
+        return (
+            Fraction((when - arrangement.begins_at) // SECOND, (arrangement.ends_at - arrangement.begins_at) // SECOND)
+            * arrangement.amount
+            >= unit
+        )
 
-    if unit <= one.claimed:
+    if unit <= arrangement.claimed:
         return "claimed"
-    events = [(one.expires_at, "expired"), (one.reclaimed_at, "reclaimed")]
+    events = [(arrangement.expires_at, "expired"), (arrangement.reclaimed_at, "reclaimed")]
     # Of two events at the same instant, the expiry is the first.
     happened = sorted((when, name) for when, name in events if when is not None and when <= at)
     for when, event in happened[:1]:
@@ -172,19 +175,21 @@ FATES = ("claimed", "claimable", "locked", "expired", "reclaimed")
 
 
 @given(arrangements(most=30), _instants)
-def test_each_amount_counts_the_units_that_have_this_fate(one: Arrangement, at: datetime) -> None:
-    fates = Counter(fate(unit, one, at) for unit in range(1, one.amount + 1))
-    amounts = unlock_amounts(one, at)
+def test_each_amount_counts_the_units_that_have_this_fate(arrangement: Arrangement, at: datetime) -> None:
+    fates = Counter(fate(unit, arrangement, at) for unit in range(1, arrangement.amount + 1))
+    amounts = unlock_amounts(arrangement, at)
     assert {name: getattr(amounts, name) for name in FATES} == {name: fates[name] for name in FATES}
 
 
 @given(arrangements(most=2**256 - 1), _instants)
-def test_claimed_claimable_locked_expired_and_reclaimed_add_up_to_the_amount(one: Arrangement, at: datetime) -> None:
-    amounts = unlock_amounts(one, at)
+def test_claimed_claimable_locked_expired_and_reclaimed_add_up_to_the_amount(
+    arrangement: Arrangement, at: datetime
+) -> None:
+    amounts = unlock_amounts(arrangement, at)
     parts = [getattr(amounts, name) for name in FATES]
-    assert sum(parts) == amounts.amount == one.amount
+    assert sum(parts) == amounts.amount == arrangement.amount
     assert min(parts) >= 0
-    assert amounts.unlocked + amounts.time_locked == one.amount
+    assert amounts.unlocked + amounts.time_locked == arrangement.amount
 
 
 def test_totals_sum_each_amount() -> None:

@@ -5,7 +5,7 @@ from falcon.testing import create_req
 
 from analytics_service.http import params
 from analytics_service.http.errors import RequestError
-from analytics_service.http.param import read
+from analytics_service.http.param import parse_params
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_
 ) -> None:
     req = create_req(query_string=query)
     with pytest.raises(RequestError) as caught:
-        read(req, (params.ASSET_ID, params.WITH_TEXT), (params.ADDRESS,), {"address": address})
+        parse_params(req, (params.ASSET_ID, params.WITH_TEXT), (params.ADDRESS,), {"address": address})
     assert caught.value.kind == kind
 
 
@@ -35,11 +35,11 @@ def test_unknown_parameters_come_first_then_missing_ones_then_the_path_then_the_
 )
 def test_parameters_that_are_given_too_often_are_named_with_their_values(query: str, message: str) -> None:
     with pytest.raises(RequestError) as caught:
-        read(create_req(query_string=query), (params.POOL_INDEX, params.POOL_DURATION))
+        parse_params(create_req(query_string=query), (params.POOL_INDEX, params.POOL_DURATION))
     assert str(caught.value) == message
 
 
 def test_parameters_of_the_path_are_parsed_along_with_those_of_the_query() -> None:
     req = create_req(query_string="asset_id=native%3Buorb")
-    parsed = read(req, (params.ASSET_ID,), (params.ADDRESS,), {"address": "0x" + "A" * 40})
+    parsed = parse_params(req, (params.ASSET_ID,), (params.ADDRESS,), {"address": "0x" + "A" * 40})
     assert parsed == {"address": "0x" + "a" * 40, "asset_id": "native;uorb"}

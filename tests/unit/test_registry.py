@@ -19,5 +19,5 @@ def test_jobs_first_run_in_the_order_of_their_settings() -> None:
 
 def test_a_job_has_its_interval_from_its_setting() -> None:
     job = JOBS["rates"]
-    assert (job.every(Settings(rates_every=17)), job.family) == (17, "rates")
+    assert (job.interval(Settings(rates_every=17)), job.family) == (17, "rates")
     assert [job.name for job in JOBS.values() if not job.history] == ["positions"]

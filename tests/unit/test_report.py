@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from polars.exceptions import PanicException
 
-from analytics_service.cli.report import expected_address, report
+from analytics_service.cli.report import collect_report, expected_address
 from analytics_service.cli.report_forms import aligned, as_json, as_text, size
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
@@ -56,7 +56,7 @@ def test_the_http_service_is_expected_where_the_holder_of_the_folder_serves(
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     """A folder in the place of the lock is refused whoever asks, also root."""
     (tmp_path / "lock").mkdir()
-    for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: report(Settings(data_dir=tmp_path), NOON)):
+    for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: collect_report(Settings(data_dir=tmp_path), NOON)):
         with pytest.raises(EmbeddedServerError, match=f"The data folder {tmp_path} cannot be used"):
             ask()
 
@@ -69,7 +69,7 @@ def test_a_failure_of_polars_itself_is_not_taken_for_an_empty_store(
 
     monkeypatch.setattr("analytics_service.cli.report.read_store", fail)
     with pytest.raises(PanicException, match="no Exception"):
-        report(Settings(data_dir=tmp_path, clickhouse_url="http://127.0.0.1:9"), NOON)
+        collect_report(Settings(data_dir=tmp_path, clickhouse_url="http://127.0.0.1:9"), NOON)
 
 
 REPORT = Report(

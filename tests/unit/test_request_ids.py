@@ -23,18 +23,28 @@ def client() -> falcon.testing.TestClient:
     return client_of()
 
 
-@pytest.mark.parametrize("given", ["a", "A-1_b.2", "0" * 64])
+@pytest.mark.parametrize("given", ["A-1_b.2", "0" * 64])
 def test_a_plain_id_is_kept(client: falcon.testing.TestClient, given: str) -> None:
     assert client.simulate_get("/healthz", headers={"X-Request-ID": given}).headers["x-request-id"] == given
 
 
-@pytest.mark.parametrize("given", ["", "a b", "0" * 65, "ä", "a\x7f", "a,b", '"a"'])
+@pytest.mark.parametrize("given", ["", "a b", "0" * 65, "ä"])
 def test_another_id_is_replaced(client: falcon.testing.TestClient, given: str) -> None:
     assert NEW.fullmatch(client.simulate_get("/healthz", headers={"X-Request-ID": given}).headers["x-request-id"])
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/docs", "/readyz", "/nothing", "//", "/healthz?a=1"])
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/healthz"),
+        ("GET", "/healthz?a=1"),
+        ("GET", "/nothing"),
+        ("GET", "//"),
+        ("HEAD", "/docs"),
+        ("OPTIONS", "/readyz"),
+        ("POST", "/readyz"),
+    ],
+)
 def test_every_response_has_an_id_of_its_own(client: falcon.testing.TestClient, method: str, path: str) -> None:
     route, _, query = path.partition("?")
     ids = {client.simulate_request(method, route, query_string=query).headers["x-request-id"] for _ in range(2)}
@@ -67,10 +77,10 @@ def test_the_access_log_has_a_line_for_each_request(caplog: pytest.LogCaptureFix
         client.simulate_get("/api/v1/assets")
     records = [record for record in caplog.records if record.name == ACCESS]
     fields = [getattr(record, FIELDS) for record in records]
-    took = [one.pop("ms") for one in fields]
+    took = [line.pop("ms") for line in fields]
     size = len(answer.content)
     assert fields[0] == {"method": "GET", "route": "/healthz", "status": 200, "bytes": size, "cache": None}
-    assert [(one["route"], one["status"], one["cache"]) for one in fields[1:]] == [
+    assert [(line["route"], line["status"], line["cache"]) for line in fields[1:]] == [
         ("unknown", 404, None),
         ("/api/v1/assets", 503, None),
     ]

@@ -11,7 +11,7 @@ import pytest
 from analytics_service.errors import BackupFailed, SchemaError, StoreUnavailable
 from analytics_service.store.applied import Migration, shipped
 from analytics_service.store.ledger import REWRITES, Run
-from analytics_service.store.rewrite import Recovery, Staging, publish, settle, settled
+from analytics_service.store.rewrite import Recovery, Staging, ledger_without_rewrites, publish, wait_for_rewrites
 from analytics_service.store.sql import Parts
 from tests.doubles import NOON, LedgerStore
 
@@ -107,7 +107,7 @@ def test_a_writer_at_work_is_left_alone_and_keeps_the_schema_from_changing_for_s
     """Eight looks, a second apart: a writer is silent after three."""
     store.rewrite("prices")
     pauses: list[float] = []
-    settle(store, pauses.append)
+    wait_for_rewrites(store, pauses.append)
     assert pauses == [1.0] * 8
     assert store.told == []
 
@@ -115,5 +115,5 @@ def test_a_writer_at_work_is_left_alone_and_keeps_the_schema_from_changing_for_s
 def test_a_backup_waits_for_a_rewrite_and_gives_up_on_one_that_goes_on(store: RewrittenStore) -> None:
     store.rewrite("prices")
     with pytest.raises(BackupFailed, match=r"^prices: history is being rewritten"):
-        settled(store, lambda seconds: None)
-    assert settled(store, lambda seconds: store.open.clear()).open == {}
+        ledger_without_rewrites(store, lambda seconds: None)
+    assert ledger_without_rewrites(store, lambda seconds: store.open.clear()).open == {}

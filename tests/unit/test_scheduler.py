@@ -239,7 +239,7 @@ def test_instants_that_pass_while_the_process_stands_still_are_counted_once() ->
     tick(NOON)
     tick(NOON + 4 * MINUTE)
     assert counted == ["done", "missed", "missed", "missed", "done"]
-    tick.left_out("skipped")
+    tick.count_unstarted("skipped")
     tick(NOON + 7 * MINUTE)
     tick(NOON + 8 * MINUTE)
     assert counted[5:] == ["skipped", "missed", "done", "done"]
@@ -300,7 +300,7 @@ def followed(clock: datetime, **due: datetime) -> tuple[dict[str, datetime], lis
     return times, said(store)
 
 
-@pytest.mark.parametrize("seconds", [-1, 0, 0.001, 59.999, 60, 65, 86_400])
+@pytest.mark.parametrize("seconds", [-1, 59.999, 60, 86_400])
 def test_nothing_is_rescheduled_while_the_clock_goes_on(caplog: pytest.LogCaptureFixture, seconds: float) -> None:
     """Nor is it where a clock is corrected by a second or less. A run that is late is APScheduler's to begin."""
     times, told = followed(NOON + timedelta(seconds=seconds), prices=NOON + MINUTE)
@@ -383,7 +383,7 @@ def test_a_run_during_which_the_clock_is_set_back_tells_of_the_earlier_next_one(
     tick(NOON - 9 * MINUTE)
     assert [row["next_at"] for row in said(store)[2:]] == [noon - 480]
     assert counted == ["done", "done"]
-    (warning,) = [one.message for one in caplog.records if one.levelno > logging.INFO]
+    (warning,) = [record.message for record in caplog.records if record.levelno > logging.INFO]
     assert "set back" in warning
     tick(NOON - 6 * MINUTE)
     assert counted[2:] == ["missed", "missed", "done"]

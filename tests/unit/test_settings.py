@@ -9,24 +9,54 @@ from analytics_service.config.settings import PREFIX, Settings, table
 from analytics_service.config.values import Rate
 from analytics_service.errors import SettingError
 
-EVERY = [row.name.upper() for row in table() if row.name.endswith("_every")]
+# A value of each setting, at its limit if it has one, and what it is parsed to.
+WELL_FORMED: dict[str, tuple[str, object]] = {
+    "BIND": ("[::1]:65535", "[::1]:65535"),
+    "METRICS_BIND": ("0.0.0.0:9000", "0.0.0.0:9000"),
+    "WORKERS": ("512", 512),
+    "THREADS": ("256", 256),
+    "SOURCE": ("simulated:seven", "simulated:seven"),
+    "SOURCE_TIMEOUT": ("86400", 86_400),
+    "DATA_DIR": ("/var/lib/analytics", Path("/var/lib/analytics")),
+    "CLICKHOUSE_URL": ("https://clickhouse.example:8443/", "https://clickhouse.example:8443"),
+    "CLICKHOUSE_USER": ("reader", "reader"),
+    "CLICKHOUSE_PASSWORD": ("secret", "secret"),
+    "CLICKHOUSE_DATABASE": ("_x9", "_x9"),
+    "CLICKHOUSE_CA_CERT": ("/etc/ca.pem", "/etc/ca.pem"),
+    "CLICKHOUSE_VERIFY": ("false", False),
+    "QUERY_TIMEOUT": ("600", 600),
+    "HISTORY_MEMORY": ("0", 0),
+    "ANSWER_MEMORY": ("65536", 65_536),
+    "TZ": ("Asia/Kathmandu", "Asia/Kathmandu"),
+    "CORS_ORIGINS": ("https://a.example, http://[::1]:3000", "https://a.example, http://[::1]:3000"),
+    "API_KEYS_FILE": ("/etc/keys.txt", Path("/etc/keys.txt")),
+    "RATE_LIMIT": ("1000000/86400", Rate(1_000_000, 86_400)),
+    "TRUSTED_PROXIES": ("10.0.0.1, 2001:db8::/32", (ip_network("10.0.0.1/32"), ip_network("2001:db8::/32"))),
+    "PRICES_EVERY": ("86400", 86_400),
+    "RATES_EVERY": ("1", 1),
+    "MARKETS_EVERY": ("15", 15),
+    "LOANS_EVERY": ("16", 16),
+    "PTOKEN_EVERY": ("17", 17),
+    "POSITIONS_EVERY": ("18", 18),
+    "ROUTES_EVERY": ("19", 19),
+    "LOG_LEVEL": ("warning", "warning"),
+    "LOG_FORMAT": ("json", "json"),
+    "ACCESS_LOG": ("true", True),
+}
+ENVIRONMENT = {PREFIX + name: value for name, (value, _) in WELL_FORMED.items()}
+
 MALFORMED = [
     ("BIND", "8000"),
     ("BIND", ":8000"),
     ("BIND", "127.0.0.1:0"),
     ("BIND", "127.0.0.1:65536"),
-    ("BIND", "127.0.0.1:http"),
     # A digit for Python's str.isdigit, but not for int.
     ("BIND", "127.0.0.1:\N{SUPERSCRIPT TWO}"),
     ("BIND", "http://127.0.0.1:8000"),
     ("BIND", "::1:8000"),
-    ("METRICS_BIND", ""),
-    ("METRICS_BIND", "8001"),
     ("METRICS_BIND", "None"),
     ("WORKERS", "0"),
     ("WORKERS", "513"),
-    ("WORKERS", "two"),
-    ("WORKERS", "-1"),
     ("WORKERS", "1.0"),
     # An Arabic digit, which int() takes.
     ("WORKERS", "\u0663"),
@@ -38,32 +68,24 @@ MALFORMED = [
     ("SOURCE_TIMEOUT", "0"),
     ("DATA_DIR", ""),
     ("DATA_DIR", "~nobody-of-this-name/data"),
-    ("CLICKHOUSE_URL", ""),
-    ("CLICKHOUSE_URL", "clickhouse:8123"),
     ("CLICKHOUSE_URL", "http://clickhouse"),
     ("CLICKHOUSE_URL", "http://clickhouse:port"),
     ("CLICKHOUSE_URL", "tcp://clickhouse:9000"),
     ("CLICKHOUSE_URL", "http://user:pw@clickhouse:8123"),
-    ("CLICKHOUSE_URL", "http://clickhouse:8123/?database=x"),
+    ("CLICKHOUSE_URL", "http://clickhouse:8123/database"),
     ("CLICKHOUSE_URL", "http://clickhouse:0"),
-    ("CLICKHOUSE_URL", "http://click house:8123"),
-    ("CLICKHOUSE_URL", "http://click%20house:8123"),
-    ("CLICKHOUSE_URL", "http://clickhouse:8123#x"),
+    ("CLICKHOUSE_URL", " http://clickhouse:8123"),
+    ("CLICKHOUSE_URL", "http://clickhouse:8123#"),
     ("CLICKHOUSE_URL", "http://clickhouse:8123?"),
     ("CLICKHOUSE_URL", "http://@clickhouse:8123"),
-    ("CLICKHOUSE_URL", " http://clickhouse:8123"),
+    # urlsplit drops a tab.
     ("CLICKHOUSE_URL", "http://click\thouse:8123"),
-    ("CLICKHOUSE_URL", "http://clickhouse:8123\n"),
-    ("CLICKHOUSE_URL", "http://clickhouse:8123\N{ZERO WIDTH SPACE}"),
     ("CLICKHOUSE_URL", "http://a,b:8123"),
     ("CLICKHOUSE_URL", "http://-a:8123"),
-    ("CLICKHOUSE_URL", "http://a..b:8123"),
     ("CLICKHOUSE_URL", "http://[::g]:8123"),
     ("CLICKHOUSE_URL", "http://[::1]x:8123"),
     ("CLICKHOUSE_USER", ""),
-    ("CLICKHOUSE_DATABASE", ""),
     ("CLICKHOUSE_DATABASE", "9lives"),
-    ("CLICKHOUSE_DATABASE", "a-b"),
     ("CLICKHOUSE_DATABASE", "a`; DROP DATABASE b"),
     ("CLICKHOUSE_DATABASE", "research"),
     ("CLICKHOUSE_DATABASE", "research_prod"),
@@ -72,77 +94,32 @@ MALFORMED = [
     ("CLICKHOUSE_DATABASE", "service_log"),
     ("CLICKHOUSE_CA_CERT", ""),
     ("CLICKHOUSE_VERIFY", "False"),
-    ("CLICKHOUSE_VERIFY", "0"),
     ("QUERY_TIMEOUT", "0"),
     ("QUERY_TIMEOUT", "601"),
-    ("HISTORY_MEMORY", "-1"),
-    ("HISTORY_MEMORY", "1G"),
+    ("HISTORY_MEMORY", "65537"),
     ("ANSWER_MEMORY", "65537"),
     ("TZ", "Mars/Olympus"),
-    ("TZ", "../etc/passwd"),
+    # Files in the system's folder of zones.
     ("TZ", "localtime"),
     ("TZ", "Factory"),
-    ("TZ", "right/UTC"),
-    ("TZ", ""),
-    ("CORS_ORIGINS", ""),
     ("CORS_ORIGINS", "a.example"),
     ("CORS_ORIGINS", "https://a.example/"),
     ("CORS_ORIGINS", "https://A.example"),
-    ("CORS_ORIGINS", "https://a.example,"),
     ("CORS_ORIGINS", "*,https://a.example"),
-    ("CORS_ORIGINS", "null"),
     ("API_KEYS_FILE", ""),
-    ("API_KEYS_FILE", "~nobody-of-this-name/keys.txt"),
-    ("RATE_LIMIT", ""),
     ("RATE_LIMIT", "600"),
-    ("RATE_LIMIT", "10/s"),
     ("RATE_LIMIT", "0/60"),
     ("RATE_LIMIT", "600/0"),
-    ("RATE_LIMIT", "-1/60"),
     ("RATE_LIMIT", "1000001/60"),
     ("RATE_LIMIT", "600/86401"),
-    ("TRUSTED_PROXIES", ""),
-    ("TRUSTED_PROXIES", "proxy.example"),
     ("TRUSTED_PROXIES", "10.0.0.1/8"),
     ("TRUSTED_PROXIES", "10.0.0.1,"),
-    *((name, "0") for name in EVERY),
+    # All intervals have one parser.
+    ("PRICES_EVERY", "0"),
     ("PRICES_EVERY", "86401"),
     ("LOG_LEVEL", "INFO"),
-    ("LOG_LEVEL", "verbose"),
     ("LOG_FORMAT", "JSON"),
     ("ACCESS_LOG", "yes"),
-]
-
-WELL_FORMED = [
-    ("BIND", "[::1]:8000", "[::1]:8000"),
-    ("METRICS_BIND", "none", "none"),
-    ("METRICS_BIND", "0.0.0.0:9000", "0.0.0.0:9000"),
-    ("WORKERS", "512", 512),
-    ("THREADS", "1", 1),
-    ("SOURCE", "none", "none"),
-    ("SOURCE", "simulated:seven", "simulated:seven"),
-    ("SOURCE_TIMEOUT", "86400", 86_400),
-    ("DATA_DIR", "/var/lib/analytics", Path("/var/lib/analytics")),
-    ("CLICKHOUSE_URL", "https://clickhouse.example:8443/", "https://clickhouse.example:8443"),
-    ("CLICKHOUSE_USER", "reader", "reader"),
-    ("CLICKHOUSE_PASSWORD", "", ""),
-    ("CLICKHOUSE_DATABASE", "_x9", "_x9"),
-    ("CLICKHOUSE_CA_CERT", "/etc/ca.pem", "/etc/ca.pem"),
-    ("CLICKHOUSE_VERIFY", "false", False),
-    ("CLICKHOUSE_VERIFY", "true", True),
-    ("QUERY_TIMEOUT", "600", 600),
-    ("HISTORY_MEMORY", "0", 0),
-    ("ANSWER_MEMORY", "65536", 65536),
-    ("TZ", "Asia/Kathmandu", "Asia/Kathmandu"),
-    ("API_KEYS_FILE", "/etc/keys.txt", Path("/etc/keys.txt")),
-    ("RATE_LIMIT", "1000000/86400", Rate(1_000_000, 86_400)),
-    ("TRUSTED_PROXIES", "10.0.0.1, 2001:db8::/32", (ip_network("10.0.0.1/32"), ip_network("2001:db8::/32"))),
-    ("CORS_ORIGINS", "https://a.example, http://[::1]:3000", "https://a.example, http://[::1]:3000"),
-    ("PRICES_EVERY", "86400", 86400),
-    *((name, "15", 15) for name in EVERY),
-    ("LOG_LEVEL", "warning", "warning"),
-    ("LOG_FORMAT", "json", "json"),
-    ("ACCESS_LOG", "true", True),
 ]
 
 
@@ -152,24 +129,36 @@ def test_a_malformed_setting_is_an_error_that_names_it(name: str, value: str) ->
         Settings.from_environment({PREFIX + name: value})
 
 
-@pytest.mark.parametrize(("name", "value", "parsed"), WELL_FORMED)
-def test_a_well_formed_setting_is_parsed(name: str, value: str, parsed: object) -> None:
-    assert getattr(Settings.from_environment({PREFIX + name: value}), name.lower()) == parsed
+def test_every_setting_is_parsed_from_its_variable() -> None:
+    settings = Settings.from_environment(ENVIRONMENT)
+    assert {name: getattr(settings, name.lower()) for name in WELL_FORMED} == {
+        name: parsed for name, (_, parsed) in WELL_FORMED.items()
+    }
 
 
 @pytest.mark.parametrize(
-    "url",
-    ["http://db_1:8123", "http://a-b.example.:8123", "http://10.0.0.1:8123", "http://[fd00::2]:8123", "HTTP://x:1"],
+    ("name", "value", "parsed"),
+    [
+        ("METRICS_BIND", "none", "none"),
+        ("SOURCE", "none", "none"),
+        ("SOURCE", "simulated", "simulated"),
+        ("CLICKHOUSE_VERIFY", "true", True),
+        ("CORS_ORIGINS", "*", "*"),
+        ("CLICKHOUSE_URL", "http://db_1:8123", "http://db_1:8123"),
+        ("CLICKHOUSE_URL", "http://a-b.example.:8123", "http://a-b.example.:8123"),
+        ("CLICKHOUSE_URL", "HTTP://[fd00::2]:8123", "HTTP://[fd00::2]:8123"),
+    ],
 )
-def test_a_server_may_have_any_name_or_address(url: str) -> None:
-    assert Settings.from_environment({"ANALYTICS_CLICKHOUSE_URL": url}).clickhouse_url == url
+def test_a_setting_may_have_other_forms(name: str, value: str, parsed: object) -> None:
+    assert getattr(Settings.from_environment({PREFIX + name: value}), name.lower()) == parsed
 
 
-def test_both_lists_cover_every_setting_that_can_be_malformed() -> None:
+def test_the_values_above_cover_every_setting() -> None:
     names = {row.name.upper() for row in table()}
-    assert {name for name, _, _ in WELL_FORMED} == names
+    assert {*WELL_FORMED} == names
     # Any text is a password.
-    assert {name for name, _ in MALFORMED} == names - {"CLICKHOUSE_PASSWORD"}
+    can_be_malformed = {name for name in names if not name.endswith("_EVERY")} - {"CLICKHOUSE_PASSWORD"}
+    assert {name for name, _ in MALFORMED} == can_be_malformed | {"PRICES_EVERY"}
 
 
 def test_an_unknown_setting_is_an_error_that_suggests_the_one_meant() -> None:
@@ -246,7 +235,7 @@ def test_metrics_have_a_port_of_their_own() -> None:
 
 
 def test_settings_pass_through_the_environment_of_a_child_unchanged() -> None:
-    settings = Settings.from_environment({PREFIX + name: value for name, value, _ in WELL_FORMED})
+    settings = Settings.from_environment(ENVIRONMENT)
     assert Settings.from_environment(settings.to_environment()) == settings
     assert Settings.from_environment(Settings().to_environment()) == Settings()
 

@@ -77,7 +77,7 @@ class FakeProgram(Program):
     def is_ready(self) -> bool:
         return self.ready()
 
-    def what_lacks(self) -> str:
+    def obstacle(self) -> str:
         return self.lacking
 
     def announce(self) -> bool:

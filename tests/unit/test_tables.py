@@ -16,8 +16,7 @@ import pytest
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.described_assets import read_described_assets
-from analytics_service.imports.families import PRICES, RATES
-from analytics_service.imports.forms import Form
+from analytics_service.imports.families import RATES
 from analytics_service.imports.rejected import RejectedFile
 from analytics_service.imports.tables import open_table
 from analytics_service.market.assets import Asset, AssetGroup
@@ -36,7 +35,7 @@ def test_line_numbers_are_those_of_an_editor(tmp_path: Path) -> None:
 def test_a_long_file_is_read_in_blocks_with_continuous_line_numbers(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    count = 1_500_000
+    count = 1_000_000
     rows = (f"AAA,{second},{second}" if second % 100_000 else f"AAA,{second},bad" for second in range(count))
     path = tmp_path / name
     path.write_bytes(pack((HEADER + "\n".join(rows) + "\n" * 1000).encode()))
@@ -53,12 +52,11 @@ def test_a_long_file_is_read_in_blocks_with_continuous_line_numbers(
 
 def test_a_file_without_line_ends_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match="no line ends within"):
-        judge(written(tmp_path, HEADER + "x" * 10**8))
+        judge(written(tmp_path, HEADER + "x" * 70 * 10**6))
 
 
-@pytest.mark.parametrize("rows", ["", "\n\n"])
-def test_a_file_may_have_no_rows(tmp_path: Path, rows: str) -> None:
-    assert judge(written(tmp_path, HEADER + rows)) == ([], [])
+def test_a_file_may_have_no_rows(tmp_path: Path) -> None:
+    assert judge(written(tmp_path, HEADER)) == judge(written(tmp_path, f"{HEADER}\n\n")) == ([], [])
 
 
 def test_text_that_is_not_utf8_is_an_unknown_symbol(tmp_path: Path) -> None:
@@ -73,7 +71,6 @@ def test_text_that_is_not_utf8_is_an_unknown_symbol(tmp_path: Path) -> None:
     [
         ("a.csv", b"", "is empty"),
         ("a.csv", b"time,price\n1,2\n", r"columns 'time, price'.*symbol,timestamp,USD_price or asset_id,ts,price"),
-        ("a.csv", b"symbol;timestamp;USD_price\n", "needs symbol,timestamp,USD_price"),
         ("a.csv", b"symbol,timestamp,USD_price,note\n", "USD_price, note"),
         ("a.csv", b"symbol,symbol,timestamp,USD_price\n", "symbol, symbol"),
         ("a.csv", b"\n" + HEADER.encode(), "has the columns"),
@@ -81,7 +78,6 @@ def test_text_that_is_not_utf8_is_an_unknown_symbol(tmp_path: Path) -> None:
         ("a.csv.gz", gzip.compress(HEADER.encode() * 99, mtime=0)[:-9], "cannot be read"),
         ("a.csv.gz", gzip.compress(HEADER.encode() * 99, mtime=0)[:-8] + b"\0" * 8, "cannot be read"),
         ("a.parquet", b"not parquet", "cannot be read"),
-        ("a.parquet", b"PAR1 but damaged", "cannot be read"),
     ],
 )
 def test_an_unusable_file_is_refused_by_name(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -116,7 +112,7 @@ def test_parquet_is_read_as_exactly_as_its_types_allow(
 
 def test_bad_rows_of_parquet_are_numbered_by_row(tmp_path: Path) -> None:
     path = tmp_path / "prices.parquet"
-    count = 1_000_000
+    count = 600_000
     prices = [1.0, None, float("inf"), float("nan"), *[1.0] * (count - 5), -1.0]
     pl.DataFrame({"asset_id": ["token;0xa"] * count, "ts": range(count), "price": prices}).write_parquet(path)
     good, bad = judge(path)
@@ -127,7 +123,7 @@ def test_bad_rows_of_parquet_are_numbered_by_row(tmp_path: Path) -> None:
         (4, "price is not a number"),
         (count, "price is negative"),
     ]
-    assert opened(path).place == "row"
+    assert opened(path).row_label == "row"
 
 
 def test_parquet_times_must_be_numbers(tmp_path: Path) -> None:
@@ -279,9 +275,3 @@ def test_imports_of_a_file_at_the_same_time_do_not_mix_their_rejected_rows(tmp_p
         last.keep()
     assert first.path.read_text().count("X,1,1") == 2
     assert sorted(tmp_path.iterdir()) == [table.path, first.path]
-
-
-@pytest.mark.parametrize("form", PRICES.forms, ids=str)
-def test_every_form_is_named_when_columns_are_not_recognised(tmp_path: Path, form: Form) -> None:
-    with pytest.raises(ImportRefused, match=str(form)):
-        opened(written(tmp_path, "x,y,z\n"))

@@ -17,8 +17,6 @@ from analytics_service.present import text
         # Rounded half to even at the second decimal.
         ("2.345", "$2.34"),
         ("2.355", "$2.36"),
-        ("0.5", "$0.5000"),
-        ("0.123456", "$0.1235"),
         ("0.000000000000000001", "$0.000000000000000001000"),
         ("0.00001234567", "$0.00001235"),
         # Four digits would be 1.000, and from one dollar on there are two decimals.
@@ -36,10 +34,8 @@ def test_prices(value: str, expected: str) -> None:
     ("value", "expected"),
     [
         ("1E+3", "1000"),
-        ("1.5725E+3", "1572.5"),
         ("0E-18", "0"),
         ("-0.0", "0"),
-        ("100", "100"),
         ("1E-18", "0.000000000000000001"),
     ],
 )
@@ -61,15 +57,13 @@ def test_times() -> None:
         ("0.125", 2, "0.12 USDT"),
         ("0.135", 2, "0.14 USDT"),
         # Less than one unit of the last shown decimal, but not zero.
-        ("1E-18", 5, "<0.00001 USDT"),
         ("0.000099999999999999", 4, "<0.0001 USDT"),
         ("0.0001", 4, "0.0001 USDT"),
         ("0.5", 0, "<1 USDT"),
         ("1E-18", 18, "0.000000000000000001 USDT"),
         ("1E-18", 8, "<0.00000001 USDT"),
         ("1234567.5", 0, "1,234,568 USDT"),
-        # 10^36 denom units with 18 decimals, and the greatest 256-bit amount with 6.
-        ("1E+18", 4, "1,000,000,000,000,000,000.0000 USDT"),
+        # The greatest 256-bit amount with 6 decimals.
         (
             "115792089237316195423570985008687907853269984665640564039457584007913129.639935",
             2,
@@ -90,14 +84,10 @@ def test_an_amount_has_as_many_decimals_as_can_be_stored_for_display() -> None:
 @pytest.mark.parametrize(
     ("fraction", "expected"),
     [
-        ("0.1234", "12.34%"),
-        ("0", "0.00%"),
         ("0E-18", "0.00%"),
-        ("1", "100.00%"),
         ("0.123450", "12.34%"),
         ("0.123550", "12.36%"),
         ("12.5", "1,250.00%"),
-        ("0.000000000000000001", "0.00%"),
         ("-0.05", "-5.00%"),
         ("-0.000001", "0.00%"),
         ("Infinity", "Infinity"),
@@ -111,16 +101,13 @@ def test_ratios_and_rates(fraction: str, expected: str) -> None:
     ("dollars", "expected"),
     [
         ("1234.56", "$1,234.56"),
-        ("0", "$0.00"),
         ("0E-18", "$0.00"),
         ("0.01", "$0.01"),
         ("0.009999999999999999", "<$0.01"),
-        ("0.000000000000000001", "<$0.01"),
         ("-0.005", ">-$0.01"),
         ("-0.01", "-$0.01"),
         ("-1234.565", "-$1,234.56"),
         # More digits than the default decimal context keeps.
-        ("123456789012345678901234567890.995", "$123,456,789,012,345,678,901,234,567,891.00"),
         ("-123456789012345678901234567890.12", "-$123,456,789,012,345,678,901,234,567,890.12"),
     ],
 )
@@ -131,16 +118,11 @@ def test_dollars(dollars: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        ("1209600", "14 days"),
         ("31536000", "1 year"),
-        ("63072000", "2 years"),
         ("126230400", "4 years 1 day"),
         ("93600", "1 day 2 hours"),
-        ("86400", "1 day"),
         ("3661", "1 hour 1 minute 1 second"),
-        ("60", "1 minute"),
         ("0", "0 seconds"),
-        ("0.5", "0.5 seconds"),
         ("90.25", "1 minute 30.25 seconds"),
     ],
 )

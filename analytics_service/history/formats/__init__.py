@@ -1,4 +1,4 @@
-"""Every format of history pages, by the name that requests use. The first one is the default."""
+"""All formats of history pages, by the name that requests use. The first is the default."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from analytics_service.history.formats.json import COLUMNS, JSON
 from analytics_service.history.formats.tables import ARROW, PARQUET
 
 _ALL: Sequence[Format] = (JSON, COLUMNS, CSV, ARROW, PARQUET)
-FORMATS: Mapping[str, Format] = {one.name: one for one in _ALL}
-# The format that a media type asks for; JSON by column has to be asked for by name.
-BY_MEDIA: Mapping[str, Format] = {one.media: one for one in FORMATS.values() if one is not COLUMNS}
+FORMATS: Mapping[str, Format] = {fmt.name: fmt for fmt in _ALL}
+# Formats by media type. JSON by column is available by name only.
+BY_MEDIA: Mapping[str, Format] = {fmt.media: fmt for fmt in FORMATS.values() if fmt is not COLUMNS}
 MEDIA = tuple(BY_MEDIA)

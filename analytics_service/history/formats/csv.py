@@ -1,10 +1,10 @@
-"""Points as CSV (RFC 4180): one row for each of them, series by series."""
+"""Points as CSV (RFC 4180): a row for each point, series by series."""
 
 from functools import lru_cache
 
 import polars as pl
 
-from analytics_service.history.formats.base import Format, Points, joined, text
+from analytics_service.history.formats.base import Format, Points, decimal_strings, joined
 from analytics_service.history.formats.times import times
 from analytics_service.history.frame import layout
 from analytics_service.market.assets import is_formula
@@ -15,9 +15,9 @@ _END = "\r\n"
 
 
 def encode(points: Points) -> bytes:
-    """A header and the points; lines end with CR LF. Null is an empty field, as is the asset of a single series."""
+    """A header and the points; lines end with CR LF. Nulls and the asset of a single series are empty fields."""
     header = ",".join([*_HEAD, *points.values.columns]) + _END
-    return b"%b%b" % (header.encode(), b"".join(one + _END.encode() for one in _series(points) if one))
+    return b"%b%b" % (header.encode(), b"".join(rows + _END.encode() for rows in _series(points) if rows))
 
 
 CSV = Format(name="csv", media="text/csv", encode=encode, suffix="csv")
@@ -27,9 +27,9 @@ def _series(points: Points) -> list[bytes]:
     """The rows of each series."""
     begins = pl.Series(points.begins, dtype=pl.Int64).cast(pl.String)
     leads = begins + "," + pl.Series(times(points.begins, points.zone), dtype=pl.String) + ","
-    assets = [",," if points.single else _asset(one, points.symbols.get(one, "")) for one in points.ids]
+    assets = [",," if points.single else _asset(asset_id, points.symbols.get(asset_id, "")) for asset_id in points.ids]
     series, bucket = layout(len(assets), len(leads))
-    columns = [text(column).fill_null("") for column in points.values.get_columns()]
+    columns = [decimal_strings(column).fill_null("") for column in points.values.get_columns()]
     rows = pl.DataFrame([leads[bucket].alias("lead"), pl.Series("asset", assets, dtype=pl.String)[series], *columns])
     form = "{}{}" + ",".join("{}" for _ in columns)
     return joined(rows.select_seq(pl.format(form, *rows.columns)).to_series(), len(assets), _END)
@@ -41,6 +41,6 @@ def _asset(asset_id: str, symbol: str) -> str:
 
 
 def _field(value: str) -> str:
-    """A field, quoted where it must be. A spreadsheet takes a formula that a ' precedes for text (rule 7.5)."""
+    """A field, quoted where it must be. Spreadsheets read a formula that a ' precedes as plain text (rule 7.5)."""
     value = f"'{value}" if is_formula(value) else value
     return '"{}"'.format(value.replace('"', '""')) if _QUOTED & {*value} else value

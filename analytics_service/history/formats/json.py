@@ -5,7 +5,7 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from analytics_service.history.formats.base import COUNT, Format, Points, joined, text
+from analytics_service.history.formats.base import COUNT, Format, Points, decimal_strings, joined
 from analytics_service.history.frame import layout
 from analytics_service.market.assets import asset_spec
 
@@ -14,23 +14,23 @@ def encode(points: Points) -> bytes:
     """`[point, ...]` of a single series, else `[{"asset": ..., "points": [point, ...]}, ...]`."""
     openings = ["" if points.single else _opening(asset_id) for asset_id in points.ids]
     if not points.begins or not openings:
-        return _array([b"%b]}" % one.encode() for one in openings]) if not points.single else b"[]"
+        return _array([b"%b]}" % opening.encode() for opening in openings]) if not points.single else b"[]"
     name, *others = points.values.columns
-    columns = [text(column) for column in points.values.get_columns()]
+    columns = [decimal_strings(column) for column in points.values.get_columns()]
     # Values are null together; a count never is.
     quote = "" if columns[0].has_nulls() else '"'
     leads = [f',{{"t":{begin},"{name}":{quote}' for begin in points.begins]
-    # The first point of a series comes with what is before it; what ends a point is between all of them.
+    # The lead of a series' first point includes the series' opening. `between` ends every point but the last.
     between, firsts = "" if others else quote, [f"]}},{opening}{leads[0][1:]}" for opening in openings]
     lead = pl.Series("lead", [*leads, *firsts])[_leads(len(openings), len(leads))]
     if others or not quote:
         form = "{}{}" + "".join(f'{quote},"{other}":{"" if other == COUNT else quote}{{}}' for other in others)
         members = [_member(column, quote) for column in points.values.columns]
-        texts = pl.DataFrame([lead, *columns]).select_seq(points=pl.format(form, "lead", *members))
+        fragments = pl.DataFrame([lead, *columns]).select_seq(points=pl.format(form, "lead", *members))
     else:
-        # In a third of the time.
-        texts = (lead + columns[0]).to_frame("points")
-    body: bytes = texts.select_seq(pl.col("points").str.join(between + "}").cast(pl.Binary)).item()
+        # Takes a third of the time.
+        fragments = (lead + columns[0]).to_frame("points")
+    body: bytes = fragments.select_seq(pl.col("points").str.join(between + "}").cast(pl.Binary)).item()
     ending = f"{between}}}]" if points.single else f"{between}}}]}}]"
     return b"".join([b"[", memoryview(body)[len("]},") :], ending.encode()])
 
@@ -48,11 +48,11 @@ COLUMNS = Format(name="columns", media="application/json", encode=encode_columns
 
 
 def _arrays(column: pl.Series, series: int) -> list[bytes]:
-    """A column of each series as a member with its array."""
+    """A column as a JSON member with an array, for each series."""
     quote = "" if column.name == COUNT or column.has_nulls() or column.is_empty() else '"'
-    texts = text(column).to_frame().select_seq(_member(column.name, quote)).to_series()
+    fragments = decimal_strings(column).to_frame().select_seq(_member(column.name, quote)).to_series()
     opening, ending = f'"{column.name}":[{quote}'.encode(), f"{quote}]".encode()
-    return [b"%b%b%b" % (opening, one, ending) for one in joined(texts, series, f"{quote},{quote}")]
+    return [b"%b%b%b" % (opening, values, ending) for values in joined(fragments, series, f"{quote},{quote}")]
 
 
 def _member(name: str, quote: str) -> pl.Expr:
@@ -66,9 +66,9 @@ def _array(series: list[bytes]) -> bytes:
 
 @lru_cache(maxsize=8)
 def _leads(series: int, count: int) -> pl.Series:
-    """Which lead each point has: that of its bucket, or for the first one of a series that of the series."""
-    place, bucket = layout(series, count)
-    return bucket.zip_with(bucket > 0, place + count)
+    """The index of each point's lead: its bucket, or for a series' first point `count` plus the series' index."""
+    row, bucket = layout(series, count)
+    return bucket.zip_with(bucket > 0, row + count)
 
 
 @lru_cache(maxsize=10_000)

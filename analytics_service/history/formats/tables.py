@@ -16,7 +16,7 @@ _TIME = pl.Datetime("ms", "UTC")
 
 
 def encode_arrow(points: Points) -> bytes:
-    """One batch of rows. Text is in the form that all versions of Arrow read."""
+    """One batch of rows. Strings have the layout that all versions of Arrow read."""
     file = BytesIO()
     table(points).write_ipc_stream(file, compression="uncompressed", compat_level=CompatLevel.oldest())
     return file.getvalue()
@@ -40,14 +40,14 @@ PARQUET = Format(
 
 
 def table(points: Points) -> pl.DataFrame:
-    """Columns t, asset_id, symbol and those of the points; one row a point, series by series.
+    """Columns t, asset_id, symbol and those of the points; a row for each point, series by series.
 
     Times are in milliseconds, the coarsest unit that Parquet has; values have 38 digits, 18 of them decimals; ids and
     symbols are dictionaries of those on the page, and null for a single series. ParameterInvalid if rounding to
-    `digits` takes a value up to 10^20, which has one digit too many for the type.
+    `digits` takes a value up to 10^20, which has a digit too many for the type.
     """
     ids: tuple[str | None, ...] = (None,) if points.single else tuple(points.ids)
-    symbols = tuple(points.symbols.get(one) if one is not None else None for one in ids)
+    symbols = tuple(points.symbols.get(asset_id) if asset_id is not None else None for asset_id in ids)
     begins = (pl.Series("t", points.begins, dtype=pl.Int64) * 1000).cast(_TIME)
     count = len(begins)
     try:
@@ -57,7 +57,7 @@ def table(points: Points) -> pl.DataFrame:
             "digits",
             "rounds a value up to 10^20, which decimal128(38, 18) cannot hold; ask for more digits, or for json",
         ) from None
-    # Taking rows sets what is stored where there is no value, so that the same page has the same bytes.
+    # Taking rows clears the bytes under nulls, so that equal pages have equal bytes.
     rows = pl.int_range(len(points.values), eager=True)
     numbers = [column[rows] for column in numbers]
     named = [_repeated("asset_id", ids, count), _repeated("symbol", symbols, count)]
@@ -70,7 +70,7 @@ def _type(column: str) -> pl.DataType:
 
 @lru_cache(maxsize=8)
 def _repeated(name: str, words: Sequence[str | None], count: int) -> pl.Series:
-    """A dictionary column with each of some words repeated `count` times."""
+    """A dictionary column with each word repeated `count` times."""
     return pl.Series(name, words, dtype=_dictionary(words))[layout(len(words), count)[0]]
 
 

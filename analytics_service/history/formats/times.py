@@ -14,10 +14,10 @@ _MINUTE = timedelta(minutes=1)
 def times(seconds: Sequence[int], zone: tzinfo) -> list[str]:
     """Instants as RFC 3339 in a zone, with its offset; in UTC where the zone is in another year than 0001 to 9999.
 
-    Offsets of long ago have seconds, for which the format has no room: they are rounded to minutes, and the time of day
-    is that at the rounded offset, so that the instant is exact.
+    Historical offsets have seconds, which the format cannot express: they are rounded to minutes. The time of day is
+    that at the rounded offset, so the instant is exact.
 
-    Cost: for a range of hours or minutes one look-up of the zone's offset a day, else one for each instant.
+    Cost: one look-up of the zone's offset a day for a range of hours or minutes, else one for each instant.
     """
     offsets = _offsets(seconds, zone)
     local = [divmod(second + offset, DAY) for second, offset in zip(seconds, offsets, strict=True)]
@@ -30,13 +30,13 @@ def _offsets(seconds: Sequence[int], zone: tzinfo) -> list[int]:
     """A zone's offset from UTC at each instant, in seconds."""
     if not isinstance(seconds, range) or seconds.step > HOUR or not seconds:
         return [_offset(second, zone) for second in seconds]
-    # Clocks do not change twice a day: what holds at both ends of a day holds in between.
+    # Clocks do not change twice a day: an offset at both ends of a day holds in between.
     a_day = DAY // seconds.step
     days = [seconds[first : first + a_day] for first in range(0, len(seconds), a_day)]
-    known = [_offset(second, zone) for second in chain((day[0] for day in days), seconds[-1:])]
+    edge_offsets = [_offset(second, zone) for second in chain((day[0] for day in days), seconds[-1:])]
     return [
         offset if offset == after else _offset(second, zone)
-        for day, (offset, after) in zip(days, pairwise(known), strict=True)
+        for day, (offset, after) in zip(days, pairwise(edge_offsets), strict=True)
         for second in day
     ]
 
@@ -63,5 +63,5 @@ def _clock(second: int) -> str:
 
 @lru_cache(maxsize=256)
 def _ending(offset: int) -> str:
-    """An offset in seconds as a time ends with it."""
+    """An offset in seconds, as the suffix of a time."""
     return time(tzinfo=timezone(timedelta(seconds=offset))).isoformat()[-len("+00:00") :]

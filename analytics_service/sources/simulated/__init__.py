@@ -1,4 +1,4 @@
-"""A simulated protocol: the same seed and instant always give the same state. One module for each kind of data."""
+"""A simulated protocol: the same seed and instant always give the same state. Each kind of data has a module."""
 
 from analytics_service.sources.simulated.people import (
     EMPTY_ADDRESS,

@@ -1,4 +1,4 @@
-"""Utilization, the rates that follow from it, and the interest that has accrued since launch."""
+"""Utilization, the resulting rates, and the interest accrued since launch."""
 
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -33,17 +33,17 @@ class Accrued:
 
     @cached_property
     def debt_index(self) -> int:
-        """What one share of debt owes, in `UNIT`."""
+        """The debt of a share, in `UNIT`."""
         return _grown(self.borrowed)
 
     @cached_property
     def lend_index(self) -> int:
-        """What one receipt token redeems, in `UNIT`."""
+        """The amount that a receipt token redeems, in `UNIT`."""
         return _grown(self.lent)
 
 
 def distributed_at(second: int) -> int:
-    """When interest was last distributed, which happens on every full minute."""
+    """Time of the last distribution of interest, which happens on every full minute."""
     return second - second % MINUTE
 
 
@@ -62,7 +62,7 @@ def borrow_rate(asset_id: str, used: int) -> int:
 
 
 def lend_rate(asset_id: str, used: int) -> int:
-    """Lend APR at a utilization: what borrowers pay on each unit lent, less the interest fee."""
+    """Lend APR at a utilization: the interest that borrowers pay on each unit lent, less the interest fee."""
     debt = TERMS[asset_id].debt
     kept = UNIT - int(debt.interest_fee * UNIT) if debt else UNIT
     return borrow_rate(asset_id, used) * used * kept // UNIT**2
@@ -87,8 +87,8 @@ def _sums(seed: str, asset_id: str, era: int) -> tuple[tuple[int, int, int], ...
     A day earns the mean of the rates at its start and end.
     """
     begin = LAUNCH + era * _ERA * DAY
-    used = [utilization(seed, asset_id, begin + day * DAY) for day in range(_ERA + 1)]
-    rates = [(borrow_rate(asset_id, one), lend_rate(asset_id, one), one) for one in used]
+    levels = [utilization(seed, asset_id, begin + day * DAY) for day in range(_ERA + 1)]
+    rates = [(borrow_rate(asset_id, level), lend_rate(asset_id, level), level) for level in levels]
     before = _sums(seed, asset_id, era - 1)[-1] if era else (0, 0, 0)
     days = (
         tuple((a + b) * DAY // 2 for a, b in zip(today, tomorrow, strict=True)) for today, tomorrow in pairwise(rates)

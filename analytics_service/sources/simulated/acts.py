@@ -1,4 +1,4 @@
-"""The acts of a simulated user in a trade, derived from how the position differs from the one before."""
+"""The acts of a simulated user in a trade, derived from the changes of the position."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from analytics_service.sources.simulated.universe import LISTINGS
 MARKETS = contract_address("markets")
 _STAKING = contract_address("staking")
 _BANK = contract_address("bank")
-# One in this many reductions of debt is a liquidation, if a collateral of the account is reduced at the same time.
+# One in 12 reductions of debt is a liquidation, if a collateral of the account is reduced at the same time.
 _LIQUIDATED_EVERY = 12
-# Whoever liquidates takes collateral for this many percent of the debt.
+# The liquidator takes collateral for this many percent of the debt.
 _TAKEN_PERCENT = 110
-# One in this many reductions of a wallet's balance is sent to another user; the others are no events.
+# One in 5 reductions of a wallet's balance is sent to another user; the others are no events.
 _SENT_EVERY = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An event without its price. Acts of one `transaction` share a hash."""
+    """An event without its price. Acts of the same `transaction` share a hash."""
 
     id: str
     action: Action
@@ -44,7 +44,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class _Trade:
-    """A user's trade, and the positions before and after it. There is none before the first."""
+    """A user's trade, and the positions before and after it. Before the first trade there is no position."""
 
     seed: str
     number: int
@@ -55,12 +55,12 @@ class _Trade:
     before: Position | None
 
     def act(
-        self, item: str, action: Action, asset_id: str, amount: int | None, contract: str = MARKETS, **more: Any
+        self, item: str, action: Action, asset_id: str, amount: int | None, contract: str = MARKETS, **fields: Any
     ) -> Act:
-        """An act of the user in this trade, in a transaction of its own unless `more` names another."""
+        """An act of the user in this trade, in its own transaction unless `fields` has another."""
         act_id = f"{self.number}-{self.made}-{item}"
-        more = {"transaction": act_id, **more}
-        return Act(act_id, action, asset_id, self.user.address, self.second, amount, contract, **more)
+        fields = {"transaction": act_id, **fields}
+        return Act(act_id, action, asset_id, self.user.address, self.second, amount, contract, **fields)
 
 
 def trade_acts(seed: str, number: int, made: int) -> Iterator[Act]:
@@ -78,42 +78,42 @@ def _borrowing(trade: _Trade) -> Iterator[Act]:
     """Changes of debts and collaterals, account by account."""
     draws = Draws(f"{trade.seed}|event|{trade.number}|{trade.made}")
     item = 0
-    for place, account in enumerate(trade.now.accounts):
-        old = trade.before.accounts[place] if trade.before else Account(account.index)
+    for slot, account in enumerate(trade.now.accounts):
+        old = trade.before.accounts[slot] if trade.before else Account(account.index)
         collaterals = _changes(account, old)
-        for which, debt in enumerate(account.debts):
-            change = debt.shares - (old.debts[which].shares if old.debts else 0)
+        for i, debt in enumerate(account.debts):
+            change = debt.shares - (old.debts[i].shares if old.debts else 0)
             forced = draws.below(_LIQUIDATED_EVERY) == 0
             amount = abs(change) * accrued(trade.seed, debt.asset_id, trade.second).debt_index // UNIT
-            index: dict[str, Any] = {"account_index": account.index}
+            fields: dict[str, Any] = {"account_index": account.index}
             taken = _taken(trade, collaterals, debt.asset_id, amount) if forced and change < 0 else None
             if amount and taken:
-                yield trade.act(f"{item}", Action.LIQUIDATE, debt.asset_id, amount, leg=Leg.DEBT, **index)
+                yield trade.act(f"{item}", Action.LIQUIDATE, debt.asset_id, amount, leg=Leg.DEBT, **fields)
                 asset_id, units_taken = taken
                 collaterals[asset_id] += units_taken
-                index |= {"leg": Leg.COLLATERAL, "transaction": f"{trade.number}-{trade.made}-{item}"}
-                yield trade.act(f"{item}-taken", Action.LIQUIDATE, asset_id, units_taken, **index)
+                fields |= {"leg": Leg.COLLATERAL, "transaction": f"{trade.number}-{trade.made}-{item}"}
+                yield trade.act(f"{item}-taken", Action.LIQUIDATE, asset_id, units_taken, **fields)
             elif amount:
                 yield trade.act(
-                    f"{item}", Action.BORROW if change > 0 else Action.RETURN, debt.asset_id, amount, **index
+                    f"{item}", Action.BORROW if change > 0 else Action.RETURN, debt.asset_id, amount, **fields
                 )
             item += 1
-        for which, (asset_id, change) in enumerate(collaterals.items()):
+        for i, (asset_id, change) in enumerate(collaterals.items()):
             action = Action.DEPOSIT_COLLATERAL if change > 0 else Action.WITHDRAW_COLLATERAL
             if change:
-                yield trade.act(f"c{place}-{which}", action, asset_id, abs(change), account_index=account.index)
+                yield trade.act(f"c{slot}-{i}", action, asset_id, abs(change), account_index=account.index)
 
 
 def _changes(now: Account, old: Account) -> dict[str, int]:
     """Changes of collaterals by asset id."""
-    changes = {held.asset_id: held.shares for held in now.collaterals}
-    for held in old.collaterals:
-        changes[held.asset_id] = changes.get(held.asset_id, 0) - held.shares
+    changes = {holding.asset_id: holding.shares for holding in now.collaterals}
+    for holding in old.collaterals:
+        changes[holding.asset_id] = changes.get(holding.asset_id, 0) - holding.shares
     return changes
 
 
 def _taken(trade: _Trade, collaterals: Mapping[str, int], debt_id: str, owed: int) -> tuple[str, int] | None:
-    """Which collateral a liquidation takes, and how much: no more than the account loses, None if it loses none."""
+    """The collateral that a liquidation takes, and its amount: at most the account's loss, None without a loss."""
     for asset_id, change in collaterals.items():
         if change < 0 and asset_id in LISTINGS:
             worth = cents(trade.seed, debt_id, owed, trade.second) * _TAKEN_PERCENT // 100
@@ -125,47 +125,47 @@ def _taken(trade: _Trade, collaterals: Mapping[str, int], debt_id: str, owed: in
 def _lending(trade: _Trade) -> Iterator[Act]:
     """Changes of deposits, in the lent asset."""
     item = sum(len(account.debts) for account in trade.now.accounts)
-    for which, lent in enumerate(trade.now.lends):
-        old = trade.before.lends[which] if trade.before else None
-        had = old.held + old.collateralized if old else 0
-        change = lent.held + lent.collateralized - had
+    for i, lent in enumerate(trade.now.lends):
+        old = trade.before.lends[i] if trade.before else None
+        before = old.held + old.collateralized if old else 0
+        change = lent.held + lent.collateralized - before
         amount = abs(change) * accrued(trade.seed, lent.asset_id, trade.second).lend_index // UNIT
         if amount:
-            yield trade.act(f"{item + which}", Action.LEND if change > 0 else Action.REDEEM, lent.asset_id, amount)
+            yield trade.act(f"{item + i}", Action.LEND if change > 0 else Action.REDEEM, lent.asset_id, amount)
 
 
 def _staking(trade: _Trade) -> Iterator[Act]:
-    """Claims of what has become claimable since the trade before, bonds and unbonds, and postponed cascades."""
+    """Claims of amounts that have become claimable since the last trade, bonds and unbonds, and postponed cascades."""
     before = trade.before
 
     def act(item: str, action: Action, amount: int | None, index: int | None = None) -> Act:
         return trade.act(item, action, CONFIG.ptoken, amount, _STAKING, account_index=index)
 
-    if before and (unbonded := sum(one.amount for one in before.unbondings)):
+    if before and (unbonded := sum(unbonding.amount for unbonding in before.unbondings)):
         yield act("claim-unbonded", Action.CLAIM_UNBONDED, unbonded)
     if before and before.claimable_rewards:
         yield act("claim-rewards", Action.CLAIM_REWARDS, before.claimable_rewards)
-    # What is being unbonded came from the first stake.
-    left = sum(one.amount for one in trade.now.unbondings)
-    for which, one in enumerate(trade.now.unbondings):
-        yield act(f"u{which}", Action.UNBOND, one.amount, trade.now.stakes[0].account_index)
-    for which, stake in enumerate(trade.now.stakes):
-        change = stake.amount - (before.stakes[which].amount if before else 0) + (0 if which else left)
+    # Unbonding amounts come from the first stake.
+    unbonding_sum = sum(unbonding.amount for unbonding in trade.now.unbondings)
+    for i, unbonding in enumerate(trade.now.unbondings):
+        yield act(f"u{i}", Action.UNBOND, unbonding.amount, trade.now.stakes[0].account_index)
+    for i, stake in enumerate(trade.now.stakes):
+        change = stake.amount - (before.stakes[i].amount if before else 0) + (0 if i else unbonding_sum)
         if change:
             action = Action.BOND if change > 0 else Action.UNBOND
-            yield act(f"s{which}", action, abs(change), stake.account_index)
+            yield act(f"s{i}", action, abs(change), stake.account_index)
         if stake.cascade:
-            yield act(f"m{which}", Action.CASCADE, None)
+            yield act(f"m{i}", Action.CASCADE, None)
 
 
 def _sending(trade: _Trade) -> Iterator[Act]:
-    """Transfers to other users, for some of the balances that became smaller."""
+    """Transfers to other users, for some of the reduced balances."""
     if trade.before is None:
         return
     draws = Draws(f"{trade.seed}|send|{trade.number}|{trade.made}")
     # Receipt tokens and unknown assets follow the assets of the profile.
-    for which, (old, new) in enumerate(zip(trade.before.wallet, trade.now.wallet, strict=False)):
-        if which < len(trade.user.wallet) and old.amount > new.amount and not draws.below(_SENT_EVERY):
-            other = (trade.number + 1 + draws.below(USERS - 1)) % USERS
-            amount, to = old.amount - new.amount, user_address(other)
-            yield trade.act(f"w{which}", Action.SEND, new.asset_id, amount, _BANK, destination=to)
+    for i, (old, new) in enumerate(zip(trade.before.wallet, trade.now.wallet, strict=False)):
+        if i < len(trade.user.wallet) and old.amount > new.amount and not draws.below(_SENT_EVERY):
+            recipient = (trade.number + 1 + draws.below(USERS - 1)) % USERS
+            amount, to = old.amount - new.amount, user_address(recipient)
+            yield trade.act(f"w{i}", Action.SEND, new.asset_id, amount, _BANK, destination=to)

@@ -23,13 +23,13 @@ class Census:
 
 @lru_cache(maxsize=8)
 def census(seed: str, second: int) -> Census:
-    """Everyone who has joined by a second. Do not change the result: it is cached."""
+    """All users who have joined by a second. Do not change the result: it is cached."""
     return _count_of(seed).at(second)
 
 
 class _Count:
-    """The census of the second that was asked for last. Few users trade from one hour to another, so only the holdings
-    of those who did are counted again."""
+    """The census of the last requested second. Few users trade from one hour to another, so only the holdings of those
+    who did are counted again."""
 
     def __init__(self, seed: str) -> None:
         self._seed = seed
@@ -39,37 +39,37 @@ class _Count:
         self._lock = threading.Lock()
 
     def at(self, second: int) -> Census:
-        """The census as of a second, earlier or later than the one before."""
+        """The census as of a second, earlier or later than the last requested second."""
         with self._lock:
-            for number, known in enumerate(self._trades):
+            for number, counted in enumerate(self._trades):
                 last = trade(profile(self._seed, number), second)
-                if last != known:
-                    now = position(self._seed, number, last) if last >= 0 else None
+                if last != counted:
+                    current = position(self._seed, number, last) if last >= 0 else None
                     self._count(self._positions[number], -1)
-                    self._count(now, 1)
-                    self._trades[number], self._positions[number] = last, now
+                    self._count(current, 1)
+                    self._trades[number], self._positions[number] = last, current
             sums = self._sums
             return Census(
-                tuple(one for one in self._positions if one is not None),
+                tuple(user_position for user_position in self._positions if user_position is not None),
                 Counter(sums.collateral),
                 Counter(sums.debt),
                 Counter(sums.receipts),
                 Counter(sums.bonded),
             )
 
-    def _count(self, one: Position | None, times: int) -> None:
-        """Add what a user holds to the sums so many times. Nobody holds anything before the first trade."""
-        if one is None:
+    def _count(self, user_position: Position | None, times: int) -> None:
+        """Add a user's holdings, times `times`, to the sums. Before the first trade there are none."""
+        if user_position is None:
             return
         sums = self._sums
-        for account in one.accounts:
-            for held in account.collaterals:
-                sums.collateral[held.asset_id] += times * held.shares
-            for owed in account.debts:
-                sums.debt[owed.asset_id] += times * owed.shares
-        for lent in one.lends:
+        for account in user_position.accounts:
+            for holding in account.collaterals:
+                sums.collateral[holding.asset_id] += times * holding.shares
+            for holding in account.debts:
+                sums.debt[holding.asset_id] += times * holding.shares
+        for lent in user_position.lends:
             sums.receipts[lent.asset_id] += times * (lent.held + lent.collateralized)
-        for stake in one.stakes:
+        for stake in user_position.stakes:
             sums.bonded[stake.pool] += times * stake.amount
 
 

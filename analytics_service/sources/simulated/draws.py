@@ -10,7 +10,7 @@ _WORDS = Struct(">8Q")
 
 
 class Draws:
-    """Whole numbers drawn one after another from a key."""
+    """A sequence of whole numbers drawn from a key."""
 
     def __init__(self, key: str) -> None:
         self._key = key
@@ -33,15 +33,15 @@ class Draws:
         return self.below(100) < percent
 
     def sized(self, low: int, doublings: int) -> int:
-        """A number from `low` up to `low` doubled several times. Each doubling is equally likely: most are small."""
+        """A number from `low` up to `low` doubled several times. Each doubling is equally likely, so most are small."""
         size = low << self.below(doublings)
         return size + self.below(size)
 
     def pick(self, items: Sequence[_Item]) -> _Item:
-        """One of the items."""
+        """A random item."""
         return items[self.below(len(items))]
 
     def sample(self, items: Sequence[_Item], count: int) -> tuple[_Item, ...]:
         """Several different items."""
-        left = list(items)
-        return tuple(left.pop(self.below(len(left))) for _ in range(min(count, len(left))))
+        remaining = list(items)
+        return tuple(remaining.pop(self.below(len(remaining))) for _ in range(min(count, len(remaining))))

@@ -1,4 +1,4 @@
-"""How the simulated protocol token is issued and staked. The same for every seed."""
+"""Issuance and staking of the simulated protocol token. The same for every seed."""
 
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Context, Decimal
@@ -7,7 +7,7 @@ from analytics_service.market.instants import DAY, HOUR
 from analytics_service.market.rates import SECONDS_PER_YEAR
 from analytics_service.sources.simulated.clock import LAUNCH
 
-# In denom units; 10^6 of them are one token.
+# In denom units; a token has 10^6.
 TOTAL_SUPPLY = 1_000_000_000 * 10**6
 EMISSION_RATE = 40_000_000 * 10**6
 TOKENS_PER_WEIGHT = 1_000_000
@@ -37,7 +37,7 @@ POOLS = (
 
 
 def distributed_at(second: int) -> int:
-    """When rewards were last distributed, which happens on every full hour."""
+    """Time of the last distribution of rewards, which happens on every full hour."""
     return second - second % HOUR
 
 
@@ -47,7 +47,7 @@ def issued(second: int) -> int:
 
 
 def stake_acc(second: int) -> Decimal:
-    """Denom units that one unit of reward weight has earned up to the last distribution, with 18 decimals."""
+    """Denom units that a unit of reward weight has earned up to the last distribution, with 18 decimals."""
     earned = Decimal(EMISSION_RATE * _elapsed(second))
     per_weight = _CONTEXT.divide(earned, Decimal(_REWARD_WEIGHT * SECONDS_PER_YEAR))
     return per_weight.quantize(Decimal("1e-18"), context=_CONTEXT)

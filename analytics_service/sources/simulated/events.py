@@ -22,18 +22,18 @@ from analytics_service.sources.simulated.universe import ASSETS, LISTINGS
 
 _ASSETS = {asset.id: asset for asset in ASSETS}
 _WAR_CHEST = contract_address("war chest")
-# The rich user claims the fees in the war chest so often, in seconds.
-_WAR_CHEST_EVERY = 30 * DAY
-# Length of a slot in seconds, and the most flash loans in one.
+# Seconds between claims of the fees in the war chest by the rich user.
+_WAR_CHEST_INTERVAL = 30 * DAY
+# Length of a slot in seconds, and its maximum of flash loans.
 _FLASH_SLOT = 6 * HOUR
-_FLASH_MOST = 3
+_FLASH_MAX = 3
 _FLASH_FEE = int(CONFIG.flash_loan_fee * UNIT)
 
 
 def events(seed: str, after: int, until: int) -> list[Event]:
     """Events of the seconds after `after` up to `until`, oldest first. The cost grows with the range."""
-    others = (*_flash_loans(seed, after, until), *_war_chest(seed, until), *unlock_acts(until))
-    acts = (*_trades(seed, after, until), *(act for act in others if after < act.second <= until))
+    other_acts = (*_flash_loans(seed, after, until), *_war_chest(seed, until), *unlock_acts(until))
+    acts = (*_trades(seed, after, until), *(act for act in other_acts if after < act.second <= until))
     return sorted((_priced(seed, act) for act in acts), key=lambda event: (event.at, event.id))
 
 
@@ -49,7 +49,7 @@ def _flash_loans(seed: str, after: int, until: int) -> Iterator[Act]:
     first = max((after - LAUNCH) // _FLASH_SLOT, 1)
     for slot in range(first, (until - LAUNCH) // _FLASH_SLOT + 1):
         draws = Draws(f"{seed}|flash|{slot}")
-        for item in range(draws.below(_FLASH_MOST + 1)):
+        for item in range(draws.below(_FLASH_MAX + 1)):
             second = LAUNCH + slot * _FLASH_SLOT + draws.below(_FLASH_SLOT)
             asset_id, borrower = draws.pick(LENT), user_address(draws.below(USERS))
             amount = units(seed, asset_id, draws.sized(500_000, 9), second)
@@ -60,7 +60,7 @@ def _flash_loans(seed: str, after: int, until: int) -> Iterator[Act]:
 
 
 def _war_chest(seed: str, until: int) -> Iterator[Act]:
-    for number, second in enumerate(range(LAUNCH + _WAR_CHEST_EVERY, until + 1, _WAR_CHEST_EVERY)):
+    for number, second in enumerate(range(LAUNCH + _WAR_CHEST_INTERVAL, until + 1, _WAR_CHEST_INTERVAL)):
         draws, act_id = Draws(f"{seed}|war chest|{number}"), f"war-chest-{number}"
         asset_id = draws.pick(LENT)
         amount = units(seed, asset_id, draws.sized(100_000, 4), second)
@@ -87,10 +87,10 @@ def _priced(seed: str, act: Act) -> Event:
     )
 
 
-# A user acts with one asset several times in a trade.
+# A user acts with the same asset several times in a trade.
 @lru_cache(maxsize=32)
 def _price(seed: str, asset_id: str, second: int) -> Decimal:
-    """The oracle's price; that of a receipt token is its origin's times what one token redeems (rule 4.6)."""
+    """The oracle's price. The price of a receipt token is its origin's price times its redemption (rule 4.6)."""
     if (listing := LISTINGS.get(asset_id)) is not None:
         return prices.usd(seed, listing, second)
     origin = _ASSETS[asset_id].origin_asset

@@ -111,7 +111,7 @@ def _debt_shares(seed: str, asset_id: str, cents: int, at: int) -> int:
 
 
 def _unhalted(accounts: tuple[Account, ...], first: tuple[Account, ...]) -> tuple[Account, ...]:
-    """The accounts, with their first debts in the asset that can no longer be borrowed."""
+    """The accounts, with their initial debts in the asset that can no longer be borrowed."""
     return tuple(
         replace(now, debts=tuple(map(_unless_halted, now.debts, then.debts)))
         for now, then in zip(accounts, first, strict=True)
@@ -123,7 +123,7 @@ def _unless_halted(now: Holding, then: Holding) -> Holding:
 
 
 def _wallet(seed: str, user: Profile, lends: tuple[LendPosition, ...], at: int, draws: Draws) -> tuple[Balance, ...]:
-    known = [
+    balances = [
         Balance(asset_id, units(seed, asset_id, _varied(user, usd * 100, draws), at)) for asset_id, usd in user.wallet
     ]
     receipts = [
@@ -131,7 +131,7 @@ def _wallet(seed: str, user: Profile, lends: tuple[LendPosition, ...], at: int, 
         for lent in lends
         if lent.held and (receipt := LISTINGS[lent.asset_id].asset.receipt_asset)
     ]
-    return (*known, *receipts, *(Balance(asset_id, amount) for asset_id, amount in user.unknown))
+    return (*balances, *receipts, *(Balance(asset_id, amount) for asset_id, amount in user.unknown))
 
 
 def _stakes(user: Profile, at: int, draws: Draws) -> tuple[Stake, ...]:
@@ -151,9 +151,9 @@ def _stakes(user: Profile, at: int, draws: Draws) -> tuple[Stake, ...]:
 
 
 def _rewards(user: Profile, at: int, draws: Draws) -> tuple[tuple[Unbonding, ...], int, int]:
-    """Unbondings, unclaimed and claimable rewards: all in proportion to what is staked.
+    """Unbondings, unclaimed and claimable rewards: all in proportion to the stakes.
 
-    Unbonding ends before the next trade, which takes what is claimable.
+    Unbonding ends before the next trade, which takes the claimable amounts.
     """
     staked = sum(plan.tokens for plan in user.stakes) * _PTOKEN_UNIT
     unbondings = tuple(

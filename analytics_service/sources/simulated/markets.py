@@ -1,4 +1,4 @@
-"""The simulated markets: sums over all accounts, with the interest that has accrued on them."""
+"""The simulated markets: sums over all accounts, with accrued interest."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -38,40 +38,40 @@ class Pool:
 
 def markets(seed: str, second: int) -> list[Market]:
     """Every market; before launch all are empty."""
-    people = census(seed, second)
-    return [_market(seed, asset_id, second, people) for asset_id in TERMS]
+    totals = census(seed, second)
+    return [_market(seed, asset_id, second, totals) for asset_id in TERMS]
 
 
 def positions(seed: str, second: int) -> Iterator[Position]:
-    """The position of everyone who has joined, and of the liquidity desk."""
-    people = census(seed, second)
-    for one in people.positions:
-        yield _unbonded(one, second)
-    desks = ((asset_id, lent(seed, asset_id, second, people).desk) for asset_id in LENT)
+    """The positions of all users who have joined, and of the liquidity desk."""
+    totals = census(seed, second)
+    for position in totals.positions:
+        yield _unbonded(position, second)
+    desks = ((asset_id, lent(seed, asset_id, second, totals).desk) for asset_id in LENT)
     lends = tuple(LendPosition(asset_id, held, 0) for asset_id, held in desks if held)
     if lends:
         yield Position(DESK_ADDRESS, lends=lends)
 
 
-def lent(seed: str, asset_id: str, second: int, people: Census) -> Pool:
+def lent(seed: str, asset_id: str, second: int, totals: Census) -> Pool:
     """Lent and borrowed amounts of an asset that can be borrowed.
 
-    The desk lends as much as brings utilization to the value in `accrual`, so that interest accrues at the rates that
-    are shown. If users alone lend more than that, utilization is lower; it never reaches 1.
+    The desk lends the amount that brings utilization to the value in `accrual`, so that interest accrues at the shown
+    rates. If users alone lend more than that, utilization is lower; it never reaches 1.
     """
     growth = accrued(seed, asset_id, second)
-    shares, users = people.debt[asset_id], people.receipts[asset_id]
+    shares, users = totals.debt[asset_id], totals.receipts[asset_id]
     balance = shares * growth.debt_index // UNIT
-    wanted = balance * UNIT**2 // (utilization(seed, asset_id, distributed_at(second)) * growth.lend_index)
-    receipts = max(wanted, users)
+    target = balance * UNIT**2 // (utilization(seed, asset_id, distributed_at(second)) * growth.lend_index)
+    receipts = max(target, users)
     return Pool(receipts * growth.lend_index // UNIT, receipts, receipts - users, balance, shares)
 
 
-def _market(seed: str, asset_id: str, second: int, people: Census) -> Market:
+def _market(seed: str, asset_id: str, second: int, totals: Census) -> Market:
     terms = TERMS[asset_id]
     lend, debt = None, None
     if terms.debt:
-        pool = lent(seed, asset_id, second, people)
+        pool = lent(seed, asset_id, second, totals)
         lend = LendMarket(_fraction(lend_rate(asset_id, pool.used)), pool.principal, pool.receipts)
         halted = asset_id == HALTED and second >= HALTED_FROM
         debt = DebtMarket(
@@ -82,7 +82,7 @@ def _market(seed: str, asset_id: str, second: int, people: Census) -> Market:
             time_last_distributed_interest=instant(distributed_at(second)),
             utilization_accumulator=_fraction(accrued(seed, asset_id, second).utilization),
         )
-    posted = people.collateral[asset_id]
+    posted = totals.collateral[asset_id]
     collateral = CollateralMarket(terms.collateral, posted, posted) if terms.collateral else None
     return Market(asset_id, lend, collateral, debt)
 
@@ -91,16 +91,16 @@ def _fraction(of_units: int) -> Decimal:
     return Decimal(of_units).scaleb(-18)
 
 
-def _unbonded(one: Position, second: int) -> Position:
+def _unbonded(position: Position, second: int) -> Position:
     """The position after the unbondings that have finished since the last trade."""
     now = instant(second)
-    if all(unbonding.unlock_at > now for unbonding in one.unbondings):
-        return one
+    if all(unbonding.unlock_at > now for unbonding in position.unbondings):
+        return position
     waiting: list[Unbonding] = []
-    claimable = one.claimable_unbonding
-    for unbonding in one.unbondings:
+    claimable = position.claimable_unbonding
+    for unbonding in position.unbondings:
         if unbonding.unlock_at > now:
             waiting.append(unbonding)
         else:
             claimable += unbonding.amount
-    return replace(one, unbondings=tuple(waiting), claimable_unbonding=claimable)
+    return replace(position, unbondings=tuple(waiting), claimable_unbonding=claimable)

@@ -16,7 +16,7 @@ RICH, UNHEALTHY = 0, 1
 _PREFIX = "ptcl"
 # All users have joined by then.
 _JOINING = 30 * DAY
-# One in this many addresses is hexadecimal.
+# One in 8 addresses is hexadecimal.
 _HEX_EVERY = 8
 
 _POSTABLE = tuple(asset_id for asset_id in LENT if LISTINGS[asset_id].asset.receipt_asset in TERMS)
@@ -39,7 +39,7 @@ class AccountPlan:
 
 @dataclass(frozen=True, slots=True)
 class LendPlan:
-    """A deposit worth about `usd`, of which `posted` percent are collateral of the account with an index."""
+    """A deposit worth about `usd`, of which `posted` percent are collateral of the account `account_index`."""
 
     asset_id: str
     usd: int
@@ -76,7 +76,7 @@ class Profile:
 
 
 def contract_address(name: str) -> str:
-    """The address of one of the protocol's contracts."""
+    """The address of a contract of the protocol."""
     return bech32_address(_PREFIX, sha256(name.encode()).digest())
 
 
@@ -107,8 +107,8 @@ def profile(seed: str, number: int) -> Profile:
         accounts,
         lends,
         stakes=_stakes(draws, accounts) if draws.chance(40) else (),
-        wallet=tuple((one, draws.sized(5, 10)) for one in draws.sample(_WALLET, draws.between(1, 4))),
-        unknown=tuple((one, draws.sized(1_000, 40)) for one in _UNKNOWN if draws.chance(10)),
+        wallet=tuple((asset_id, draws.sized(5, 10)) for asset_id in draws.sample(_WALLET, draws.between(1, 4))),
+        unknown=tuple((asset_id, draws.sized(1_000, 40)) for asset_id in _UNKNOWN if draws.chance(10)),
     )
 
 
@@ -126,7 +126,7 @@ def _accounts(draws: Draws) -> tuple[AccountPlan, ...]:
 
 
 def _lends(draws: Draws, accounts: tuple[AccountPlan, ...]) -> tuple[LendPlan, ...]:
-    # Small compared with what is borrowed; see `markets.lent`.
+    # Small compared with the borrowed amounts; see `markets.lent`.
     return tuple(
         LendPlan(
             asset_id,
@@ -146,7 +146,7 @@ def _stakes(draws: Draws, accounts: tuple[AccountPlan, ...]) -> tuple[StakePlan,
 
 
 def _rich() -> Profile:
-    """Has one of everything. Owes every asset from launch on, so that no market is ever without debt."""
+    """Has items of every kind. Owes every asset from launch on, so that no market is ever without debt."""
     ids = ID_OF
     return Profile(
         user_address(RICH),
@@ -188,9 +188,9 @@ def _unhealthy() -> Profile:
 
 # Owes, lends, stakes and waits for unlocks: no part of the position is empty.
 RICH_ADDRESS = user_address(RICH)
-# Has one borrow account whose health is below 1.
+# Has a borrow account with a health below 1.
 UNHEALTHY_ADDRESS = user_address(UNHEALTHY)
 # Has no position.
 EMPTY_ADDRESS = bech32_address(_PREFIX, sha256(b"nobody").digest()[:20])
-# Lends what users do not, so that utilization has the value that rates follow from.
+# Lends the amounts that users do not, so that utilization has the value on which rates are based.
 DESK_ADDRESS = contract_address("liquidity desk")

@@ -7,10 +7,10 @@ from analytics_service.market.prices import quantize_price
 from analytics_service.sources.simulated.noise import UNIT, wander
 from analytics_service.sources.simulated.universe import Listing
 
-# 2024-01-01: until then a liquid staking token is worth as much as its origin, from then on more and more.
+# 2024-01-01: until then a liquid staking token is worth as much as its origin; from then on its value grows.
 GENESIS = 1_704_067_200
 _YEAR = 365 * DAY
-# Enough for 18 decimals of prices up to 10^20; exp() is rounded correctly, so the same everywhere.
+# Enough for 18 decimals of prices up to 10^20. exp() is rounded correctly, so results are the same on every platform.
 _CONTEXT = Context(prec=40)
 
 

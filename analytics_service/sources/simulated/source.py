@@ -84,11 +84,11 @@ class SimulatedSource(Source):
         return token.ptoken(self._seed, unix_second(at))
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        """The same arrangements at every instant, with their state at it."""
+        """The same arrangements at every instant, with their state at that instant."""
         return token.arrangements(self._seed, unix_second(at))
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """The position of everyone who has joined by then."""
+        """The positions of all users who have joined by then."""
         return markets.positions(self._seed, unix_second(at))
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:

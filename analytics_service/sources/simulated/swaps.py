@@ -9,16 +9,16 @@ _DENOMS = tuple(asset.symbol_denom for asset in ASSETS if asset.kind is not Asse
 # The second contract swaps only against these.
 _QUOTES = ("uusdt", "ahel")
 
-# A contract that swaps every denom for every other.
+# A contract that swaps every denom for every other denom.
 SWAP_CONTRACT = contract_address("swap")
 _PAIRS_CONTRACT = "0x" + "5a" * 20
 
 
 def _pairs(source: str) -> tuple[str, ...]:
-    return tuple(one for one in (_DENOMS if source in _QUOTES else _QUOTES) if one != source)
+    return tuple(denom for denom in (_DENOMS if source in _QUOTES else _QUOTES) if denom != source)
 
 
 SWAPS = (
-    SwapContract(SWAP_CONTRACT, {source: tuple(one for one in _DENOMS if one != source) for source in _DENOMS}),
+    SwapContract(SWAP_CONTRACT, {source: tuple(denom for denom in _DENOMS if denom != source) for source in _DENOMS}),
     SwapContract(_PAIRS_CONTRACT, {source: _pairs(source) for source in _DENOMS}),
 )

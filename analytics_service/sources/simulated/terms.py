@@ -1,4 +1,4 @@
-"""Which markets each asset has in the simulated protocol, and their rules. The same for every seed."""
+"""The markets of each asset in the simulated protocol, and their rules. The same for every seed."""
 
 from dataclasses import dataclass
 from decimal import Decimal

@@ -44,7 +44,7 @@ _AGREEMENTS = (
     Agreement(0, _TEAM, 20_000_000, begins=0, days=1_460, claims=30, expires=1_825),
     Agreement(0, _TEAM, 500_000, begins=20, days=0, claims=10, expires=730),
     Agreement(2, _TEAM, 25_000_000, begins=0, days=1_460),
-    # Reclaimed after a month: the member left.
+    # Reclaimed after a month, when the member left.
     Agreement(3, _TEAM, 15_000_000, begins=0, days=1_460, claims=10, reclaimed=31),
     Agreement(4, _TEAM, 2_000_000, begins=365, days=730, claims=60),
     Agreement(5, _ADVISOR, 3_000_000, begins=0, days=730, claims=20),
@@ -61,16 +61,16 @@ _AGREEMENTS = (
 
 def ptoken(seed: str, second: int) -> Ptoken:
     """The protocol token. Its pools hold the sums of all positions' stakes."""
-    everyone = list(positions(seed, second))
+    holders = list(positions(seed, second))
     issued = emission.issued(second)
     bonded = census(seed, second).bonded
-    unbonding = sum(one.amount for position in everyone for one in position.unbondings)
+    unbonding = sum(holder.amount for position in holders for holder in position.unbondings)
     return Ptoken(
         asset_id=CONFIG.ptoken,
         emission_rate=emission.EMISSION_RATE,
         tokens_per_weight=emission.TOKENS_PER_WEIGHT,
         total_issued=issued,
-        total_claimed=issued - sum(one.unclaimed + one.claimable_rewards for one in everyone),
+        total_claimed=issued - sum(holder.unclaimed + holder.claimable_rewards for holder in holders),
         total_locked=sum(bonded.values()) + unbonding + sum(_kept(seed, second)),
         total_supply=emission.TOTAL_SUPPLY,
         rewards_last_distributed=instant(emission.distributed_at(second)),
@@ -92,12 +92,12 @@ def ptoken(seed: str, second: int) -> Ptoken:
 
 def arrangements(seed: str, second: int) -> list[Arrangement]:
     """Every arrangement with its state at a second; the same agreements for every seed."""
-    people = {one.address: one for one in census(seed, second).positions}
+    by_address = {position.address: position for position in census(seed, second).positions}
     made: dict[int, int] = {}
     result = []
     for agreement in _AGREEMENTS:
         index = made[agreement.user] = made.get(agreement.user, -1) + 1
-        result.append(_arrangement(agreement, index, people.get(user_address(agreement.user)), second))
+        result.append(_arrangement(agreement, index, by_address.get(user_address(agreement.user)), second))
     return result
 
 
@@ -140,7 +140,7 @@ def _arrangement(agreement: Agreement, index: int, member: Position | None, seco
         admin=_ADMIN,
         reclaimed_at=instant(reclaimed) if reclaimed is not None and reclaimed <= second else None,
         staked=sum(stake.amount for stake in member.stakes) if member else 0,
-        held=sum(one.amount for one in member.wallet if one.asset_id == CONFIG.ptoken) if member else 0,
+        held=sum(balance.amount for balance in member.wallet if balance.asset_id == CONFIG.ptoken) if member else 0,
     )
     return _claimed(bare, agreement, second)
 
@@ -159,17 +159,17 @@ def _claims(agreement: Agreement, second: int) -> range:
     begins = LAUNCH + agreement.begins * DAY
     ends = [agreement.expires, agreement.reclaimed]
     if agreement.days:
-        # The first claim after all of it has unlocked is the last.
+        # The first claim after everything has unlocked is the last.
         ends.append(agreement.begins + agreement.days + agreement.claims)
     else:
         ends.append(agreement.begins + agreement.claims + 1)
     last = min([second, *(LAUNCH + day * DAY - 1 for day in ends if day is not None)])
-    every = agreement.claims * DAY
-    return range(begins + every, last + 1, every) if every else range(0)
+    interval = agreement.claims * DAY
+    return range(begins + interval, last + 1, interval) if interval else range(0)
 
 
 def _kept(seed: str, second: int) -> Iterator[int]:
     """The amount of each arrangement that is locked or not claimed yet."""
-    for one in arrangements(seed, second):
-        amounts = unlock_amounts(one, instant(second))
+    for arrangement in arrangements(seed, second):
+        amounts = unlock_amounts(arrangement, instant(second))
         yield amounts.claimable + amounts.locked

@@ -10,9 +10,9 @@ from analytics_service.sources.simulated.noise import PERIODS, UNIT
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """An asset and how its oracle price behaves.
+    """An asset and the behaviour of its oracle price.
 
-    The price is `usd` times e to the power of: noise named by `follows`, as wide as `swings`, plus `growth`
+    The price is `usd` times e to the power of: noise with the name `follows` and the amplitudes `swings`, plus `growth`
     for each year since the protocol began. Swings and growth are in `noise.UNIT`.
     """
 
@@ -36,7 +36,7 @@ def staked(asset: Asset, origin: Listing, percent: int) -> Listing:
 
 def volatile(percent: int) -> tuple[int, ...]:
     """Swings of a price that moves by about `percent` in a year, and in shorter times by the root of the time."""
-    # Periods differ by a factor of 4, so the root halves from one octave to the next shorter one.
+    # Periods differ by a factor of 4, so the root halves with each shorter octave.
     return tuple(percent * UNIT // 100 >> halvings for halvings in reversed(range(len(PERIODS))))
 
 
@@ -51,7 +51,7 @@ def native(denom: str, name: str, symbol: str, decimals: int, display: int) -> A
 
 
 def token(denom: str, name: str, symbol: str, decimals: int, display: int) -> Asset:
-    """An asset of a contract, whose address is made from the symbol."""
+    """An asset of a contract. Its address is made from the symbol."""
     address = "0x" + sha256(symbol.encode()).hexdigest()[:40]
     return Asset(AssetGroup.TOKEN, address, name, symbol, denom, decimals, display)
 
@@ -85,7 +85,7 @@ LISTINGS = {
     listing.asset.id: listing
     for listing in (
         _PTOKEN,
-        *(replace(one, asset=replace(one.asset, receipt_asset=_RECEIPTS[one.asset.id].id)) for one in _LENT),
+        *(replace(lent, asset=replace(lent.asset, receipt_asset=_RECEIPTS[lent.asset.id].id)) for lent in _LENT),
         staked(native("asthel", "Staked Helion", "stHEL", 18, 4), _HNATIVE, 11),
         staked(token("ustorb", "Staked Orbit", "stORB", 6, 2), _ORBIT, 14),
         staked(token("stwei", "Staked Ether", "stETH", 18, 5), _ETHER, 3),

@@ -1,0 +1,111 @@
+"""What probes, the report of health and /metrics tell of the store and its snapshots (rule 1.3)."""
+
+import threading
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config.settings import Settings
+from analytics_service.resources import metrics
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import LEDGER, Run, ledger_frame
+from jobs.registry import JOBS
+from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.integration.routes import NOON, Client, at, client_of, expect_error, operators_of
+from tests.samples import samples
+
+NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
+PRICES_OF_NOON = Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)
+
+
+def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Settings, store: Store) -> None:
+    def missing(client: Client) -> str:
+        return expect_error(client.simulate_get("/readyz"), 503, "unavailable", "server")
+
+    assert "store" in missing(client_of(NOWHERE))
+    assert "schema" in missing(client_of(replace(settings, clickhouse_database="nothing_here")))
+    assert "there is no history yet" in missing(client_of(settings, store))
+    assert "there is no history yet" in missing(client_of(replace(settings, source="none"), store))
+    assert "there is no snapshot of prices yet" in missing(client_of(replace(settings, source="simulated"), store))
+    store.insert(LEDGER, ledger_frame([replace(PRICES_OF_NOON, family=job.family) for job in JOBS.values()]))
+    assert client_of(settings, store, NOON + 5 * 60).simulate_get("/readyz").status_code == 200
+    assert "prices" in missing(client_of(settings, store, NOON + 5 * 60 + 1))
+    # Without a source nothing is scheduled, so nothing can be late.
+    idle = client_of(replace(settings, source="none"), store, NOON + 10**6)
+    assert idle.simulate_get("/readyz").status_code == 200
+
+
+def test_health_shows_the_store_and_every_family(settings: Settings, store: Store) -> None:
+    store.insert(LEDGER, ledger_frame([PRICES_OF_NOON]))
+    data = client_of(settings, store, NOON + 400).simulate_get("/api/v1/status/health").json["data"]
+    snapshots = {snapshot.pop("family"): snapshot for snapshot in data.pop("snapshots")}
+    assert snapshots["prices"] == {
+        "newest": "2025-03-01T12:00:00Z",
+        "age_seconds": 400,
+        "fresh": False,
+        "interval_seconds": 60,
+    }
+    assert snapshots["markets"] == {"newest": None, "age_seconds": None, "fresh": False, "interval_seconds": 60}
+    assert sorted(snapshots) == sorted(job.family for job in JOBS.values())
+    assert "snapshots of prices are not fresh" in data.pop("faults")
+    assert data == {
+        "healthy": False,
+        "at": "2025-03-01T12:06:40Z",
+        "simulated": False,
+        "sources": ["test"],
+        "store": {"reachable": True, "schema_current": True},
+    }
+    unreachable = client_of(NOWHERE).simulate_get("/api/v1/status/health")
+    assert (unreachable.status_code, unreachable.json["data"]["store"]["reachable"]) == (200, False)
+
+
+def test_health_tells_that_no_snapshots_are_scheduled(settings: Settings, store: Store) -> None:
+    store.insert(LEDGER, ledger_frame([PRICES_OF_NOON]))
+    idle = client_of(replace(settings, source="none"), store, NOON + 400)
+    [prices] = idle.simulate_get("/api/v1/status/health").json["data"]["snapshots"]
+    assert (prices["fresh"], prices["interval_seconds"]) == (True, None)
+
+
+def test_metrics_show_the_store_and_the_age_of_snapshots(settings: Settings, store: Store) -> None:
+    store.insert(LEDGER, ledger_frame([PRICES_OF_NOON]))
+    answer = operators_of(settings, store, NOON + 400).simulate_get("/metrics")
+    lines = answer.text.splitlines()
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert "analytics_store_up 1.0" in lines
+    assert 'analytics_snapshot_age_seconds{family="prices"} 400.0' in lines
+    assert 'analytics_snapshot_fresh{family="prices"} 0.0' in lines
+    assert 'analytics_job_rows{job="prices"} 0.0' in lines
+    unreachable = operators_of(NOWHERE).simulate_get("/metrics").text
+    assert "analytics_store_up 0.0" in unreachable.splitlines()
+
+
+def test_a_scrape_waits_for_no_store_and_goes_on_to_show_how_old_snapshots_are(
+    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first scrape the ledger cannot be read, other queries hang, and the clock goes on for a minute."""
+    monkeypatch.setattr(metrics, "_PATIENCE", 0.2)
+    version = 10**9 * NOON + 11_500_000_000
+    store.insert(LEDGER, ledger_frame([replace(PRICES_OF_NOON, at=NOON + 10, rows=7, version=version)]))
+    ends, now, hangs = threading.Event(), NOON + 30, False
+
+    def wait(statement: Statement) -> None:
+        if hangs:
+            ends.wait(60)
+
+    with closing(WatchedStore(settings, before=wait)) as hanging, closing(WatchedStore(settings)) as away:
+        client = Client(create_app(settings, hanging, lambda: at(now), FreshHeads(away)).operators)
+        shown = samples(client.simulate_get("/metrics").text)
+        while 'analytics_job_rows{job="prices"}' not in shown:
+            shown = samples(client.simulate_get("/metrics").text)
+        assert shown["analytics_store_up"] == 1
+        assert shown['analytics_job_lag_seconds{job="prices"}'] == 1.5
+        assert shown['analytics_job_next_run_timestamp_seconds{job="prices"}'] == NOON + 60
+        hangs, now, away.away = True, NOON + 90, True
+        shown = samples(client.simulate_get("/metrics").text)
+        assert shown["analytics_store_up"] == 0
+        assert shown['analytics_snapshot_age_seconds{family="prices"}'] == 80
+        assert shown['analytics_job_rows{job="prices"}'] == 7
+        assert "analytics_schema_current" not in shown
+        ends.set()

@@ -1,0 +1,222 @@
+"""Faults of parameters, and how well-formed ones are read (rules 3.1 to 3.4)."""
+
+from decimal import Decimal
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
+from analytics_service.store.connection import Store
+from tests.integration.pages import commit
+from tests.integration.routes import (
+    ASSET,
+    CONTRACT,
+    HISTORY,
+    KINDS,
+    NOON,
+    PRICES,
+    ROUTES,
+    Client,
+    client_of,
+    expect_error,
+    get,
+)
+
+LOOKUPS = [path for path, route in ROUTES.items() if route.query == ASSET]
+SWAPS, ALL_SWAPS = "/api/v1/swap/routes", "/api/v1/swap/routes/all"
+REQUIRED = [(PRICES, "start"), (PRICES, "end"), (PRICES, "period"), (LOOKUPS[0], "asset_id")]
+REQUIRED += [(ALL_SWAPS, "contract_address"), (SWAPS, "contract_address"), (SWAPS, "source_denom")]
+
+
+def message_of(client: Client, path: str, query: str) -> str:
+    """The message about an invalid parameter."""
+    return expect_error(get(client, path, query), 400, "query_parameter_invalid", "client")
+
+
+def ids(client: Client, asset_ids: str) -> list[str]:
+    """The assets of a page of prices, in their order."""
+    answer = get(client, PRICES, f"{HISTORY}&asset_ids={asset_ids}")
+    return [series["asset"]["id"] for series in answer.json["data"]["series"]]
+
+
+@pytest.mark.parametrize("path", KINDS.values(), ids=KINDS)
+def test_an_unknown_parameter_is_refused(protocol: Client, path: str) -> None:
+    answer = get(protocol, path, f"{ROUTES[path].query}&with_texts=true")
+    assert "with_texts" in expect_error(answer, 400, "query_parameter_unknown", "client")
+
+
+@pytest.mark.parametrize(("path", "name"), REQUIRED)
+def test_a_missing_or_empty_required_parameter_is_refused(protocol: Client, path: str, name: str) -> None:
+    others = [part for part in ROUTES[path].query.split("&") if not part.startswith(f"{name}=")]
+    for query in ("&".join(others), "&".join([*others, f"{name}="])):
+        assert f" {name} " in expect_error(get(protocol, path, query), 400, "query_parameter_missing", "client")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        # tests/unit/test_times.py has all forms of times.
+        ("start=yesterday&end=2&period=h", ["start='yesterday'", "2026-01-31T12:00", "now-7d"]),
+        ("start=+1&end=2&period=h", ["start=' 1'"]),
+        ("start=0x10&end=2&period=h", ["start='0x10'"]),
+        ("start=\u0661&end=2&period=h", ["start='\u0661'"]),
+        ("start=1&end=4294967296&period=h", ["end='4294967296'", "from 0 to 4294967295"]),
+        ("start=now-60y&end=2&period=h", ["start", "from 0 to 4294967295"]),
+        ("start=now&end=now-1h&period=h", ["start", "later than end"]),
+        ("start=5&end=4&period=h", ["start", "later than end"]),
+        ("start=1&end=2&period=H", ["period='H'", "min, h, d, w, m, y, auto"]),
+        ("start=0&end=4294967295&period=h", ["interval", "1,193,047 buckets", "at most 1,000,000"]),
+        ("start=1&end=2&period=auto&interval=1", ["interval", "must not be given with period=auto"]),
+        ("start=1&end=2&period=auto&points=9", ["points='9'", "from 10 to 10000"]),
+        ("start=0&end=4294967295&period=auto&points=100", ["points", "137 years, more than 100", "narrow start"]),
+        (f"{HISTORY}&points=500", ["points='500'", "is for period=auto only"]),
+        (f"{HISTORY}&interval=0", ["interval='0'", "from 1 to 10000"]),
+        (f"{HISTORY}&interval=10001", ["interval='10001'"]),
+        (f"{HISTORY}&interval=", ["interval=''"]),
+        (f"{HISTORY}&limit=0", ["limit='0'"]),
+        (f"{HISTORY}&limit=10001", ["limit='10001'", "from 1 to 10000"]),
+        (f"{HISTORY}&limit=5&limit=6", ["limit", "2 times"]),
+        (f"{HISTORY}&limit={'9' * 200}", ["limit='999", "..."]),
+        (f"{HISTORY}&limit={'0' * 5_000}", ["limit='000", "must be from 1 to 10000."]),
+        (f"{HISTORY}&offset=-1", ["offset='-1'"]),
+        (f"{HISTORY}&digits=19", ["digits='19'", "from 1 to 18"]),
+        (f"{HISTORY}&fill=zero", ["fill='zero'", "previous, none"]),
+        (f"{HISTORY}&tz=Mars/Olympus", ["tz='Mars/Olympus'", "IANA"]),
+        (f"{HISTORY}&tz=../../etc/passwd", ["tz="]),
+        (f"{HISTORY}&tz=Factory", ["tz='Factory'", "IANA"]),
+        (f"{HISTORY}&tz=localtime", ["tz='localtime'", "IANA"]),
+        (f"{HISTORY}&tz=posixrules", ["tz='posixrules'", "IANA"]),
+        (f"{HISTORY}&tz=posix/Europe/London", ["tz='posix/Europe/London'", "IANA"]),
+        (f"{HISTORY}&tz=right/UTC", ["tz='right/UTC'", "IANA"]),
+        (f"{HISTORY}&tz=", ["tz=''", "IANA"]),
+        (f"{HISTORY}&tz=asia/ho chi minh", ["such as Asia/Ho_Chi_Minh."]),
+        (f"{HISTORY}&asset_ids=a", ["asset_ids='a'", "asset id"]),
+        (f"{HISTORY}&asset_ids=token;a,,token;b", ["asset_ids="]),
+        (f"{HISTORY}&asset_ids=cw20;a", ["asset_ids='cw20;a'"]),
+        (f"{HISTORY}&symbols=ETH,", ["symbols='ETH,'", "separated by commas"]),
+    ],
+)
+def test_a_malformed_parameter_is_named_with_its_value_and_what_is_allowed(
+    two_assets: Client, query: str, expected: list[str]
+) -> None:
+    message = message_of(two_assets, PRICES, query)
+    assert all(part in message for part in expected), message
+    assert len(message) < 300
+
+
+def test_a_boolean_is_true_or_false_and_nothing_else(two_assets: Client) -> None:
+    for value in ("1", "True", "yes", ""):
+        assert "true or false" in message_of(two_assets, "/api/v1/assets/prices", f"with_text={value}")
+
+
+def test_of_several_faults_unknown_is_reported_before_missing_before_invalid(protocol: Client) -> None:
+    """tests/unit/test_params.py has the parameters of a path, too."""
+    queries = ("start=x&extra=1", "start=x", f"{HISTORY}&limit=x")
+    answers = [get(protocol, PRICES, query) for query in queries]
+    answers += [
+        protocol.simulate_get("/api/v1/users/x/user", query_string=query) for query in ("extra=1", "with_text=x")
+    ]
+    assert [answer.json["error"]["kind"] for answer in answers] == [
+        "query_parameter_unknown",
+        "query_parameter_missing",
+        "query_parameter_invalid",
+        "query_parameter_unknown",
+        "path_parameter_invalid",
+    ]
+
+
+@pytest.mark.parametrize(
+    "asset_ids", ["native;uorb,native;uusdt", "a,b", "native%3Buorb%2Cnative%3Buusdt", "native;uorb,"]
+)
+def test_a_lookup_takes_one_asset_id(protocol: Client, asset_ids: str) -> None:
+    assert "must be one asset id" in message_of(protocol, LOOKUPS[0], f"asset_id={asset_ids}")
+
+
+def test_zones_and_links_of_the_iana_database_are_accepted(two_assets: Client) -> None:
+    for zone in ("Asia/Kathmandu", "US/Pacific", "EST5EDT", "Etc/GMT%2B12"):
+        assert get(two_assets, PRICES, f"{HISTORY}&tz={zone}").status_code == 200, zone
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "named"),
+    [
+        (PRICES, f"{HISTORY}&asset_ids=native;nothing", "native;nothing"),
+        *((path, "asset_id=native;nothing", "native;nothing") for path in LOOKUPS),
+        # Existing assets that lack the market.
+        ("/api/v1/markets/lend/lookup", "asset_id=native;uptk", "native;uptk"),
+        ("/api/v1/markets/lend/rate-history", f"{HISTORY}&asset_ids=native;uptk", "native;uptk"),
+        # Only the unknown one of several ids is named.
+        (PRICES, f"{HISTORY}&asset_ids=native;uorb,native;nothing", "'native;nothing'"),
+        (ALL_SWAPS, f"contract_address=0x{'0' * 40}", "0x" + "0" * 40),
+        (SWAPS, f"{CONTRACT}&source_denom=unothing", "unothing"),
+    ],
+)
+def test_a_well_formed_id_that_names_nothing_is_a_404_that_names_it(
+    protocol: Client, path: str, query: str, named: str
+) -> None:
+    assert named in expect_error(get(protocol, path, query), 404, "entity_not_found", "user")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "x",
+        "0x12",
+        "0x" + "g" * 40,
+        # The last letter of the checksum is wrong.
+        RICH_ADDRESS[:-1] + ("q" if RICH_ADDRESS[-1] != "q" else "p"),
+        RICH_ADDRESS[:-1] + RICH_ADDRESS[-1].upper(),
+        "%20",
+    ],
+)
+def test_a_malformed_address_in_the_path_is_refused(protocol: Client, address: str) -> None:
+    answer = protocol.simulate_get(f"/api/v1/users/{address}/user")
+    assert "checksum" in expect_error(answer, 400, "path_parameter_invalid", "client")
+
+
+def test_hex_addresses_are_case_insensitive(protocol: Client) -> None:
+    lower, upper = (protocol.simulate_get(f"/api/v1/users/0x{byte * 20}/user") for byte in ("ab", "AB"))
+    assert (lower.status_code, lower.json) == (200, upper.json)
+
+
+def test_swaps_take_a_plain_denom_and_a_contract_with_a_valid_checksum(protocol: Client) -> None:
+    for denom in ("native;uusdc", f"token;0x{'0' * 40}", "a b", "a" * 201):
+        assert "source_denom" in message_of(protocol, SWAPS, f"{CONTRACT}&source_denom={denom}")
+    assert "checksum" in message_of(protocol, ALL_SWAPS, f"contract_address={SWAP_CONTRACT[:-1]}")
+
+
+def test_too_many_points_on_a_page_are_refused_with_the_number_that_fits(settings: Settings, store: Store) -> None:
+    commit(store, {f"token;{number}": [(NOON, Decimal(number))] for number in range(60)})
+    query = f"start={NOON - 10_000 * 3600}&end={NOON}&period=h&limit="
+    client = client_of(settings, store)
+    # 100,000 points of 60 series are 1,666 buckets.
+    assert "at most 1,666 buckets" in message_of(client, PRICES, f"{query}1667")
+    assert len(get(client, PRICES, f"{query}1666").json["data"]["series"][0]["points"]) == 1666
+
+
+def test_series_are_in_the_requested_order_without_repeats_percent_encoded_or_not(two_assets: Client) -> None:
+    for asset_ids in ("token;b,token;a,token;b", "token%3Bb%2Ctoken%3Ba"):
+        assert ids(two_assets, asset_ids) == ["token;b", "token;a"]
+
+
+def test_ids_of_hex_tokens_are_found_in_any_case_and_shown_as_stored(settings: Settings, store: Store) -> None:
+    commit(store, {"token;0xAb": [(NOON, Decimal(1))], "token;b": [(NOON, Decimal(2))]})
+    client = client_of(settings, store)
+    assert ids(client, "token;0xaB") == ids(client, "token;0XAB,token;0xab") == ["token;0xAb"]
+    assert ids(client, "token;b,token;0xab") == ["token;b", "token;0xAb"]
+    unknown = get(client, PRICES, f"{HISTORY}&asset_ids=token;B")
+    assert "'token;B'" in expect_error(unknown, 404, "entity_not_found", "user")
+
+
+@pytest.mark.parametrize("path", LOOKUPS)
+def test_lookups_find_hex_tokens_in_any_case(protocol: Client, path: str) -> None:
+    markets = protocol.simulate_get(path.removesuffix("/lookup")).json["data"]
+    stored = next(
+        asset_id for market in markets if (asset_id := market["asset_info"]["asset"]["id"]).startswith("token;0x")
+    )
+    as_written, upper = (
+        get(protocol, path, f"asset_id={asset_id}").json
+        for asset_id in (stored, stored.upper().replace("TOKEN", "token"))
+    )
+    assert upper == as_written
+    assert upper["data"]["asset_info"]["asset"]["id"] == stored

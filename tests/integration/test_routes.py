@@ -1,0 +1,108 @@
+"""What holds for every route: its envelope, how long it may be cached, what it is made from (rules 1.1 and 7.1)."""
+
+from falcon.inspect import inspect_routes
+
+from analytics_service.sources.simulated import RICH_ADDRESS
+from tests.integration.routes import FILE, HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, USER, Client, expect_error, get
+
+# Seconds between snapshots of a family.
+INTERVALS = {"prices": 60, "rates": 60, "markets": 60, "loans": 300, "ptoken": 300, "positions": 300, "routes": 3600}
+WITHOUT_SNAPSHOTS = {
+    "/": "no-cache",
+    FILE: "public, max-age=31536000, immutable",
+    "/docs": "public, max-age=300",
+    "/api/v1/openapi.json": "public, max-age=300",
+}
+# Paths that add families when they show USD values. All others that take with_value are made from prices anyway.
+VALUED = {
+    "/api/v1/analytics/ptoken/unlocks-distribution": "prices ptoken",
+    "/api/v1/ptoken/params": "prices ptoken",
+    "/api/v1/ptoken/state": "prices ptoken",
+    "/api/v1/ptoken/staking": "prices ptoken",
+    "/api/v1/markets/lend": "markets prices",
+    "/api/v1/markets/lend/lookup": "markets prices",
+    "/api/v1/markets/borrow": "markets prices",
+    "/api/v1/markets/borrow/collaterals/lookup": "markets prices",
+    "/api/v1/markets/borrow/debts/lookup": "markets prices",
+    "/api/v1/markets/merged": "markets prices",
+    "/api/v1/markets/merged/lookup": "markets prices",
+    f"{USER}/user": "markets positions prices ptoken",
+    f"{USER}/markets/merged": "markets positions prices",
+    f"{USER}/ptoken/unlocks": "prices ptoken",
+    f"{USER}/ptoken/staking/pools": "positions prices ptoken",
+    # Markets determine the prices of receipt tokens, which a wallet or an event may have.
+    f"{USER}/wallet/balances": "markets positions prices",
+    f"{USER}/wallet/balance": "markets positions prices",
+    f"{USER}/tx-history": "loans markets prices",
+}
+
+
+def made_from(client: Client, path: str, query: str) -> str:
+    """The families in the header of an answer, whose newest snapshots are of noon."""
+    answer = get(client, path, query)
+    assert answer.status_code == 200, (path, answer.text)
+    instants = dict(part.split("=@") for part in answer.headers["as-of"].split(", "))
+    assert {*instants.values()} == {str(NOON)}, path
+    assert answer.headers["last-modified"] == "Sat, 01 Mar 2025 12:00:00 GMT"
+    return " ".join(instants)
+
+
+def test_the_table_lists_every_route(protocol: Client) -> None:
+    routes = inspect_routes(protocol.app)
+    listed = {path.replace(RICH_ADDRESS, "{address}").replace("/accounts/0", "/accounts/{index}") for path in ROUTES}
+    assert listed - {FILE} | {"/static/{version}/{name}"} == {route.path for route in routes}
+    for route in routes:
+        methods = {method.method for method in route.methods if not method.internal}
+        assert methods == {"GET", "HEAD", "OPTIONS"}, route.path
+
+
+def test_every_route_answers_200_in_the_envelope(protocol: Client) -> None:
+    """tests/integration/test_openapi.py checks the answers against their schemas."""
+    for path in ROUTES.keys() - WITHOUT_SNAPSHOTS.keys():
+        answer = get(protocol, path)
+        assert (answer.status, answer.headers["content-type"]) == ("200 OK", "application/json"), (path, answer.text)
+        body = answer.json
+        assert body["data"] is not None, path
+        counted = {"count": len(body["data"])} if isinstance(body["data"], list) else {}
+        assert body == {"data": body["data"], "error": None, "status": 200, "status_text": "OK", **counted}, path
+
+
+def test_an_answer_may_be_cached_until_the_next_snapshot_of_a_family_that_it_is_made_from(protocol: Client) -> None:
+    """Snapshots are half a minute old."""
+    expected = {path: WITHOUT_SNAPSHOTS.get(path, "no-store") for path in ROUTES}
+    for path in SNAPSHOT_ROUTES:
+        due = min(INTERVALS[family] for family in ROUTES[path].families.split()) - 30
+        expected[path] = f"public, max-age={due}"
+    assert {path: get(protocol, path).headers["cache-control"] for path in ROUTES} == expected
+
+
+def test_an_answer_names_the_families_that_it_is_made_from_and_its_newest_instant(protocol: Client) -> None:
+    families = {path: made_from(protocol, path, ROUTES[path].query) for path in SNAPSHOT_ROUTES}
+    assert families == {path: ROUTES[path].families for path in SNAPSHOT_ROUTES}
+    for path in ROUTES.keys() - families.keys():
+        assert not {"as-of", "last-modified"} & get(protocol, path).headers.keys(), path
+
+
+def test_values_and_sums_add_the_families_that_they_are_made_from(protocol: Client) -> None:
+    valued = {path: made_from(protocol, path, f"{ROUTES[path].query}&with_value=true") for path in VALUED}
+    assert valued == VALUED
+    # Only the newer shapes of lists have sums.
+    for path, query, families in (
+        ("/api/v1/markets", "shape=older", "markets"),
+        ("/api/v1/markets", "shape=older&with_value=true", "markets prices"),
+        ("/api/v1/markets/lend", "shape=newer", "markets prices"),
+        ("/api/v1/markets/lend/lookup", f"{ROUTES['/api/v1/markets/lend/lookup'].query}&shape=newer", "markets"),
+    ):
+        assert made_from(protocol, path, query) == families
+
+
+def test_every_path_that_shows_snapshots_is_unavailable_before_the_first_one(empty: Client) -> None:
+    for path in SNAPSHOT_ROUTES:
+        answer = get(empty, path)
+        assert "snapshot" in expect_error(answer, 503, "unavailable", "server")
+        assert int(answer.headers["retry-after"]) > 0
+
+
+def test_only_histories_vary_with_accept(protocol: Client) -> None:
+    varying = {path for path in ROUTES if get(protocol, path).headers["vary"] == "Accept, Accept-Encoding"}
+    assert varying == {*HISTORIES}
