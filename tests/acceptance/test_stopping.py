@@ -16,16 +16,15 @@ def pre_fork(server, worker):
 
 # Connections are only accepted once the worker has closed what it listens on.
 _STOPPED_AT_ACCEPT = """
-import time
+import socket, time
 from pathlib import Path
-from analytics_service.run.gunicorn_worker import Worker
-accept = Worker._accept
-def accept_late(self, *arguments):
+accept = socket.socket.accept
+def accept_late(listener):
     Path("{woken}").touch()
-    while self.sockets[0].sock is not None:
+    while listener.fileno() != -1:
         time.sleep(0.01)
-    accept(self, *arguments)
-Worker._accept = accept_late
+    return accept(listener)
+socket.socket.accept = accept_late
 """
 
 

@@ -179,7 +179,7 @@ SPANS = {"min": 4 * 86_400, "h": 8 * 86_400, "d": 20 * 86_400, "w": 60 * 86_400,
 @example(zone="Australia/Lord_Howe", start=second(2026, 10, 2, 20), share=0.6, width=("h", 1))
 @example(zone="Asia/Kathmandu", start=second(1985, 12, 31), share=0.4, width=("min", 30))
 @example(zone="Pacific/Apia", start=second(2011, 12, 28), share=0.3, width=("d", 2))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_aligned_buckets_are_where_a_walk_through_the_calendar_finds_them(
     zone: str, start: int, share: float, width: tuple[str, int]
 ) -> None:
@@ -221,7 +221,7 @@ def test_a_range_is_divided_into_the_finest_buckets_that_are_few_enough(
 )
 @example(zone="America/New_York", start=0, length=86_400, points=10)
 @example(zone="Asia/Kolkata", start=4294967295, length=0, points=10)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_range_of_a_fitting_grid_fits_itself(zone: str, start: int, length: int, points: int) -> None:
     end = min(start + length, 4294967295)
     try:

@@ -24,7 +24,7 @@ ASSETS = {asset.id: asset for asset in SimulatedSource("1").assets(NOON)}
 IDS = {asset.symbol: asset.id for asset in ASSETS.values()}
 
 # The first state of a seed takes a tenth of a second, so there are few.
-few = settings(max_examples=5, deadline=None)
+few = settings(max_examples=3, deadline=None)
 seeds = st.sampled_from(["1", "7", "winter"])
 instants = st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
 

@@ -48,7 +48,7 @@ OF_ACCOUNTS = {
     Action.UNBOND,
 }
 
-few = settings(max_examples=5, deadline=None)
+few = settings(max_examples=3, deadline=None)
 seeds = st.sampled_from(["1", "7", "winter"])
 instants = st.datetimes(datetime(2025, 2, 1), datetime(2027, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - made aware
 

@@ -218,7 +218,7 @@ def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int, draw
     service = Service(bound=bound, kind=Plain)
     memory: dict[str, bytes] = {}
     statuses: Counter[int] = Counter()
-    for step in range(1500):
+    for step in range(800):
         if draw.random() < 0.1:
             service.ledger.change(draw.choice([*service.ledger.heads]), version=draw.randrange(1, 4))
         coding, address, with_text = draw.choice([*DECODERS]), f"0x{step % 2:040}", draw.random() < 0.5
@@ -232,7 +232,7 @@ def test_a_caller_that_revalidates_always_sees_the_newest_state(bound: int, draw
             assert etag in tags
         assert memory[etag] == shown(service.ledger.heads, address, with_text)
         statuses[answer.status_code] += 1
-    assert min(statuses[200], statuses[304]) > 100
+    assert min(statuses[200], statuses[304]) > 50
 
 
 def test_a_304_needs_no_rendering_even_if_the_body_is_not_kept() -> None:
