@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -38,18 +37,25 @@ def stalled_client(bind: str) -> Iterator[None]:
         yield
 
 
-def test_up_answers_with_current_prices_and_ninety_days_of_history_and_sigterm_ends_all_of_it(own: Service) -> None:
-    own.source = "simulated"
+@pytest.mark.parametrize(
+    ("source", "period", "buckets"),
+    [("recent:7", "h", 2), pytest.param("simulated", "d", 90, marks=pytest.mark.slow)],
+)
+def test_up_answers_with_current_prices_and_history_and_sigterm_ends_all_of_it(
+    own: Service, source: str, period: str, buckets: int
+) -> None:
+    """`simulated` has ninety days of history, `recent` two hours."""
+    own.source = source
     process = own.up()
     assert own.get("/healthz")[0] == 200
     status, prices = own.get("/api/v1/assets/prices")
     assert status == 200
     assert prices["count"] == len(prices["data"]) > 0
-    now = int(time.time())
-    status, history = own.get(f"/api/v1/assets/price-history?start={now - 89 * 86400}&end={now}&period=d")
+    # The present bucket is the last one.
+    query = f"start=now-{buckets - 1}{period}&end=now&period={period}"
+    status, history = own.get(f"/api/v1/assets/price-history?{query}")
     assert status == 200
-    # 89 days ago, each day since, and today.
-    assert [len(series["points"]) for series in history["data"]["series"]] == [90] * prices["count"]
+    assert [len(series["points"]) for series in history["data"]["series"]] == [buckets] * prices["count"]
     assert all(point["v"] is not None for series in history["data"]["series"] for point in series["points"])
     until(lambda: own.get("/readyz")[0] == 200)
     parts, started = parts_of(process.pid), descendants(process.pid)

@@ -763,4 +763,4 @@ def test_what_someone_reads_or_what_is_over_is_not_drawn_again(visit: Visit) -> 
             watched.page.locator(".panel summary").first.click()
             watched.page.evaluate("document.activeElement.blur()")
         watched.add_snapshot()
-        assert not any(watched.is_drawn_again() for _ in range(4))
+        assert not any(watched.is_drawn_again() for _ in range(3))

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
+from analytics_service.cli.signals import explaining_stop
 from analytics_service.cli.values import parse_duration, parse_instant
 from analytics_service.config.settings import table
 from analytics_service.http.api_keys import ApiKeys
@@ -73,6 +75,25 @@ def test_no_command_is_imported_before_it_is_named() -> None:
 def test_an_instant_is_unix_seconds_or_rfc_3339(text: str, instant: datetime) -> None:
     assert parse_instant(text) == instant
     assert parse_instant(text).utcoffset() == timedelta(0)
+
+
+def test_a_date_means_midnight_utc_wherever_the_command_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kathmandu")
+    time.tzset()
+    try:
+        assert parse_instant("2026-03-01") == datetime(2026, 3, 1, tzinfo=UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_command_that_is_stopped_says_what_was_written(
+    stop: type[BaseException], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(stop), explaining_stop("Nothing was written."):
+        raise stop
+    assert capsys.readouterr().err == "\nNothing was written.\n"
 
 
 @pytest.mark.parametrize("text", ["now", "2026-02-30", "2026-03-01T00:00:00", "2026-W09-7", "999999999999"])
