@@ -11,6 +11,11 @@ Schema = dict[str, object]
 _NULL: Schema = {"type": "null"}
 
 
+def reason(status: HTTPStatus) -> str:
+    """The reason phrase of RFC 9110. Python before 3.13 has an older phrase for 414."""
+    return "URI Too Long" if status is HTTPStatus.REQUEST_URI_TOO_LONG else status.phrase
+
+
 def success(data: object, count: int | None = None) -> bytes:
     """The body of a 200. `data` may contain orjson.Fragments; lists have a `count`."""
     counted = {} if count is None else {"count": count}
@@ -19,7 +24,7 @@ def success(data: object, count: int | None = None) -> bytes:
 
 def failure(status: HTTPStatus, kind: str, scope: str, message: str) -> bytes:
     """The body of an error."""
-    return orjson.dumps(_envelope(None, _error(kind, scope, message), status.value, status.phrase))
+    return orjson.dumps(_envelope(None, _error(kind, scope, message), status.value, reason(status)))
 
 
 def success_schema(data: Schema, *, counted: bool, always: bool) -> Schema:
@@ -48,4 +53,4 @@ def _error(kind: object, scope: object, message: object) -> dict[str, object]:
 
 
 def _constants(status: HTTPStatus) -> tuple[Schema, Schema]:
-    return {"type": "integer", "const": status.value}, {"type": "string", "const": status.phrase}
+    return {"type": "integer", "const": status.value}, {"type": "string", "const": reason(status)}

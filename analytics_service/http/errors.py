@@ -19,7 +19,7 @@ from analytics_service.errors import (
     StoreUnavailable,
 )
 from analytics_service.http.answer import NO_STORE
-from analytics_service.http.envelope import failure
+from analytics_service.http.envelope import failure, reason
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.request_ids import HEADER
@@ -92,7 +92,7 @@ def malformed(kind: str, request_id: str, *, any_origin: bool) -> bytes:
     """The complete response to a request that the application never sees. It closes the connection."""
     status = CASES[kind].status
     body = failure(status, kind, CASES[kind].scope, _MESSAGES[kind])
-    head = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {falcon.MEDIA_JSON}"]
+    head = [f"HTTP/1.1 {status.value} {reason(status)}", f"Content-Type: {falcon.MEDIA_JSON}"]
     head += [
         f"Content-Length: {len(body)}",
         f"Cache-Control: {NO_STORE}",

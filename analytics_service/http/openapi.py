@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from analytics_service.config.values import Rate
 from analytics_service.http.answer import RANGE
-from analytics_service.http.envelope import failure_schema, success_schema
+from analytics_service.http.envelope import failure_schema, reason, success_schema
 from analytics_service.http.errors import CASES
 from analytics_service.http.guard import is_guarded
 from analytics_service.http.param import Param
@@ -264,7 +264,7 @@ def _reference(kind: str, name: str) -> Object:
 
 
 def _name(status: HTTPStatus) -> str:
-    return status.phrase.replace(" ", "")
+    return reason(status).replace(" ", "")
 
 
 def _failures(refusals: Sequence[HTTPStatus]) -> Object:
@@ -278,7 +278,7 @@ def _failure(status: HTTPStatus, refusals: Sequence[HTTPStatus]) -> Object:
     limits = {name: _reference("headers", name) for name in _limit_headers(refusals)}
     headers = {**_EXTRA_HEADERS.get(status, {}), **limits}
     return {
-        "description": status.phrase,
+        "description": reason(status),
         **({"headers": headers} if headers else {}),
         "content": {_MEDIA: {"schema": schema}},
     }
