@@ -48,7 +48,7 @@ def load_job_settings(**overrides: object) -> Settings:
 
 def require_source(settings: Settings, store: Store) -> Source:
     """The source that the settings name, or else the source of the store's data. SettingError if there is none."""
-    choice = choose_source(store, settings.source, settings.source_timeout)
+    choice = choose_source(store, settings)
     if choice.source is None:
         raise SettingError(choice.reason)
     return choice.source

@@ -60,7 +60,7 @@ def up(settings: Settings, command: str, orders: Orders) -> None:
         reached = stack.enter_context(clickhouse(settings, command, attach=False, on_failure=fail))
         with closing(Store(reached)) as store:
             migrate(store, is_alone=settings.clickhouse_url is None)
-            choice = choose_source(store, settings.source, settings.source_timeout, empty=_SOURCE_OF_EMPTY)
+            choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY)
             source = choice.source
             if source is not None:
                 stack.enter_context(closing(source))

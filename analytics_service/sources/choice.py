@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from analytics_service.config.settings import Settings
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import NONE, open_source
 from analytics_service.store.admission import read_side, require_admitted, simulated_spec
@@ -31,18 +32,19 @@ def origin_of(source: Source) -> Origin:
     return Origin(source.spec, source.simulated)
 
 
-def choose_source(store: Store, named: str | None, seconds: float, empty: str | None = None) -> Choice:
-    """The source that the operator has `named`; else the store's own, or `empty` if the store has no data.
+def choose_source(store: Store, settings: Settings, empty: str | None = None) -> Choice:
+    """The source that the settings name; else the store's own, or `empty` if the store has no data.
 
-    Each of its answers must come within `seconds`. SourceRefused when the store must not have data of that source,
+    SourceRefused when the store must not have data of that source,
     SettingError when it cannot be opened.
     """
+    named = settings.source
     if named is None:
         side = read_side(store)
         named = simulated_spec(side) or newest_source(store) if side else empty
         if named is None:
             return Choice(None, NONE, _IMPORTED_ONLY if side else _EMPTY)
-    source = open_source(named, seconds)
+    source = open_source(named, settings)
     if source is None:
         return Choice(None, NONE, _NAMED_NONE)
     try:

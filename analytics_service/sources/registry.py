@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
-from analytics_service.config.settings import parse_setting
+from analytics_service.config.settings import Settings, parse_setting
 from analytics_service.config.values import SOURCES
 from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
@@ -17,15 +17,15 @@ from analytics_service.sources.bounded import BoundedSource, Calls
 NONE = "none"
 
 
-def open_source(spec: str, seconds: float) -> Source | None:
+def open_source(spec: str, settings: Settings) -> Source | None:
     """The source of a spec, to be closed after use; None for `none`. If it may hang, each of its answers must come
-    within `seconds`. SettingError, with the reason, if the spec is invalid."""
+    within ANALYTICS_SOURCE_TIMEOUT. SettingError, with the reason, if the spec is invalid."""
     name, _, rest = spec.partition(":")
     try:
         parse_setting("source", spec)
         if spec == NONE:
             return None
-        calls = Calls(spec, seconds)
+        calls = Calls(spec, settings.source_timeout)
         opened = calls("opening", partial(_opener(name), rest))
         return BoundedSource(opened, calls) if opened.may_hang else opened
     except ValueError as error:

@@ -161,20 +161,20 @@ def test_nothing_is_added_beside_an_import_that_has_begun(
 
 def test_without_a_named_source_a_store_goes_on_with_its_own(store: Store, tmp_path: Path) -> None:
     takes(SEVENTH)(store, tmp_path)
-    choice = choose_source(store, None, 60, empty="simulated")
+    choice = choose_source(store, Settings(), empty="simulated")
     assert choice.source is not None
     assert (choice.spec, choice.source.spec) == ("simulated:7", "simulated:7")
 
 
 def test_only_up_fills_an_empty_store_without_a_named_source(store: Store, settings: Settings) -> None:
-    assert choose_source(store, None, 60, empty="simulated").spec == "simulated"
+    assert choose_source(store, Settings(), empty="simulated").spec == "simulated"
     with pytest.raises(SettingError, match=r"The store is empty.*--source"):
         require_source(settings, store)
 
 
 def test_a_store_of_imports_only_has_no_source(store: Store, settings: Settings, tmp_path: Path) -> None:
     imports(store, tmp_path)
-    choice = choose_source(store, None, 60, empty="simulated")
+    choice = choose_source(store, Settings(), empty="simulated")
     assert (choice.source, choice.spec) == (None, "none")
     assert "imported history only" in choice.reason
     with pytest.raises(SettingError, match="imported history only"):

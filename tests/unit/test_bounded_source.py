@@ -5,11 +5,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
@@ -177,7 +179,7 @@ def test_a_process_ends_while_a_call_hangs() -> None:
 def test_only_a_source_that_may_hang_is_bounded(may_hang: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Handing each call to a thread costs more than most answers of a source that only computes."""
     monkeypatch.setattr(SimulatedSource, "may_hang", may_hang)
-    assert isinstance(open_source("simulated", 60), BoundedSource) == may_hang
+    assert isinstance(open_source("simulated", Settings()), BoundedSource) == may_hang
 
 
 def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +189,6 @@ def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch
         return lambda rest: go_on.wait(30)
 
     monkeypatch.setattr("analytics_service.sources.registry._opener", opener)
-    with pytest.raises(SourceError, match=r"simulated has taken more than 0.05 s for opening\."):
-        open_source("simulated", 0.05)
+    with pytest.raises(SourceError, match=r"simulated has taken more than 1 s for opening\."):
+        open_source("simulated", replace(Settings(), source_timeout=1))
     go_on.set()

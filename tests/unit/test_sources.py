@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError, SourceRefused
 from analytics_service.sources.base import Sample
 from analytics_service.sources.choice import choose_source
@@ -58,23 +59,23 @@ def _chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [("simulated", "simulated:1"), ("simulated:winter", "simulated:winter")],
 )
 def test_a_simulated_source_is_named_with_its_seed(spec: str, opened: str) -> None:
-    source = open_source(spec, 60)
+    source = open_source(spec, Settings())
     assert source is not None
     assert source.spec == opened
 
 
 def test_none_opens_no_source() -> None:
-    assert open_source("none", 60) is None
+    assert open_source("none", Settings()) is None
 
 
 @pytest.mark.parametrize("spec", ["simulate", "simulated:a b", "simulated:a:b"])
 def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
     with pytest.raises(SettingError, match="must be simulated, simulated:<seed> or none"):
-        open_source(spec, 60)
+        open_source(spec, Settings())
 
 
 def test_the_simulated_source_has_cheap_history_and_samples() -> None:
-    source = open_source("simulated", 60)
+    source = open_source("simulated", Settings())
     assert source is not None
     assert source.simulated
     assert not source.may_hang
@@ -91,14 +92,14 @@ def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPat
     closed: list[str] = []
     monkeypatch.setattr(SimulatedSource, "close", lambda source: closed.append(source.spec))
     with pytest.raises(SourceRefused):
-        choose_source(FakeStore(), "simulated:7", 60)
+        choose_source(FakeStore(), Settings(source="simulated:7"))
     assert closed == ["simulated:7"]
 
 
 @pytest.mark.usefixtures("_chain")
 def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
     """Unless it says otherwise, it is real, has no cheap history and no samples, and there is nothing to close."""
-    source = open_source("chain:http://node:1317", 60)
+    source = open_source("chain:http://node:1317", Settings())
     assert source is not None
     with closing(source):
         assert (source.spec, source.history, source.samples) == ("chain:http://node:1317", None, {})
@@ -121,12 +122,12 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
 )
 def test_a_source_that_cannot_be_opened_is_explained(spec: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        open_source(spec, 60)
+        open_source(spec, Settings())
 
 
 @pytest.mark.usefixtures("_chain")
 def test_a_source_has_what_a_protocol_may_lack_and_says_what_it_must_have() -> None:
-    source = open_source("chain:http://node:1317", 60)
+    source = open_source("chain:http://node:1317", Settings())
     assert source is not None
     at = datetime(2026, 3, 1, tzinfo=UTC)
     assert [*source.positions(at), *source.swaps(at), *source.arrangements(at), *source.events(at, at)] == []
