@@ -105,8 +105,8 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     values, newest = points(query.agg, parts, ids, begins, until, carry=query.carry)
     shown = shortened(values, query.digits)
     body = query.format.encode(Points(query.starts, ids, shown, single, symbols, query.zone))
-    if query.last >= head.at:
-        return Page(query, body, head.at)
+    if query.last >= head.newest:
+        return Page(query, body, head.newest)
     covers_history = parts and len(ids) == len(pinned.ids)
     return Page(query, body, newest if covers_history else reader.last_instant(pinned, query.last))
 

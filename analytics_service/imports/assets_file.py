@@ -3,15 +3,15 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.tables import require_file, unpacked
-from analytics_service.market.assets import Asset, AssetGroup, id_key, is_formula
+from analytics_service.imports.files import require_file, unpacked
+from analytics_service.market.assets import Asset, AssetGroup, as_stored, id_key, is_formula, split_id
 
 _COLUMNS = ("symbol", "address", "decimals")
 _MAX_DECIMALS = 77
@@ -119,6 +119,12 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
 def differ(asset: Asset, registered: Asset) -> bool:
     """Whether two descriptions of an asset differ in the fields that an import has."""
     return (asset.symbol, asset.decimals_denom) != (registered.symbol, registered.decimals_denom)
+
+
+def as_registered(asset: Asset, registered: Collection[str]) -> Asset:
+    """The asset with the key that it has in the store, which may be in another case (rule 3.4)."""
+    (stored,) = as_stored([asset.id], registered)
+    return replace(asset, group_key=split_id(stored)[1])
 
 
 def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 import polars as pl
 
 from analytics_service.imports.assets_file import asset_fault, stripped, token
-from analytics_service.imports.tables import Table
+from analytics_service.imports.forms import FormTable
 from analytics_service.market.assets import Asset, id_key
 
 _FIELDS = {"symbol": "symbol", "key": "address", "decimals": "decimals"}
 
 
-def read_described_assets(tables: Iterable[Table], known_assets: Iterable[Asset]) -> list[Asset]:
+def read_described_assets(tables: Iterable[FormTable], known_assets: Iterable[Asset]) -> list[Asset]:
     """The assets in files that are not in `known_assets`, each as its first valid row describes it.
 
     Addresses `0x...` that differ only in case are the same (rule 3.4). Rows without a valid description are skipped;

@@ -23,6 +23,7 @@ from analytics_service.store.admission import claim, read_side
 from analytics_service.store.assets import ASSETS, changed_assets, read_assets
 from analytics_service.store.columns import versioned
 from analytics_service.store.connection import Store
+from analytics_service.store.families import TABLES
 from analytics_service.store.progress import Reporter
 from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import staging
@@ -41,9 +42,11 @@ class Content:
         """The row of the ledger for the import."""
         first, last = int(self.rows["observed_at"].min()), int(self.rows["observed_at"].max())  # type: ignore[arg-type]
         count = sum(self.family.observations(self.rows).values())
+        # Values of such a family are not all that its snapshots have.
+        at = ledger.VALUES_ONLY if TABLES[self.family.name] else last
         names = ", ".join(path.name for path in self.files)
         files = _number(self.files)
-        return ledger.Run(self.family.name, last, "import", first, last, count, names, version, files=files)
+        return ledger.Run(self.family.name, at, "import", first, last, count, names, version, files=files)
 
 
 def _number(files: Sequence[Path]) -> int:

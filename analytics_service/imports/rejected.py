@@ -1,6 +1,8 @@
-"""Writes the rows that an import rejects into a file beside the imported file."""
+"""Rows that an import rejects: examples for a message, and a file of them beside the imported file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -14,6 +16,9 @@ from analytics_service.imports.tables import Table
 _MODE = 0o666
 # Columns that are added after those of the file.
 _ADDED = ("line", "reason")
+# Limit of rows, or assets, that a message names.
+SHOWN = 5
+_SHOWN_LENGTH = 60
 
 
 class RejectedFile:
@@ -73,3 +78,58 @@ def _once(columns: Sequence[str]) -> list[str]:
             name += "_"
         names.append(name)
     return names
+
+
+class Rejections:
+    """The rejected rows of an import. Without `skip` there may be none; with `keep` they are written to files."""
+
+    def __init__(self, files: Sequence[RejectedFile], *, skip: bool, keep: bool) -> None:
+        self._files = files
+        self._skip = skip
+        self._keep = keep
+        self._examples: list[str] = []
+
+    def of(self, table: Table, index: int) -> Callable[[pl.DataFrame], None]:
+        """Takes bad rows (line, the file's fields, reason) of a table, which is that of the file at an index."""
+        return partial(self._add, table, self._files[index])
+
+    def finish(self, read: int, rejected: int) -> list[Path]:
+        """The files of rejected rows, which are complete now. ImportRefused, with examples, if there may be none."""
+        if rejected and not self._skip:
+            raise ImportRefused(_refusal(rejected, read, self._examples))
+        return [path for file in self._files for path in file.keep()]
+
+    def _add(self, table: Table, file: RejectedFile, bad: pl.DataFrame) -> None:
+        for row in bad.head(SHOWN - len(self._examples)).iter_rows(named=True):
+            self._examples.append(_example(table, row))
+        if self._skip and self._keep:
+            file.add(bad)
+
+
+@contextmanager
+def rejections(tables: Sequence[Table], *, skip: bool, keep: bool) -> Iterator[Rejections]:
+    """The rejections of an import of files. At the end of the block, files that were not finished are discarded."""
+    with ExitStack() as stack:
+        yield Rejections([stack.enter_context(RejectedFile(table)) for table in tables], skip=skip, keep=keep)
+
+
+def with_rest(lines: Sequence[str], count: int) -> list[str]:
+    """Lines about the first of `count` items, and a line with the number of the others."""
+    remaining = count - len(lines)
+    return [*lines, f"  and {remaining:,} more"] if remaining else [*lines]
+
+
+def _example(table: Table, row: dict[str, str]) -> str:
+    raw = table.delimiter.join(row[field] for field in table.fields)
+    shown = raw if len(raw) <= _SHOWN_LENGTH else raw[:_SHOWN_LENGTH] + "..."
+    return f"  {table.path}, {table.row_label} {row['line']}: {shown!r}: {row['reason']}"
+
+
+def _refusal(rejected: int, read: int, examples: list[str]) -> str:
+    return "\n".join(
+        [
+            f"{rejected:,} of {read:,} rows cannot be imported, so nothing was written:",
+            *with_rest(examples, rejected),
+            "Correct them, or import the others with --skip-invalid.",
+        ]
+    )

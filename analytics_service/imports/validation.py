@@ -10,8 +10,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import FORMULA, stripped
-from analytics_service.imports.forms import Form, Key
-from analytics_service.imports.tables import Table
+from analytics_service.imports.forms import Form, FormTable, Key
 from analytics_service.market.assets import FORMULA_MARKS, Asset, AssetGroup, id_key
 from analytics_service.market.instants import DAY, MILLISECONDS, unix_second
 from analytics_service.store.columns import DECIMAL
@@ -96,7 +95,7 @@ class ValidatedFile:
 
 
 def validate_file(
-    table: Table, rules: Rules, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None]
+    table: FormTable, rules: Rules, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None]
 ) -> ValidatedFile:
     """Validate all rows of a file. `reject` is called with blocks of bad rows (line, the file's fields, reason) in
     order.
@@ -193,7 +192,7 @@ def _is_negative(field: str) -> pl.Expr:
     return _stripped(field).str.contains(r"^-[0.]*[1-9]")
 
 
-def _explained(bad: pl.DataFrame, names: Names, table: Table, latest: int) -> pl.DataFrame:
+def _explained(bad: pl.DataFrame, names: Names, table: FormTable, latest: int) -> pl.DataFrame:
     """Bad rows with their original fields, and the first reason that applies."""
     form = table.form
     key, time = _stripped("key"), _stripped("time")
@@ -246,7 +245,7 @@ def _value_reasons(field: str, column: str, maximum: int | None) -> dict[str, pl
 class _Scale:
     """Checks that a file's times are in the configured unit. They are not if at least half of them are far off."""
 
-    table: Table
+    table: FormTable
     unit: TimeUnit
     count: int = 0
     odd: int = 0

@@ -132,7 +132,7 @@ def _snapshot(head: Head | None, family: str, interval: int | None, now: datetim
     if head is None:
         return SnapshotStatus(family, newest=None, age_seconds=None, fresh=False, interval=interval)
     fresh = _is_fresh(head, interval, now)
-    return SnapshotStatus(family, head.instant, unix_second(now) - head.at, fresh, interval)
+    return SnapshotStatus(family, head.instant, unix_second(now) - head.newest, fresh, interval)
 
 
 def _is_fresh(head: Head, interval: int | None, now: datetime) -> bool:

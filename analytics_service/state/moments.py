@@ -10,6 +10,7 @@ from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import ShownHeads
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
+from analytics_service.store.families import TABLES
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.ledger import IMPORTED, NONE, Head, PastHead, past_head, require_unchanged, rewrites_of
 from analytics_service.store.observations import read_latest
@@ -60,7 +61,7 @@ class Moments:
         # A run may append observations although the newest snapshot is later than all observations.
         late = moment.late or moment.at >= newest.last_observed_at
         head = past_head(self._store, newest, moment.at, late=late, imported=imported, described=described)
-        if head.last_observed_at > head.at:
+        if head.last_observed_at > head.at and not TABLES[newest.family]:
             observed = self._last_observed(head)
             head = replace(head, at=observed, last_observed_at=observed)
         if described and head.at == NONE:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
-from analytics_service.errors import EntityNotFound, StoreUnavailable
+from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailable
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
 from analytics_service.market.events import EventList, EventQuery
@@ -27,9 +27,10 @@ from analytics_service.state.moments import Moment, Moments
 from analytics_service.store.assets import ASSETS_FAMILY, read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
+from analytics_service.store.families import TABLES
 from analytics_service.store.histories import PRICES
 from analytics_service.store.interest import InterestPaid
-from analytics_service.store.ledger import NONE, Head, PastHead, first_moment, require_unchanged
+from analytics_service.store.ledger import NONE, VALUES_ONLY, Head, PastHead, first_moment, require_unchanged
 from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.observations import read_latest
@@ -69,6 +70,8 @@ class View:
 
     def _read(self, family: str, read: Callable[[Head], _T]) -> _T:
         head = self.head(family)
+        if head.at == VALUES_ONLY and TABLES[family]:
+            raise NoSnapshot(family)
         answer = read(head)
         require_unchanged(self._store, head)
         return answer
@@ -187,7 +190,7 @@ class PastView(View):
     def head(self, family: str) -> Head:
         """The family's head as of the moment."""
         head = self.heads.head(family)
-        if head.at == NONE:
+        if head.at == NONE or (head.at == VALUES_ONLY and TABLES[family]):
             first = first_moment(self._store, family)
             cure = "" if first is None else f" Ask for {shown(instant(first))} or later."
             raise EntityNotFound(f"at: there is no snapshot of {family} at or before that moment.{cure}")

@@ -31,6 +31,11 @@ class History:
     total: Path | None = None
 
     @property
+    def slug(self) -> str:
+        """The name of the history in commands."""
+        return self.name.removesuffix("_usd").replace("_", "-")
+
+    @property
     def paths(self) -> list[Path]:
         """The paths at which it is served."""
         return [path for path in (self.by_asset, self.total) if path]

@@ -16,6 +16,8 @@ REWRITES = "rewrite"
 HEADS = "snapshot_head"
 # In place of the instant of a missing snapshot.
 NONE = -1
+# The instant of imports that bring values of a history, but no state that snapshots of its family have.
+VALUES_ONLY = 0
 _SCHEMA = {
     "family": pl.String,
     "at": pl.UInt32,
@@ -54,8 +56,9 @@ def any_simulated(origins: Iterable[Origin]) -> bool:
 class Run:
     """A completed run of a job, a backfill or an import. Instants are unix seconds.
 
-    `source` is the spec of a source, or the names of imported files. `version` is the start of the run, in unix
-    nanoseconds by the clock of ClickHouse. `simulated` says whether the rows are made up. `files` identifies the files
+    `at` is that of the snapshot; of an import its newest observation, or VALUES_ONLY. `source` is the spec of a source,
+    or the names of imported files. `version` is the start of the run, in unix nanoseconds by the clock of ClickHouse.
+    `simulated` says whether the rows are made up. `files` identifies the files
     of an import: a later import of the same files that ends at the same instant replaces the row.
     """
 
@@ -93,8 +96,13 @@ class Head:
 
     @property
     def instant(self) -> datetime:
-        """The newest snapshot's instant, aware."""
-        return instant(self.at)
+        """`newest`, aware."""
+        return instant(self.newest)
+
+    @property
+    def newest(self) -> int:
+        """The newest snapshot's instant (unix second); without a snapshot, that of the newest value."""
+        return self.at if self.at != VALUES_ONLY else self.last_observed_at
 
     @property
     def present(self) -> "Head | None":

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from analytics_service.config.settings import Settings
 from analytics_service.imports.families import PRICES
-from analytics_service.imports.run import Request, Summary, import_files
+from analytics_service.imports.loaded import Summary
+from analytics_service.imports.run import Request, import_files
 from analytics_service.store.connection import Store
 from tests import clickhouse
 

@@ -16,7 +16,8 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.families import PRICES
-from analytics_service.imports.run import Request, Summary, import_files, try_import
+from analytics_service.imports.loaded import Summary
+from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.prices import quantize_price
 from analytics_service.store.assets import read_assets

@@ -16,7 +16,8 @@ from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import ImportRefused, OutOfRange
 from analytics_service.imports.families import PRICES, RATES
-from analytics_service.imports.run import Request, Summary, import_files
+from analytics_service.imports.loaded import Summary
+from analytics_service.imports.run import Request, import_files
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples
 from analytics_service.market.markets import LendMarket

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.imports.families import PRICES
-from analytics_service.imports.tables import Table, open_table
+from analytics_service.imports.forms import FormTable, recognized
+from analytics_service.imports.opening import open_table
 from analytics_service.imports.validation import Names, Rules, TimeUnit, ValidatedFile, validate_file
 from analytics_service.market.assets import Asset, AssetGroup
 
@@ -27,12 +28,12 @@ Good = list[tuple[str, int, Decimal]]
 Bad = list[tuple[int, str]]
 
 
-def opened(path: Path) -> Table:
-    return open_table(path, PRICES.forms)
+def opened(path: Path) -> FormTable:
+    return recognized(open_table(path), PRICES.forms)
 
 
 def validated(
-    table: Table, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None] = lambda _: None
+    table: FormTable, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None] = lambda _: None
 ) -> ValidatedFile:
     return validate_file(table, Rules(NAMES, "s", NOW), reject, advance)
 

@@ -11,7 +11,8 @@ from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import read_assets_file
 from analytics_service.imports.described_assets import read_described_assets
 from analytics_service.imports.families import RATES
-from analytics_service.imports.tables import Table, open_table
+from analytics_service.imports.forms import FormTable, recognized
+from analytics_service.imports.opening import open_table
 from analytics_service.imports.validation import Names, Rules, validate_file
 from analytics_service.market.assets import Asset, AssetGroup
 from tests.unit.price_files import HEADER, asset, judge, written
@@ -23,13 +24,13 @@ RATES_HEADER = (
 UPPER, LOWER = asset("UP", "0xAB"), asset("LOW", "0xab")
 
 
-def rates_table(folder: Path, *addresses: str) -> Table:
+def rates_table(folder: Path, *addresses: str) -> FormTable:
     """A file of rates with a row for each address, at one second after another."""
     rows = [f"{address},{second},SYM,18,True,0.1,0.2\n" for second, address in enumerate(addresses)]
-    return open_table(written(folder, RATES_HEADER + "".join(rows)), RATES.forms)
+    return recognized(open_table(written(folder, RATES_HEADER + "".join(rows))), RATES.forms)
 
 
-def ids_of(table: Table, names: Names) -> list[str]:
+def ids_of(table: FormTable, names: Names) -> list[str]:
     """The assets of all rows."""
     file = validate_file(table, Rules(names, "s", NOW), lambda bad: None, lambda size: None)
     assert file.rejected == 0

@@ -1,0 +1,118 @@
+"""What an import has understood of its files, and what came of it, in words."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+import polars as pl
+
+from analytics_service.cli.context import store_location
+from analytics_service.config.settings import Settings
+from analytics_service.history.formats.base import decimal_strings
+from analytics_service.imports.history_files import LoadedHistory
+from analytics_service.imports.layout import Layout
+from analytics_service.imports.loaded import Summary
+from analytics_service.imports.reading import ReadFile
+from analytics_service.imports.rejected import SHOWN, with_rest
+from analytics_service.market.assets import Asset
+from analytics_service.market.instants import instant, shown
+
+SKIP = "Import the good rows; write the others to FILE.rejected.csv."
+STOPPED = (
+    "The import was stopped. Either nothing was written or, if its rows were being put in place, the service or the "
+    "next command completes it. The same command may be run again: it ends in the same state."
+)
+_ROWS = 3
+
+
+def understood(content: LoadedHistory) -> Iterator[str]:
+    """The format, columns, units and zone of each file; then the range, the assets, and the first rows as they will be
+    stored. Files that were read in the same way are named together."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for file in content.files:
+        alike.setdefault(tuple(_reading(file)), []).append(file.table.path.name)
+    for lines, names in alike.items():
+        yield f"{_listed(names, len(names))}:"
+        yield from lines
+    rows = content.loaded.rows
+    if not rows.height:
+        return
+    first, last = rows.select(first=pl.col("observed_at").min(), last=pl.col("observed_at").max()).row(0)
+    yield f"Range: {shown(instant(first))} to {shown(instant(last))}"
+    symbols = [content.symbols.get(asset_id, asset_id) for asset_id in rows["asset"].cast(pl.String).unique().sort()]
+    if any(symbols):
+        yield f"Assets: {_listed(symbols, len(symbols))}"
+    new = [f"{asset.id} ({asset.symbol}, {asset.decimals_denom} decimals)" for asset in content.loaded.new]
+    if new:
+        yield f"New assets: {_listed(new, len(new))}"
+    yield "First rows as stored:"
+    yield from _first_rows(rows.head(_ROWS))
+
+
+def _reading(file: ReadFile) -> Iterator[str]:
+    table, layout = file.table, file.layout
+    yield f"  format: {table.format}"
+    kinds = ", ".join(file.kinds)
+    yield f"  time: column {layout.title(table, layout.time)!r}, {kinds or 'no rows'}{file.zone}"
+    yield f"  value: {_values(file)}"
+    yield f"  asset: {_asset(layout, file)}"
+    if layout.ignored:
+        yield f"  ignored: {_listed(layout.ignored, len(layout.ignored))}"
+
+
+def _values(file: ReadFile) -> str:
+    layout = file.layout
+    titles = [layout.title(file.table, field) for field in layout.values]
+    column = f"column {titles[0]!r}" if len(titles) == 1 else f"{len(titles)} columns"
+    return f"{column}{file.notation}"
+
+
+def _asset(layout: Layout, file: ReadFile) -> str:
+    if layout.asset is not None:
+        return f"column {layout.title(file.table, layout.asset)!r}"
+    names = [name for name in layout.values.values() if name is not None]
+    return _listed(names, len(names)) if names else "none: the sum over all assets"
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    shown_names = ", ".join(names[:SHOWN])
+    return shown_names if count <= SHOWN else f"{shown_names} and {count - SHOWN:,} more"
+
+
+def _first_rows(rows: pl.DataFrame) -> Iterator[str]:
+    values = decimal_strings(rows["value"])
+    for asset_id, second, value in zip(rows["asset"], rows["observed_at"], values, strict=True):
+        yield f"  {shown(instant(second))}  {value}  {asset_id}".rstrip()
+
+
+def report(summary: Summary, settings: Settings, dry_run: bool) -> None:
+    """Print the result of an import."""
+    click.echo(_outcome(summary, settings, dry_run))
+    for line in _conflicts(summary.kept):
+        click.echo(line)
+    for path in summary.rejected_files:
+        click.echo(f"Rejected rows are in {path}.")
+
+
+def _outcome(summary: Summary, settings: Settings, dry_run: bool) -> str:
+    """The result of an import, or of its dry run, in words."""
+    if dry_run:
+        rows = f"would write {summary.written:,} new ones, replace {summary.replaced:,} and reject {summary.rejected:,}"
+        where = f"Nothing was written. Without --dry-run the import writes into {store_location(settings)}"
+    else:
+        rows = f"{summary.written:,} new, {summary.replaced:,} replaced, {summary.rejected:,} rejected"
+        where = f"Written into {store_location(settings)}"
+    brought = ", ".join(_counted(history, count) for history, count in summary.observations.items() if count)
+    return f"Read {summary.read:,} rows: {rows}.\n" + (f"{where}: {brought}." if brought else "Nothing was written.")
+
+
+def _counted(history: str, count: int) -> str:
+    """A number of observations in words, such as `2 lend rates`."""
+    return f"{count:,} {history.replace('_', ' ')}{'' if count == 1 else 's'}"
+
+
+def _conflicts(assets: Sequence[Asset]) -> Iterator[str]:
+    """Lines about assets that the assets file describes differently from the store, which keeps its descriptions."""
+    if assets:
+        yield "The assets file describes these assets differently from the store, which keeps its descriptions:"
+    named = [f"  {asset.id}: {asset.symbol}, {asset.decimals_denom} decimals" for asset in assets[:SHOWN]]
+    yield from with_rest(named, len(assets))

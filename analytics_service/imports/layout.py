@@ -1,0 +1,148 @@
+"""Which columns of a file are the time, the value and the asset."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+from analytics_service.imports.columnar import is_readable
+from analytics_service.imports.tables import Table
+from analytics_service.store.histories import History
+
+# Names of columns, in lower case and without marks between words.
+_TIMES = ("time", "timestamp", "date", "datetime", "snapped_at", "t", "ts", "block_time", "block_timestamp")
+_ASSETS = ("asset_id", "symbol", "asset", "ticker", "id", "asset_address")
+_VALUES = ("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "price_usd")
+# The columns of pages of history as the service writes them.
+_OWN = (("t", "time", "asset_id", "symbol", "v"), ("t", "asset_id", "symbol", "v"), ("t", "v"), ("t", "time", "v"))
+_CANDLES = {"o", "h", "l", "c", "n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the caller says about the columns of files: their names, the symbol or id of the one asset, or that each
+    column but the time is an asset. None or False of what was not said."""
+
+    time: str | None = None
+    value: str | None = None
+    asset: str | None = None
+    symbol: str | None = None
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The fields of a table that an import reads, and the names of the columns that it ignores.
+
+    `values` are the fields of values by the name of the asset that all of their rows belong to; a field in a column of
+    values of all assets has the name None. `symbol` is the field of symbols beside ids. `own` says whether the service
+    wrote the file: then empty values are no mistake, and rates are fractions.
+    """
+
+    time: str
+    values: Mapping[str, str | None]
+    asset: str | None
+    symbol: str | None
+    ignored: Sequence[str]
+    own: bool
+
+    def title(self, table: Table, field: str) -> str:
+        """The name of a field's column in the file."""
+        return table.columns[table.fields.index(field)]
+
+
+def lay_out(table: Table, history: History, choice: Choice) -> Layout:
+    """The layout of a table. ImportRefused, with the option that settles it, if columns are missing or if several could
+    be meant."""
+    names = [_normal(name) for name in table.columns]
+    own = tuple(names) in _OWN
+    if own:
+        choice = Choice("t", choice.value or "v", choice.asset or _of(names, "asset_id"), choice.symbol, choice.wide)
+    elif set(names) >= _CANDLES:
+        raise ImportRefused(
+            f"{table.path} has candles, and only values can be imported. Ask for a page without agg=ohlc."
+        )
+    time = _field(table, "time", choice.time, _TIMES)
+    if table.types.get(table.columns[table.fields.index(time)]) == pl.Float32:
+        raise ImportRefused(f"The times of {table.path} are of type Float32, in which they are rounded to minutes.")
+    if choice.wide:
+        return _wide(table, time)
+    value = _field(table, "value", choice.value, (*_VALUES, history.name, history.name.removesuffix("_usd")))
+    asset = None if choice.symbol is not None or history.by_asset is None else _asset(table, history, choice.asset)
+    symbol = table.fields[names.index("symbol")] if asset is not None and names.count("symbol") == 1 else None
+    used = {time, value, asset, symbol}
+    if own:
+        used |= set(table.fields)
+    ignored = [column for column, field in zip(table.columns, table.fields, strict=True) if field not in used]
+    return Layout(time, {value: choice.symbol}, asset, None if symbol == asset else symbol, ignored, own)
+
+
+def _wide(table: Table, time: str) -> Layout:
+    values: dict[str, str | None] = {
+        field: column for column, field in zip(table.columns, table.fields, strict=True) if field != time
+    }
+    for field in values:
+        _require_type(table, field)
+    if not values:
+        raise ImportRefused(f"{table.path} has no column but the time. With --wide each other column is an asset.")
+    return Layout(time, values, None, None, (), own=False)
+
+
+def _asset(table: Table, history: History, named: str | None) -> str | None:
+    if named is None and history.total and not _candidates(table, _ASSETS):
+        return None
+    if named is None and "asset_id" in map(_normal, table.columns):
+        named = "asset_id"
+    return _field(table, "asset", named, _ASSETS)
+
+
+def _field(table: Table, role: str, named: str | None, synonyms: Collection[str]) -> str:
+    """The field of a role: that of the column `named`, or else of the only column with one of the usual names."""
+    shown = ", ".join(table.columns)[:200]
+    fields = _candidates(table, synonyms if named is None else (_normal(named),))
+    if len(fields) == 1:
+        _require_type(table, fields[0])
+        return fields[0]
+    if fields and named is None:
+        columns = [table.columns[table.fields.index(field)] for field in fields]
+        raise ImportRefused(
+            f"{table.path} has several columns that could be the {role}: {', '.join(columns)}. Name it with --{role}, "
+            f"such as --{role} {columns[-1]!r}."
+        )
+    if fields:
+        raise ImportRefused(f"{table.path} has several columns {named!r}. Give each column a name of its own.")
+    if named is not None:
+        raise ImportRefused(f"{table.path} has no column {named!r}; it has {shown!r}.")
+    raise ImportRefused(
+        f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {_CURES[role]}"
+    )
+
+
+_CURES = {
+    "time": "Name it with --time. If the first line is data, add a line with names of columns.",
+    "value": "Name it with --value; if each column is an asset, say --wide.",
+    "asset": "Name it with --asset; if the file is of one asset, say --symbol and its symbol; if each column is an "
+    "asset, say --wide.",
+}
+
+
+def _candidates(table: Table, names: Collection[str]) -> list[str]:
+    return [field for column, field in zip(table.columns, table.fields, strict=True) if _normal(column) in names]
+
+
+def _of(names: Sequence[str], name: str) -> str | None:
+    return name if name in names else None
+
+
+def _normal(name: str) -> str:
+    return name.strip().strip('"').lower().replace(" ", "_").replace("-", "_")
+
+
+def _require_type(table: Table, field: str) -> None:
+    name = table.columns[table.fields.index(field)]
+    dtype = table.types.get(name)
+    if dtype is not None and not is_readable(dtype):
+        raise ImportRefused(
+            f"Column {name} of {table.path} is of type {dtype}, which is neither text, number nor time."
+        )

@@ -1,0 +1,257 @@
+"""Reads the rows of a file of one history: asset, second and value of each, or the reason for its rejection.
+
+What the file leaves open is never guessed: the file is refused with the readings and the option that chooses.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+from analytics_service.imports.layout import Layout
+from analytics_service.imports.names import AssetNames, Unnamed
+from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
+from analytics_service.imports.tables import Table
+from analytics_service.imports.times import Kind, TimeRules, mixed, read_times
+from analytics_service.market.instants import DAY, unix_second
+from analytics_service.market.rates import RATE_LIMIT
+from analytics_service.store.columns import DECIMAL, RATE, TIME_LIMIT
+from analytics_service.store.histories import NET_TVL, UTILIZATION, History
+
+# Observations must not be from the future. A day allows for wrong clocks and zones.
+_AHEAD = DAY
+_GOOD = {"asset": pl.UInt32(), "observed_at": pl.UInt32(), "value": DECIMAL}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRules:
+    """How the files of an import are read. `fraction` says that rates of 1 and more are fractions; `at` is the present
+    instant: observations more than a day later are refused."""
+
+    history: History
+    times: TimeRules
+    numbers: NumberRules
+    fraction: bool
+    at: datetime
+
+    @property
+    def latest(self) -> int:
+        """The last second that an observation may have."""
+        return min(unix_second(self.at) + _AHEAD, TIME_LIMIT - 1)
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether values may be in percent."""
+        return self.history.kind is RATE or self.history is UTILIZATION
+
+
+@dataclass(slots=True)
+class ReadFile:
+    """A file that was read: its good rows (asset code, observed_at, value), its counts of rows, and how its times and
+    numbers are written, each with the first line that is written so."""
+
+    table: Table
+    layout: Layout
+    rules: ReadingRules
+    good: list[pl.DataFrame] = field(default_factory=lambda: [pl.DataFrame(schema=_GOOD)])
+    read: int = 0
+    rejected: int = 0
+    kinds: dict[Kind, tuple[int, str]] = field(default_factory=dict)
+    shapes: dict[Shape, tuple[int, str]] = field(default_factory=dict)
+    percents: int = 0
+    above_one: tuple[int, str] | None = None
+
+    @property
+    def zone(self) -> str:
+        """The zone in which times without one were read, in words after a comma; empty without such times."""
+        return f", zone {self.rules.times.zone}" if {Kind.LOCAL, Kind.DATE} & set(self.kinds) else ""
+
+    @property
+    def notation(self) -> str:
+        """How numbers are written, in words after a comma; empty for plain numbers."""
+        numbers = self.rules.numbers
+        comma = ", decimal comma" if numbers.mark is Mark.COMMA else ""
+        thousands = ", with marks of thousands" if Shape.GROUPED in self.shapes else ""
+        unit = ", in percent" if self.percents or numbers.percent else ", as fractions (0.05 means 5 %)"
+        return f"{comma}{thousands}{unit if self.rules.is_ratio else ''}"
+
+    def where(self, seen: tuple[int, str]) -> str:
+        """A row and what it says, in words."""
+        return f"{self.table.row_label} {seen[0]}: {seen[1][:60]!r}"
+
+
+def read_file(
+    table: Table,
+    layout: Layout,
+    names: AssetNames,
+    rules: ReadingRules,
+    reject: Callable[[pl.DataFrame], None],
+    advance: Callable[[int], None],
+) -> ReadFile:
+    """Read all rows of a file. `reject` is called with blocks of bad rows (line, the file's fields, reason) in order.
+
+    ImportRefused when the file can be read in two ways, or not at all.
+    """
+    file = ReadFile(table, layout, rules)
+    for block, size in table.blocks():
+        rows = block.filter(pl.any_horizontal(pl.col([*table.fields, "extra"]).str.strip_chars() != ""))
+        times = read_times(rows[layout.time], rules.times)
+        _note_times(file, rows, times, rules.times)
+        for values, asset in layout.values.items():
+            _add(file, rows, times, (values, asset), names, rules, reject)
+        advance(size)
+    _require_clear(file, rules)
+    return file
+
+
+def _add(
+    file: ReadFile,
+    rows: pl.DataFrame,
+    times: pl.DataFrame,
+    column: tuple[str, str | None],
+    names: AssetNames,
+    rules: ReadingRules,
+    reject: Callable[[pl.DataFrame], None],
+) -> None:
+    """Add the rows of a column of values, whose asset is named if all are of the same."""
+    values, asset = column
+    numbers = read_numbers(rows[values], rules.numbers)
+    codes, faults = _codes(file.layout, rows, asset, names)
+    read = rows.select("line", "extra", *file.table.fields).with_columns(
+        times["second"], *numbers, pl.col(file.layout.time).alias("time"), pl.col(values).alias("written")
+    )
+    read = read.with_columns(times["kind"], times["twice"], asset=codes, asset_fault=faults)
+    if file.layout.own or len(file.layout.values) > 1:
+        read = read.filter(pl.col("written").str.strip_chars() != "")
+    _note_numbers(file, read, rules)
+    judged = read.with_columns(reason=_reason(rules))
+    good = judged.filter(pl.col("reason").is_null())
+    file.good.append(good.select("asset", pl.col("second").cast(pl.UInt32).alias("observed_at"), "value"))
+    file.read += read.height
+    if good.height < read.height:
+        bad = judged.filter(pl.col("reason").is_not_null())
+        file.rejected += bad.height
+        last = file.table.fields[-1]
+        rest = pl.concat_str(pl.lit(file.table.delimiter), "extra")
+        whole = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, rest))
+        reject(bad.with_columns(whole.alias(last)).select("line", *file.table.fields, "reason"))
+
+
+def _codes(layout: Layout, rows: pl.DataFrame, asset: str | None, names: AssetNames) -> tuple[pl.Series, pl.Series]:
+    """The code of the asset of each row, and why a row has none."""
+    if layout.asset is None:
+        code = names.total if asset is None else names.code(asset)
+        return _repeated(code, rows.height)
+    keys = [layout.asset, *([layout.symbol] if layout.symbol else [])]
+    distinct = rows.select(keys).unique(maintain_order=True)
+    codes = [_code(layout, names, *row) for row in distinct.iter_rows()]
+    table = distinct.with_columns(
+        pl.Series("code", [None if isinstance(code, Unnamed) else code for code in codes], pl.UInt32),
+        pl.Series("fault", [code.reason if isinstance(code, Unnamed) else None for code in codes], pl.String),
+    )
+    joined = rows.select(keys).join(table, on=keys, how="left", maintain_order="left")
+    return joined["code"], joined["fault"]
+
+
+def _code(layout: Layout, names: AssetNames, name: str, symbol: str = "") -> int | Unnamed:
+    if name.strip():
+        return names.code(name, symbol)
+    return names.total if layout.own else Unnamed("the asset is empty")
+
+
+def _repeated(code: int | Unnamed, count: int) -> tuple[pl.Series, pl.Series]:
+    reason, number = (code.reason, None) if isinstance(code, Unnamed) else (None, code)
+    return pl.Series([number] * count, dtype=pl.UInt32), pl.Series([reason] * count, dtype=pl.String)
+
+
+def _reason(rules: ReadingRules) -> pl.Expr:
+    """The first reason for rejecting a row; null for a good row."""
+    time, value, written = pl.col("time").str.strip_chars(), pl.col("value"), pl.col("written").str.strip_chars()
+    is_negative = written.str.contains(r"^-.*[1-9]") & value.is_not_null()
+    too_large = f"is above {RATE_LIMIT}" if rules.history.kind is RATE else "is not below 10^20"
+    above = value > RATE_LIMIT if rules.history.kind is RATE else pl.lit(value=False)
+    reasons = {
+        "the row has more fields than the first line; a field with the delimiter in it needs quotes": pl.col("extra")
+        != "",
+        "the time is empty": time == "",
+        "the time is negative": time.str.contains(r"^-[0-9]"),
+        "the time is in the future": pl.col("second") > rules.latest,
+        "the time is before 1970": pl.col("second") < 0,
+        f"{rules.times.zone} has this time twice, or never; write it with an offset": pl.col("twice"),
+        "the time cannot be read": pl.col("second").is_null(),
+        "the value is empty": written == "",
+        "the value is in percent": pl.col("percent") & (not rules.is_ratio),
+        f"the value {too_large}": above | (value.is_null() & written.str.contains(r"^[+-]?\$?[0-9][0-9,.]{19,}$")),
+        "the value is not a number": value.is_null(),
+        "the value is negative": is_negative & (rules.history is not NET_TVL),
+    }
+    fault = pl.coalesce(*(pl.when(applies).then(pl.lit(message)) for message, applies in list(reasons.items())[:1]))
+    rest = (pl.when(applies).then(pl.lit(message)) for message, applies in list(reasons.items())[1:])
+    return pl.coalesce(fault, "asset_fault", *rest)
+
+
+def _note_times(file: ReadFile, rows: pl.DataFrame, times: pl.DataFrame, rules: TimeRules) -> None:
+    """Note how times are written. ImportRefused if that leaves open what they mean."""
+    for name, index in _firsts(times["kind"]):
+        file.kinds.setdefault(Kind(name), (rows["line"][index], rows[file.layout.time][index]))
+    kinds, where, path = file.kinds, file.where, file.table.path
+    if mixed(list(kinds)):
+        both = " and ".join(f"{kind} ({where(seen)})" for kind, seen in list(kinds.items())[:2])
+        raise ImportRefused(f"{path} mixes {both}. Write all times in one way.")
+    if Kind.SMALL in kinds:
+        raise ImportRefused(
+            f"The times of {path} are no dates, and too small to tell their unit: {where(kinds[Kind.SMALL])}. If they "
+            "are unix times, say which with --time-unit; write dates as 2026-01-31."
+        )
+    if Kind.ORDERLESS in kinds and rules.order is None:
+        raise ImportRefused(
+            f"{path} has dates in which the day or the month may come first, {where(kinds[Kind.ORDERLESS])}. Say which "
+            "with --date-order dmy or --date-order mdy."
+        )
+    for kind in (Kind.LOCAL, Kind.DATE, Kind.ORDERLESS):
+        if kind in kinds and rules.zone is None:
+            raise ImportRefused(
+                f"{path} has {kind}, {where(kinds[kind])}. Say in which zone they are: --zone UTC, or such as "
+                "--zone Europe/London."
+            )
+
+
+def _note_numbers(file: ReadFile, rows: pl.DataFrame, rules: ReadingRules) -> None:
+    """Note how numbers are written. ImportRefused where decimals follow a comma and nobody said so."""
+    for name, index in _firsts(rows["shape"]):
+        file.shapes.setdefault(Shape(name), (rows["line"][index], rows["written"][index]))
+    if Shape.COMMA in file.shapes:
+        raise ImportRefused(
+            f"{file.table.path} has numbers that make sense only if decimals follow a comma, "
+            f"{file.where(file.shapes[Shape.COMMA])}. If so, say --decimal-comma."
+        )
+    file.percents += int(rows["percent"].sum())
+    if rules.is_ratio and file.above_one is None:
+        above = rows.filter(pl.col("value") >= 1)
+        file.above_one = (above["line"][0], above["written"][0]) if above.height else None
+
+
+def _firsts(names: pl.Series) -> Iterator[tuple[str, int]]:
+    """Each distinct name, and its first index."""
+    named = names.to_frame("name").with_row_index("index").filter(pl.col("name").is_not_null())
+    yield from named.group_by("name").agg(pl.col("index").min()).sort("index").iter_rows()
+
+
+def _require_clear(file: ReadFile, rules: ReadingRules) -> None:
+    """ImportRefused if numbers of the file can be read in two ways."""
+    path, shapes = file.table.path, file.shapes
+    if Shape.EITHER in shapes and Shape.GROUPED not in shapes:
+        raise ImportRefused(
+            f"{path} has numbers in which the comma may separate thousands or decimals, "
+            f"{file.where(shapes[Shape.EITHER])}. Say which with --decimal-point or --decimal-comma."
+        )
+    if 0 < file.percents < file.read and rules.is_ratio and not rules.numbers.percent:
+        raise ImportRefused(f"{path} has values with and without %. Write all in one way, or say --percent.")
+    is_open = not (file.layout.own or file.percents or rules.numbers.percent or rules.fraction)
+    if rules.is_ratio and file.above_one and is_open:
+        raise ImportRefused(
+            f"{path} has rates that may be fractions above 1 or percents, {file.where(file.above_one)}. Say which with "
+            "--percent or --fraction."
+        )

@@ -1,0 +1,118 @@
+"""Text with a delimiter: CSV, TSV and their relatives, in UTF-8 or UTF-16.
+
+A row is a single line of the file, so an error affects only its row, and line numbers are those that an editor shows.
+Fields may be in double quotes. Blank lines before the header and at the end of a file are ignored; elsewhere they are
+empty rows.
+"""
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+from analytics_service.imports.files import unpacked
+from analytics_service.imports.tables import Table, numbered_fields
+
+_BLOCK_CHARACTERS = 16 * 2**20
+_LONGEST_HEADER = 64 * 2**10
+_LONGEST_LINE = 4 * _BLOCK_CHARACTERS
+_DELIMITERS = ",;\t|"
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def text_table(path: Path, start: bytes) -> Table:
+    """The table of a file whose content, unpacked, begins with `start`. The header names the columns, and its most
+    frequent delimiter is that of the file."""
+    encoding = _encoding(path, start)
+    with _reading(path, encoding) as (_, stream):
+        number, header = _header(stream)
+    delimiter = max(_DELIMITERS, key=header.count)
+    columns = [name.strip() for name in _fields(header, delimiter)]
+    if not header:
+        raise ImportRefused(f"{path} is empty. Its first line must name the columns.")
+    fields = numbered_fields(columns)
+    blocks = partial(_blocks, path, encoding, fields, delimiter, number)
+    shown = f"text, {encoding.upper().removesuffix('-SIG')}, separated by {_NAMES[delimiter]}"
+    return Table(path, columns, fields, path.stat().st_size, "line", blocks, shown, delimiter=delimiter)
+
+
+def _encoding(path: Path, start: bytes) -> str:
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if b"\0" in start:
+        raise ImportRefused(
+            f"{path} is not text, Parquet or Arrow that can be read. Text must be UTF-8, or UTF-16 with a byte order "
+            "mark."
+        )
+    return "utf-8-sig"
+
+
+@contextmanager
+def _reading(path: Path, encoding: str) -> Iterator[tuple[IO[bytes], io.TextIOWrapper]]:
+    with unpacked(path) as (raw, content):
+        # Bytes that are not text invalidate only their own rows.
+        yield raw, io.TextIOWrapper(content, encoding, errors="replace")
+
+
+def _header(stream: io.TextIOWrapper) -> tuple[int, str]:
+    """The number and the content of the first line that is not blank; empty without one."""
+    for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_HEADER), ""), start=1):
+        if line.strip():
+            return number, line.strip("\r\n")
+    return 0, ""
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+
+
+def _blocks(
+    path: Path, encoding: str, fields: list[str], delimiter: str, header: int
+) -> Iterator[tuple[pl.DataFrame, int]]:
+    with _reading(path, encoding) as (raw, stream):
+        for _ in range(header):
+            stream.readline()
+        line, reported, rest = header + 1, 0, ""
+        while chunk := stream.read(_BLOCK_CHARACTERS):
+            rest += chunk
+            # The last line that is not blank stays in `rest`: it may be incomplete, or the end of the file.
+            cut = rest.rfind("\n", 0, len(rest.rstrip())) + 1
+            if cut:
+                rows = _rows(rest[:cut], fields, delimiter, line)
+                yield rows, raw.tell() - reported
+                line, reported, rest = line + rows.height, raw.tell(), rest[cut:]
+            elif len(rest) > _LONGEST_LINE:
+                raise ImportRefused(f"{path} is not text in lines: no line ends within {_LONGEST_LINE:,} characters.")
+        if rest.strip():
+            yield _rows(rest.rstrip(), fields, delimiter, line), raw.tell() - reported
+
+
+def _rows(block: str, fields: list[str], delimiter: str, line: int) -> pl.DataFrame:
+    names = [*fields, "extra"]
+    rows = pl.read_lines(block.encode(), name="row", row_index_name="line", row_index_offset=line)
+    if '"' in block:
+        rows = rows.select("line", pl.Series("row", _quoted(rows["row"], len(fields), delimiter), _struct(names)))
+    else:
+        rows = rows.with_columns(pl.col("row").str.splitn(delimiter, len(names)).struct.rename_fields(names))
+    return (
+        rows.unnest("row")
+        .with_columns(pl.col(names).fill_null(""))
+        .with_columns(pl.col("extra").str.strip_chars_end(f"{delimiter} \t"))
+    )
+
+
+def _struct(names: list[str]) -> pl.Struct:
+    return pl.Struct(dict.fromkeys(names, pl.String()))
+
+
+def _quoted(lines: pl.Series, count: int, delimiter: str) -> list[tuple[str, ...]]:
+    """The fields of lines, and the rest of each after `count` fields."""
+    split = (_fields(line, delimiter) for line in lines)
+    return [(*row[:count], *[""] * (count - len(row)), delimiter.join(row[count:])) for row in split]

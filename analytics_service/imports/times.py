@@ -1,0 +1,173 @@
+"""Reads times: unix seconds to nanoseconds, ISO 8601, and dates, each of which stands for its first second.
+
+A number's unit follows from its size: all from 1973-03-03 to 2106 differ. What could be read in two ways is not read.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from enum import StrEnum
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+import polars as pl
+
+from analytics_service.history.calendar import to_second
+
+Unit = Literal["s", "ms", "us", "ns"]
+Order = Literal["dmy", "mdy"]
+UNITS: Mapping[Unit, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+# The least number of each unit; for smaller numbers the unit must be named.
+_FROM: Mapping[Unit, int] = {"s": 10**8, "ms": 10**11, "us": 10**14, "ns": 10**17}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d*)?)?)?\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})?$"
+_WORDS = r"(?i)^(\d{1,2}\s+)?([a-z]{3})[a-z]*\.?\s+(?:(\d{1,2}),?\s+)?(\d{4})"
+_PATTERNS = {
+    "ymd": r"(?i)^(\d{4})[-/](\d{1,2})[-/](\d{1,2})" + _CLOCK,
+    "other": r"(?i)^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})" + _CLOCK,
+    "words": _WORDS + _CLOCK,
+}
+
+
+class Kind(StrEnum):
+    """How a time is written."""
+
+    SECONDS = "unix seconds"
+    MILLISECONDS = "unix milliseconds"
+    MICROSECONDS = "unix microseconds"
+    NANOSECONDS = "unix nanoseconds"
+    SMALL = "small numbers"
+    ZONED = "times with a zone"
+    LOCAL = "times without a zone"
+    DATE = "dates"
+    ORDERLESS = "dates such as 01/02/2026"
+
+
+NUMBERS: Mapping[Unit, Kind] = dict(
+    zip(UNITS, (Kind.SECONDS, Kind.MILLISECONDS, Kind.MICROSECONDS, Kind.NANOSECONDS), strict=True)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRules:
+    """How times are to be read: the zone of those that name none, the unit of numbers, and the order of day and month
+    in dates such as 01/02/2026. None of what was not said."""
+
+    zone: str | None = None
+    unit: Unit | None = None
+    order: Order | None = None
+
+
+def read_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
+    """`second` (Int64, unix) and `kind` (of Kind) of each text; both null for a text that is no time. A second is null
+    where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never."""
+    stripped = pl.col("text").str.strip_chars()
+    number = stripped.str.extract(r"^\+?(\d{1,19})(?:\.\d*)?$").cast(pl.Int64, strict=False)
+    rows = pl.DataFrame({"text": texts}).select(text=stripped, number=number)
+    numbers = rows.select(second=_number_second(rules.unit), kind=_number_kind(rules.unit))
+    if rows["number"].null_count() == 0:
+        return numbers.with_columns(twice=pl.lit(value=False))
+    walls = _walls(rows, rules)
+    chosen = pl.when(rows["number"].is_not_null())
+    return pl.select(
+        second=chosen.then(numbers["second"]).otherwise(walls["second"]),
+        kind=chosen.then(numbers["kind"]).otherwise(walls["kind"]),
+        twice=chosen.then(pl.lit(value=False)).otherwise(walls["twice"]),
+    )
+
+
+def _number_kind(unit: Unit | None) -> pl.Expr:
+    if unit is not None:
+        return pl.when(pl.col("number").is_not_null()).then(pl.lit(str(NUMBERS[unit])))
+    kind: pl.Expr = pl.when(pl.col("number").is_not_null()).then(pl.lit(str(Kind.SMALL)))
+    for name, least in _FROM.items():
+        kind = pl.when(pl.col("number") >= least).then(pl.lit(str(NUMBERS[name]))).otherwise(kind)
+    return kind
+
+
+def _number_second(unit: Unit | None) -> pl.Expr:
+    if unit is not None:
+        return pl.col("number") // UNITS[unit]
+    second = pl.lit(None, pl.Int64)
+    for name, least in _FROM.items():
+        second = pl.when(pl.col("number") >= least).then(pl.col("number") // UNITS[name]).otherwise(second)
+    return second
+
+
+def _walls(rows: pl.DataFrame, rules: TimeRules) -> pl.DataFrame:
+    """`second`, `kind` and `twice` of texts that are no numbers."""
+    parts = rows.select(*_parts(rules.order or "dmy"))
+    has_clock = parts["hour"].is_not_null()
+    wall = pl.concat_str(
+        pl.format("{}-{}-{}", "year", pl.col("month").str.zfill(2), pl.col("day").str.zfill(2)),
+        pl.format(" {}:", pl.col("hour").fill_null("0").str.zfill(2)),
+        pl.format("{}:{}", pl.col("minute").fill_null("00"), pl.col("second").fill_null("00")),
+    ).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
+    walls = parts.select(wall=wall, offset=_offset())
+    valid, zoned = walls["wall"].is_not_null(), walls["offset"].is_not_null()
+    unclear = parts["orderless"] if rules.order is None else pl.lit(value=False)
+    kind = (
+        pl.when(unclear)
+        .then(pl.lit(str(Kind.ORDERLESS)))
+        .when(~valid)
+        .then(pl.lit(None, pl.String))
+        .when(zoned)
+        .then(pl.lit(str(Kind.ZONED)))
+        .when(has_clock)
+        .then(pl.lit(str(Kind.LOCAL)))
+        .otherwise(pl.lit(str(Kind.DATE)))
+    )
+    local = _local_seconds(walls["wall"], has_clock, rules.zone)
+    second = pl.when(zoned).then(walls["wall"].dt.epoch("s") - walls["offset"]).otherwise(local["second"])
+    return pl.select(second=pl.when(~unclear).then(second), kind=kind, twice=local["twice"] & valid & ~zoned & ~unclear)
+
+
+def _parts(order: Order) -> Iterator[pl.Expr]:
+    """Year, month, day, hour, minute, second and zone as text, and whether the order of day and month is not clear."""
+    groups = {name: pl.col("text").str.extract_groups(pattern).struct for name, pattern in _PATTERNS.items()}
+    ymd, other, words = groups["ymd"], groups["other"], groups["words"]
+    first, second = ("2", "1") if order == "dmy" else ("1", "2")
+    named = words.field("2").str.to_lowercase()
+    month = named.replace_strict(list(_MONTHS), [f"{n:02}" for n in range(1, 13)], default=None)
+    day = pl.coalesce(words.field("1").str.strip_chars(), words.field("3"))
+    yield pl.coalesce(ymd.field("1"), other.field("3"), words.field("4")).alias("year")
+    yield pl.coalesce(ymd.field("2"), other.field(first), month).alias("month")
+    yield pl.coalesce(ymd.field("3"), other.field(second), day).alias("day")
+    for index, name in enumerate(("hour", "minute", "second", "zone"), start=4):
+        yield pl.coalesce(*(groups[key].field(str(index + (key == "words"))) for key in groups)).alias(name)
+    yield other.field("1").is_not_null().alias("orderless")
+
+
+def _offset() -> pl.Expr:
+    """Seconds that a zone written with a time is ahead of UTC; null without a zone."""
+    zone = pl.col("zone").str.to_uppercase()
+    sign = pl.when(zone.str.starts_with("-")).then(-1).otherwise(1)
+    digits = zone.str.replace_all(r"[^0-9]", "").str.pad_end(4, "0")
+    seconds = digits.str.head(2).cast(pl.Int64, strict=False) * 3600
+    seconds += digits.str.slice(2, 2).cast(pl.Int64, strict=False) * 60
+    return pl.when(zone.is_in(["Z", "UTC", "GMT"])).then(0).when(zone.is_not_null()).then(sign * seconds)
+
+
+def _local_seconds(walls: pl.Series, has_clock: pl.Series, zone: str | None) -> pl.DataFrame:
+    """`second` of wall times in a zone, and `twice` for those that it has twice or never. A date is its first second,
+    which every date has."""
+    nothing = {"second": pl.lit(None, pl.Int64), "twice": pl.lit(value=False)}
+    if zone is None:
+        return pl.select(second=pl.Series([None] * len(walls), dtype=pl.Int64), twice=pl.repeat(False, len(walls)))
+    if zone == "UTC":
+        return walls.to_frame("wall").select(second=pl.col("wall").dt.epoch("s"), twice=nothing["twice"])
+    instants = walls.dt.replace_time_zone(zone, ambiguous="null", non_existent="null").dt.epoch("s")
+    unclear = instants.is_null() & walls.is_not_null()
+    days = walls.filter(unclear & ~has_clock).unique().to_list()
+    firsts = [_first_second(day.date(), ZoneInfo(zone)) for day in days]
+    first = walls.replace_strict(pl.Series(days, dtype=walls.dtype), firsts, default=None, return_dtype=pl.Int64)
+    return pl.select(second=pl.coalesce(instants, pl.when(~has_clock).then(first)), twice=unclear & has_clock)
+
+
+def _first_second(day: date, zone: ZoneInfo) -> int:
+    return to_second(zone, datetime.combine(day, time.min))
+
+
+def mixed(kinds: Sequence[Kind]) -> bool:
+    """Whether kinds of times may not stand in one file: numbers of several units, or numbers beside text."""
+    return len({kind if kind in NUMBERS.values() or kind is Kind.SMALL else "" for kind in kinds}) > 1
