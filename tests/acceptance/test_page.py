@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.browser import COLORS, PHONE, WIDE, Browser, barriers, look
-from tests.acceptance.conftest import Service
+from tests.acceptance.conftest import Service, kill, stop
 from tests.processes import until
 
 RICH = "ptcl1r49rp4udu6l9lxy9l7kzc6uyyhgawun7anz0vd"
@@ -72,6 +72,46 @@ class Visit:
 def visit(browser: Browser, service: Service) -> Iterator[Visit]:
     """A visit to the service that all tests share."""
     yield Visit(browser, service)
+
+
+# When the imported prices end, and how many days before each price is. Nobody quotes C in the last week.
+PRICES_END = int(datetime(2023, 11, 14, 12, 30, tzinfo=UTC).timestamp())
+PRICES = {"A": {30: 1, 7: 2, 1: 4, 0: 5}, "B": {30: 100, 7: 80, 1: 20, 0: 10}, "C": {30: 10, 10: 30}}
+# Rates end three months later; another asset of theirs has the symbol of A, and C cannot be borrowed.
+RATES_END = int(datetime(2024, 2, 20, 6, tzinfo=UTC).timestamp())
+RATES = f"""\
+asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate,current_variable_borrow_rate
+0xb,{RATES_END},B,6,True,0.01,0.02
+0xc,{RATES_END},C,6,False,0.03,0
+0xd,{RATES_END},A,6,True,0.02,0.04
+"""
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A running service that has imported prices and rates, and no source."""
+    folder = tmp_path_factory.mktemp("imported")
+    running = Service(folder / "data", source=None, workers=1)
+    prices, assets, rates = (folder / f"{name}.csv" for name in ("prices", "assets", "rates"))
+    rows = [f"{name},{PRICES_END - day * 86_400},{usd}" for name, days in PRICES.items() for day, usd in days.items()]
+    prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
+    assets.write_text("symbol,address,decimals\nA,0xa,6\nB,0xb,6\nC,0xc,6\n")
+    rates.write_text(RATES)
+    try:
+        for arguments in (("prices", str(prices), "--assets", str(assets)), ("rates", str(rates))):
+            code, output = running.done("import", *arguments)
+            assert code == 0, output
+        process = running.up()
+        yield running
+        stop(process)
+    finally:
+        kill(running)
+
+
+@pytest.fixture
+def old(browser: Browser, imported: Service) -> Iterator[Visit]:
+    """A visit to a service whose data ended long ago."""
+    yield Visit(browser, imported)
 
 
 def source(page: Page, chart: int = 0) -> str:
@@ -330,6 +370,7 @@ def test_a_service_that_is_down_and_one_that_hangs_have_messages_of_their_own(vi
     [
         ("overview", "There is no snapshot of markets, so deposits and debt are unknown."),
         ("markets", "There are no prices and no markets yet."),
+        ("asset", "There are no assets yet."),
         ("address", "There is no snapshot of positions."),
     ],
 )
@@ -391,6 +432,96 @@ def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_be
     expect(page.locator("main")).to_contain_text("As of 2026-11-01 (prices), UTC.")
     expect(page.get_by_role("list", name="Age of the data")).to_be_visible()
     expect(page.locator(".chip")).to_have_text(["prices 3 d, late", "config 47 h, fresh", "routes 24 h, not scheduled"])
+
+
+# Prices at the end of the range, and how much they differ from those with which it begins.
+@pytest.mark.parametrize(
+    ("chosen", "movers"),
+    [
+        ("24h", [("B", "$10", f"{MINUS}50.00%"), ("A", "$5", "+25.00%")]),
+        ("7d", [("A", "$5", "+150.00%"), ("B", "$10", f"{MINUS}87.50%")]),
+        ("30d", [("A", "$5", "+400.00%"), ("C", "$30", "+200.00%"), ("B", "$10", f"{MINUS}90.00%")]),
+    ],
+)
+def test_an_overview_without_markets_has_the_largest_moves_up_to_the_end_of_the_prices(
+    old: Visit, chosen: str, movers: list[tuple[str, str, str]]
+) -> None:
+    page = old.open({"range": chosen, "tz": "UTC"})
+    panel = page.locator(".panel", has=page.get_by_role("heading", name="Largest price moves Data ends 2023-11-14"))
+    assert [tuple(row.split("\t")) for row in panel.locator("tbody").inner_text().split("\n")] == movers
+    assert query(source(page))["end"] == str(PRICES_END)
+
+
+def test_an_overview_without_markets_has_the_newest_rates_and_tells_what_there_is(old: Visit) -> None:
+    page = old.open({"tz": "UTC"})
+    expect(page.locator(".tile")).to_have_text(
+        [
+            "Prices3 assets2023 to 2023-11-14",
+            "Lend rates3 assets2024 to 2024-02-20",
+            "Borrow rates2 assets2024 to 2024-02-20",
+        ]
+    )
+    tables = {
+        "Highest lend APRs": "C\t3.00%\nA\t2.00%\nB\t1.00%",
+        "Highest borrow APRs": "A\t4.00%\nB\t2.00%",
+    }
+    for title, rows in tables.items():
+        panel = page.locator(".panel", has=page.get_by_role("heading", name=f"{title} Data ends 2024-02-20"))
+        assert panel.locator("tbody").inner_text() == rows
+    for size, colors in zip((WIDE, PHONE), COLORS, strict=True):
+        look(page, size, colors)
+        old.wait(page)
+        assert barriers(page) == []
+    assert old.browser.said == []
+    page.get_by_role("table", name="Highest lend APRs").get_by_role("link", name="C", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("C")
+
+
+def test_each_chart_of_an_asset_ends_where_its_data_does_and_a_custom_range_where_it_says(old: Visit) -> None:
+    page = old.open({"view": "asset", "asset": "b", "range": "90d", "tz": "UTC"})
+    headings = page.locator(".panel h2")
+    expect(headings).to_have_text(["Price Data ends 2023-11-14", "Lend and borrow APR Data ends 2024-02-20"])
+    for chart, end in enumerate((PRICES_END, RATES_END)):
+        assert {"start": str(end - 90 * 86_400), "end": str(end)}.items() <= query(source(page, chart)).items()
+    page = old.open({"view": "asset", "asset": "b", "start": "2023-10-01", "end": "2023-11-01", "tz": "UTC"})
+    expect(headings).to_have_text(["Price", "Lend and borrow APR"])
+
+
+def test_an_asset_is_chosen_by_symbol_and_by_id_where_two_have_it(old: Visit) -> None:
+    page = old.open({})
+    field = page.get_by_label("Asset (symbol or id)")
+    field.fill("B")
+    field.press("Enter")
+    expect(page.locator("h1")).to_have_text("B B")
+    assert query(page.url).items() >= {"view": "asset", "asset": "B"}.items()
+    field.fill("a")
+    page.get_by_role("button", name="Show", exact=True).last.click()
+    expect(page.locator("main .notice")).to_have_text("2 assets have the symbol a. Choose one by its id.")
+    assert barriers(page) == []
+    offered = page.locator("datalist option").evaluate_all("(options) => options.map((option) => option.value)")
+    assert offered == ["token;0xa", "B", "C", "token;0xd"]
+    page.get_by_role("link", name="token;0xd").click()
+    expect(page.locator("main code").first).to_have_text("token;0xd")
+    field.fill("none")
+    field.press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("There is no asset none.")
+    assert old.browser.said == []
+
+
+def test_a_store_of_rates_alone_needs_no_prices_for_its_overview_and_its_assets(old: Visit) -> None:
+    page = old.browser.open("about:blank")
+    newest = {"newest": datetime.fromtimestamp(RATES_END, UTC).isoformat(), "age_seconds": 10**7, "fresh": True}
+    rates = {"family": "rates", "interval_seconds": None} | newest
+    health = {"simulated": False, "sources": [], "snapshots": [rates], "store": {"reachable": True}}
+    page.route(re.compile("/status/health"), lambda route: route.fulfill(json={"data": health}))
+    page.goto(old.url({"tz": "UTC"}))
+    old.wait(page)
+    expect(page.locator(".tile h2")).to_have_text(["Lend rates", "Borrow rates"])
+    field = page.get_by_label("Asset (symbol or id)")
+    field.fill("C")
+    field.press("Enter")
+    expect(page.locator(".panel h2")).to_have_text(["Lend and borrow APR Data ends 2024-02-20"])
+    assert not [url for url in old.browser.asked if "/api/v1/assets" in url]
 
 
 def test_an_address_that_cannot_be_shown_leaves_the_form_to_correct_it(visit: Visit) -> None:

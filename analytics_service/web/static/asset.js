@@ -1,44 +1,37 @@
 // One asset: its price, its rates, how much of it is used and borrowed.
-import { get } from "./api.js";
+import { assetLink, assets, marketsLink, matching, picker } from "./assets.js";
 import { candles, colorOf, line } from "./charts.js";
 import { h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { percent, usd } from "./format.js";
-import { bounds, follow, go, link } from "./route.js";
-import { aligned, has, history, numbers, shared } from "./series.js";
+import { go } from "./route.js";
+import { aligned, BORROW_RATES, familyOf, has, history, LEND_RATES, numbers, PRICES, shared } from "./series.js";
 import { DOLLARS, overTime, PERCENT } from "./specs.js";
 import { families } from "./status.js";
 
 // As many candles as can be told apart; more of them would often hold one observation each.
 const CANDLES = 60;
-// The histories of an asset, each with its family.
-const LEND = "/markets/lend/rate-history";
-const PATHS = [
-  ["/assets/price-history", "prices"],
-  [LEND, "rates"],
-  ["/markets/borrow/rate-history", "rates"],
-  ["/markets/history/utilization", "markets"],
-  ["/analytics/market/history/loans-originated/by-asset", "loans"],
-];
+const NO_ASSETS = "There are no assets yet. Where jobs run, the first snapshot may be on its way.";
+// The histories of an asset.
+const PATHS = [PRICES, LEND_RATES, BORROW_RATES, "/markets/history/utilization",
+  "/analytics/market/history/loans-originated/by-asset"];
 
-/** The view of the asset that the route names. */
+/** The view of the asset that the route names, by its id or its symbol. */
 export async function asset(place, route, signal) {
-  const id = route.asset;
-  const all = (await get("/assets", {}, signal)).data;
-  // Hexadecimal addresses are the same in any case.
-  const found = all.find((one) => one.asset.id === id)
-    ?? all.find((one) => id?.includes(";0x") && one.asset.id.toLowerCase() === id.toLowerCase());
-  const back = h("p", {}, h("a", { href: link({ view: "markets" }), onclick: follow }, "All markets"));
-  const missing = id ? `There is no asset ${id}.` : "No asset is chosen.";
-  if (!found) return place.replaceChildren(h("h1", {}, "Asset"), notice(missing, true), back);
-  const { name, symbol } = found.metadata;
-  const stored = found.asset.id;
+  const there = await families();
+  const all = await assets(there, signal);
+  if (!all.length) return place.replaceChildren(h("h1", {}, "Asset"), notice(NO_ASSETS));
+  const matches = matching(all, route.asset);
+  const back = h("p", {}, marketsLink("All markets"));
+  if (matches.length !== 1) {
+    return place.replaceChildren(h("h1", {}, "Asset"), ...unclear(route.asset, matches), picker(all), back);
+  }
+  const [{ id: stored, name, symbol }] = matches;
   // All charts have the same buckets, so that one crosshair goes through them.
   const buckets = route.candles ? { points: CANDLES } : {};
   const of = (path) => history(path, route, { asset_ids: stored, agg: "ohlc", ...buckets }, signal);
-  const there = await families();
   const [prices, lend, borrow, usage, originated] = await Promise.all(
-    PATHS.map(async ([path, family]) => (there.has(family) && (await has(path, stored, signal)) ? path : null)));
+    PATHS.map(async (path) => (there.has(familyOf(path)) && (await has(path, stored, signal)) ? path : null)));
   const [lent, owed, use] = [lend, borrow, usage].map((path) => path && shared(() => of(path)));
   const charts = [
     prices && figure("Price", () => of(prices), (answer) => price(answer, route), priceTools(route)),
@@ -49,9 +42,17 @@ export async function asset(place, route, signal) {
   ].filter(Boolean);
   const [first, ...others] = charts.map((chart) => chart.panel);
   place.replaceChildren(h("h1", {}, `${symbol} `, h("span", { class: "soft" }, name)),
-    h("p", { class: "soft" }, h("code", {}, stored)), first ?? notice(await without(stored, there, signal)),
+    h("p", { class: "soft" }, h("code", {}, stored)), picker(all), first ?? notice(await without(stored, there, signal)),
     h("div", { class: "pair" }, others), back);
   await Promise.all(charts.map((chart) => chart.done));
+}
+
+/** What is said where the route names no asset, or several. */
+function unclear(text, matches) {
+  if (!text) return [notice("No asset is chosen.", true)];
+  if (!matches.length) return [notice(`There is no asset ${text}.`, true)];
+  return [notice(`${matches.length} assets have the symbol ${text}. Choose one by its id.`),
+    h("ul", {}, matches.map((match) => h("li", {}, assetLink(match, h("code", {}, match.id)))))];
 }
 
 /** What is said of an asset that has none of the histories. */
@@ -86,7 +87,7 @@ function price(answer, route) {
 /** The rates of an asset that has one of them or both. */
 function apr(...answers) {
   const [first] = answers;
-  const isLend = ({ path }) => path === LEND;
+  const isLend = ({ path }) => path === LEND_RATES;
   const [lend, borrow] = [answers.find(isLend), answers.find((answer) => !isLend(answer))];
   const column = (answer, key) => (answer ? aligned(first, answer, key) : null);
   const [lent, owed] = [column(lend, "c"), column(borrow, "c")];
@@ -131,8 +132,8 @@ function curve(lend, borrow, utilization) {
 
 /** Days of the range and the one before it, whose sum the first day's is compared with. */
 function loans(path, id, route, signal) {
-  const days = { ...bounds(route, 1), period: "d", points: null, limit: 10_000, asset_ids: id };
-  return history(path, route, days, signal);
+  const days = { period: "d", points: null, limit: 10_000, asset_ids: id };
+  return history(path, route, days, signal, 1);
 }
 
 function daily(answer) {

@@ -2,7 +2,7 @@
 import { address, apiKey, ApiError, asksForKeys, failure } from "./api.js";
 import { ahead, draw } from "./charts.js";
 import { copyButton, failed, h, notice, saveAs, table } from "./dom.js";
-import { bytes, time } from "./format.js";
+import { bytes, time, wall } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
 
 /** A panel that loads histories and draws them. `load` answers what `history` of series.js does, one or several;
@@ -14,12 +14,14 @@ export function figure(title, load, spec, tools = null) {
     "aria-roledescription": "chart", "aria-describedby": "chart-help" }, h("p", { class: "soft" }, "Loading…"));
   const readout = h("p", { class: "readout number", "aria-live": "polite" });
   const below = h("div", { class: "source" });
+  const ending = h("span", { class: "soft" });
   const panel = h("section", { class: "panel", "aria-labelledby": `${id}-title` },
-    h("h2", { id: `${id}-title` }, title), tools, box, readout, below);
+    h("h2", { id: `${id}-title` }, title, ending), tools, box, readout, below);
   async function fill() {
     try {
       const answers = [await load()].flat();
       const drawn = spec(...answers);
+      ending.textContent = endOf(answers);
       below.replaceChildren(...answers.map(source), ...(drawn ? [rows(title, drawn)] : []));
       if (drawn) await draw(box, readout, drawn);
       else box.replaceChildren(...empty(answers[0]));
@@ -30,6 +32,12 @@ export function figure(title, load, spec, tools = null) {
     }
   }
   return { panel, done: fill() };
+}
+
+/** Where the data of a chart ends, if that was long ago. */
+function endOf(answers) {
+  const ended = answers.find(({ last }) => (last ?? null) !== null);
+  return ended ? ` Data ends ${wall(ended.last, current().tz).slice(0, 10)}` : "";
 }
 
 /** What is shown instead of a chart without values: where the newest ones are. */

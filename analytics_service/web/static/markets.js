@@ -1,8 +1,9 @@
 // Every asset in one table: price, market, rates.
 import { get } from "./api.js";
+import { assetLink, withAlike } from "./assets.js";
 import { h, notice, saveAs, scrolling } from "./dom.js";
-import { change, percent, short, usd } from "./format.js";
-import { current, follow, link, note } from "./route.js";
+import { change, percent, usd } from "./format.js";
+import { current, note } from "./route.js";
 import { numbers } from "./series.js";
 import { spark } from "./spark.js";
 import { families, status } from "./status.js";
@@ -15,7 +16,7 @@ const NOTHING = "There are no prices and no markets yet. Where jobs run, the fir
 // A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
 // has (by default the same as `sort`).
 const COLUMNS = [
-  { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: assetLink, file: (row) => row.symbol },
+  { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: (row) => assetLink(row), file: (row) => row.symbol },
   number("Price", (row) => row.price, (row) => row.priceText),
   { ...number("24 h", (row) => part(row.before, row.price)), cell: dayChange },
   { title: "7 days", cell: (row) => spark(row.week, `${row.symbol}, 7 days`) },
@@ -85,10 +86,7 @@ async function load({ tz }, signal) {
     for (const one of before) if (rows.has(one.asset)) [rows.get(one.asset).before] = one.v;
     for (const one of week) if (rows.has(one.asset)) rows.get(one.asset).week = numbers(one.v);
   }
-  const all = [...rows.values()];
-  const count = Map.groupBy(all, ({ symbol }) => symbol);
-  for (const one of all) one.isAlike = Boolean(one.symbol) && count.get(one.symbol).length > 1;
-  return all;
+  return withAlike([...rows.values()]);
 }
 
 /** The newest rates, of a service that has their history and no markets. */
@@ -145,12 +143,6 @@ function part(whole, value, less = 1) {
 
 function isMissing(value) {
   return value === null || value === undefined;
-}
-
-function assetLink(row) {
-  const id = short(row.id);
-  const name = row.isAlike ? [row.symbol, h("span", { class: "soft" }, ` ${id}`)] : row.symbol || id;
-  return h("a", { href: link({ view: "asset", asset: row.id }), onclick: follow, title: row.id }, name);
 }
 
 function dayChange(row) {

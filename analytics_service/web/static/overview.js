@@ -4,21 +4,17 @@ import { clear, line } from "./charts.js";
 import { failed, h, notice } from "./dom.js";
 import { figure } from "./figure.js";
 import { change, changeInPoints, percent, time, usd, wall } from "./format.js";
-import { follow, link, rangeName } from "./route.js";
+import { imported } from "./imported.js";
+import { rangeName } from "./route.js";
 import { beginning, ends, history, numbers, shared, total } from "./series.js";
 import { spark } from "./spark.js";
 import { DOLLARS, overTime, stacked } from "./specs.js";
-import { families } from "./status.js";
+import { ended, families } from "./status.js";
 
 /** The view of the whole protocol. */
 export async function overview(place, route, signal) {
   const there = await families();
-  if (!there.has("markets")) {
-    const others = h("a", { href: link({ view: "markets" }), onclick: follow }, "Markets");
-    const isImported = there.has("prices") || there.has("rates");
-    return place.replaceChildren(h("h1", {}, "Overview"), notice("There is no snapshot of markets, so deposits and debt are unknown."),
-      isImported ? h("p", {}, "Imported prices and rates are under ", others, ".") : "");
-  }
+  if (!there.has("markets")) return imported(place, route, there, signal);
   const paths = ["tvl", "deposits", "debt"].map((one) => `/markets/history/${one}`);
   const [tvl, deposits, debt] = paths.map((path) => shared(() => history(path, route, {}, signal)));
   const begun = Promise.all(paths.map((path) => beginning(path, route, signal)));
@@ -86,10 +82,12 @@ function tile(name, value, span, { values, end, compared = change }) {
     spark(values, `${name} ${span(first)}`));
 }
 
-/** The sums of liquidations at the ends of days of 24 hours, the last of which ends now. */
-function recentLiquidations({ tz }, signal) {
+/** The sums of liquidations at the ends of days of 24 hours, the last of which ends now, or with the data. */
+async function recentLiquidations({ tz }, signal) {
+  const last = await ended("loans");
   // Of hours, because a day is not always 24 of them.
-  const query = { start: "now-192h", end: "now", period: "min", interval: 1440, tz, format: "columns" };
+  const range = last === null ? { start: "now-192h", end: "now" } : { start: last - 192 * 3600, end: last };
+  const query = { ...range, period: "min", interval: 1440, tz, format: "columns" };
   return get("/analytics/market/history/liquidations", query, signal);
 }
 

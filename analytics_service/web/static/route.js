@@ -1,7 +1,7 @@
 // The page's URL holds all that it shows: the view, the range, the zone, the theme.
 import { wall } from "./format.js";
 
-// Days of each range that ends now.
+// Days of each range that ends now, or where the data ends.
 export const RANGES = { "24h": 1, "7d": 7, "30d": 30, "90d": 90, "1y": 365 };
 const VIEWS = ["overview", "markets", "asset", "address"];
 const DEFAULTS = { view: "overview", range: "7d" };
@@ -65,9 +65,11 @@ export function follow(event) {
   tell({ view: current().view });
 }
 
-/** The range as the API takes it, which may begin some days earlier. */
-export function bounds(route, earlier = 0) {
-  if (!route.custom) return { start: `now-${RANGES[route.range] + earlier}d`, end: "now" };
+/** The range as the API takes it, which may begin some days earlier. It ends now, or at `last` (unix seconds). */
+export function bounds(route, last = null, earlier = 0) {
+  const days = RANGES[route.range] + earlier;
+  if (!route.custom && last !== null) return { start: Math.max(last - days * 86_400, 0), end: last };
+  if (!route.custom) return { start: `now-${days}d`, end: "now" };
   const start = new Date(`${route.start}Z`);
   start.setUTCDate(start.getUTCDate() - earlier);
   return { start: start.toISOString().slice(0, 19), end: route.end };

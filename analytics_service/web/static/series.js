@@ -2,27 +2,50 @@
 import { get } from "./api.js";
 import { wall } from "./format.js";
 import { bounds } from "./route.js";
+import { ended } from "./status.js";
+
+export const PRICES = "/assets/price-history";
+export const LEND_RATES = "/markets/lend/rate-history";
+export const BORROW_RATES = "/markets/borrow/rate-history";
+
+/** The family of the snapshots that a history is made from. */
+export function familyOf(path) {
+  if (path === PRICES) return "prices";
+  if ([LEND_RATES, BORROW_RATES].includes(path)) return "rates";
+  return path.startsWith("/analytics/") ? "loans" : "markets";
+}
 
 /** The parameters of a page of history that covers the range in as many buckets as a chart can show. */
-function query(route, more = {}) {
+function query(range, tz, more) {
   const points = innerWidth < 640 ? 100 : 200;
-  return { ...bounds(route), period: "auto", points, tz: route.tz, format: "columns", ...more };
+  return { ...range, period: "auto", points, tz, format: "columns", ...more };
 }
 
 /** A history in the range: columns (see the API) with `x`, the starts of buckets on the zone's clocks, `at`,
- * which puts any second there, and what `get` tells of the request. */
-export async function history(path, route, more = {}, signal = null) {
-  const given = query(route, more);
+ * which puts any second there, and what `get` tells of the request. If the range reaches the end of data that ended long
+ * ago, `last` is that instant. The range may begin some days earlier. */
+export async function history(path, route, more = {}, signal = null, earlier = 0) {
+  const newest = await ended(familyOf(path));
+  const given = query(bounds(route, newest, earlier), route.tz, more);
   const answer = await get(path, given, signal);
   const { t, series, range } = answer.data;
   const at = (second) => wall(second, route.tz);
-  return { ...answer, path, given, t, x: t.map(at), series, range, at };
+  const last = newest !== null && newest <= range.end ? newest : null;
+  return { ...answer, path, given, t, x: t.map(at), series, range, at, last };
 }
 
 /** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
-export function beginning(path, route, signal = null) {
-  const { start } = bounds(route);
-  return get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal).then(({ data }) => data);
+export async function beginning(path, route, signal = null) {
+  const { start } = bounds(route, await ended(familyOf(path)));
+  return (await get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal)).data;
+}
+
+/** The same history over the whole range as one bucket, with what it has observed there. */
+export async function whole(path, route, signal) {
+  const range = bounds(route, await ended(familyOf(path)));
+  // So many days are more than there are of data, and buckets end with the range.
+  const bucket = { period: "d", interval: 10_000, agg: "ohlc" };
+  return (await get(path, { ...range, ...bucket, tz: route.tz, format: "columns" }, signal)).data;
 }
 
 /** Makes a loader for several parts of a view: it loads only once, and again only after a failure. */
@@ -34,19 +57,25 @@ export function shared(load) {
   }));
 }
 
-const assets = new Map();
+const listed = new Map();
 
 /** Forgets which series there are, because there may be new ones. */
 export function forget() {
-  assets.clear();
+  listed.clear();
+}
+
+/** The series of a history: the `id` and `symbol` of each asset. */
+export async function assetsOf(path, signal) {
+  // One bucket of all series names them.
+  const all = { start: 0, end: 0, period: "y", format: "columns" };
+  const asset = (series) => ({ id: series.asset, symbol: series.symbol ?? "" });
+  if (!listed.has(path)) listed.set(path, (await get(path, all, signal)).data.series.map(asset));
+  return listed.get(path);
 }
 
 /** Whether a history has a series of an asset. */
 export async function has(path, asset, signal) {
-  // One bucket of all series names them.
-  const all = { start: 0, end: 0, period: "y", format: "columns" };
-  if (!assets.has(path)) assets.set(path, (await get(path, all, signal)).data.series.map((series) => series.asset));
-  return assets.get(path).includes(asset);
+  return (await assetsOf(path, signal)).some(({ id }) => id === asset);
 }
 
 /** Numbers of a column; null where there is none. */

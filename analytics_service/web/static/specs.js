@@ -6,8 +6,8 @@ import { hasValues, numbers, total } from "./series.js";
 // Vertical axes; percent has as many digits as are needed to tell ticks apart.
 export const DOLLARS = { tickprefix: "$" };
 export const PERCENT = { tickformat: "~%" };
-// More assets than this are drawn as one.
-const MOST = 7;
+// A chart tells apart no more assets than this.
+export const MOST = 7;
 
 /** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with a
  * name, how the crosshair formats them, whether they only count observations, and whether the page calculated them: then

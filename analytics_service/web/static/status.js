@@ -2,6 +2,8 @@
 import { get } from "./api.js";
 
 const FRESH = 10_000;
+// Seconds after which a family has ended: from then on, the shortest range up to now would be empty.
+const LONG_AGO = 86_400;
 let asked = { at: -Infinity, answer: null };
 
 /** What /status/health says. */
@@ -21,4 +23,11 @@ export async function families() {
   const { snapshots, store } = await status();
   if (!store.reachable) return { has: () => true };
   return new Set(snapshots.filter(({ newest }) => newest !== null).map(({ family }) => family));
+}
+
+/** The newest instant (unix seconds) of a family that ended long ago; null of any other. */
+export async function ended(family) {
+  const { snapshots } = await status();
+  const last = snapshots.find((snapshot) => snapshot.family === family);
+  return last && last.newest !== null && last.age_seconds > LONG_AGO ? Date.parse(last.newest) / 1000 : null;
 }

@@ -1,0 +1,64 @@
+// Which assets there are: links to them, and a form to choose one.
+import { get } from "./api.js";
+import { h } from "./dom.js";
+import { short } from "./format.js";
+import { follow, go, link } from "./route.js";
+import { assetsOf, BORROW_RATES, LEND_RATES } from "./series.js";
+
+/** Every asset: its `id`, `symbol` and `name`, and whether another one has its symbol (`isAlike`). */
+export async function assets(there, signal) {
+  if (there.has("prices")) {
+    const { data } = await get("/assets", {}, signal);
+    return withAlike(data.map(({ asset: { id }, metadata: { name, symbol } }) => ({ id, symbol, name })));
+  }
+  // The list of assets comes with prices. Of rates alone, the histories name their assets.
+  const rates = there.has("rates") ? await Promise.all([LEND_RATES, BORROW_RATES].map((path) => assetsOf(path, signal))) : [];
+  return withAlike([...new Map(rates.flat().map((asset) => [asset.id, { ...asset, name: "" }])).values()]);
+}
+
+/** The assets, or rows of them, after telling each whether another one has its symbol. */
+export function withAlike(rows) {
+  const bySymbol = Map.groupBy(rows, ({ symbol }) => symbol);
+  for (const row of rows) row.isAlike = Boolean(row.symbol) && bySymbol.get(row.symbol).length > 1;
+  return rows;
+}
+
+/** The assets that a text means: the one with this id, or all with this symbol. */
+export function matching(all, text = "") {
+  const isSame = (name) => name.toLowerCase() === text.toLowerCase();
+  // Hexadecimal addresses are the same in any case; so are symbols for the API.
+  const tests = [({ id }) => id === text, ({ id }) => id.includes(";0x") && isSame(id),
+    ({ symbol }) => symbol && isSame(symbol)];
+  return tests.map((test) => all.filter(test)).find((matches) => matches.length) ?? [];
+}
+
+/** The name of an asset in a chart. */
+export function assetName({ id, symbol, isAlike }) {
+  return isAlike ? `${symbol} ${short(id)}` : symbol || short(id);
+}
+
+/** A link to the view of an asset, by default with its name. */
+export function assetLink(row, text = null) {
+  const name = text ?? (row.isAlike ? [row.symbol, h("span", { class: "soft" }, ` ${short(row.id)}`)] : assetName(row));
+  return h("a", { href: link({ view: "asset", asset: row.id }), onclick: follow, title: row.id }, name);
+}
+
+/** A link to the table of all assets. */
+export function marketsLink(text) {
+  return h("a", { href: link({ view: "markets" }), onclick: follow }, text);
+}
+
+/** A form to choose an asset by symbol, or by id where several have the symbol. `more` changes the route as well. */
+export function picker(all, more = {}) {
+  const field = h("input", { name: "asset", list: "assets", required: true, autocomplete: "off", spellcheck: "false" });
+  const options = all.map((asset) => {
+    const isUnique = asset.symbol && !asset.isAlike;
+    return h("option", { value: isUnique ? asset.symbol : asset.id, label: isUnique ? asset.name : asset.symbol });
+  });
+  const submit = (event) => {
+    event.preventDefault();
+    go({ ...more, asset: field.value.trim() });
+  };
+  return h("form", { class: "tools", role: "search", onsubmit: submit }, h("label", {}, "Asset (symbol or id)", field),
+    h("datalist", { id: "assets" }, options), h("button", {}, "Show"));
+}

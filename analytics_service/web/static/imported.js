@@ -1,0 +1,109 @@
+// The overview of a store without markets, such as one of imported history: the prices and rates that there are.
+import { get } from "./api.js";
+import { assetLink, assetName, assets, marketsLink, picker, withAlike } from "./assets.js";
+import { line } from "./charts.js";
+import { h, notice, table } from "./dom.js";
+import { figure } from "./figure.js";
+import { change, percent, usd, wall } from "./format.js";
+import { rangeName } from "./route.js";
+import { beginning, BORROW_RATES, ends, familyOf, history, LEND_RATES, numbers, PRICES, whole } from "./series.js";
+import { MOST, overTime, PERCENT } from "./specs.js";
+
+const NO_MARKETS = "There is no snapshot of markets, so deposits and debt are unknown.";
+const NOTHING = "There are no prices and no rates either. Where jobs run, the first snapshot may be on its way.";
+
+// A history: its name, the title of its chart, the assets that come first there, and how they are shown. Rows have the
+// values of an asset before the range and at its end.
+const HISTORIES = [
+  {
+    name: "Prices",
+    path: PRICES,
+    title: "Largest price moves",
+    worth: ({ before, after }) => Math.abs(moved(before, after)),
+    drawn: ({ c }, { before }) => c.map((value) => (value === null ? null : moved(before, value))),
+    columns: (route) => [
+      { title: "Price", number: true, cell: ({ after }) => usd(after) },
+      { title: `Over ${rangeName(route)}`, number: true, cell: priceChange },
+    ],
+  },
+  rates("Lend rates", LEND_RATES, "Highest lend APRs"),
+  rates("Borrow rates", BORROW_RATES, "Highest borrow APRs"),
+];
+
+function rates(name, path, title) {
+  const columns = () => [{ title: "APR", number: true, cell: ({ after }) => percent(after) }];
+  return { name, path, title, worth: ({ after }) => Number(after), drawn: ({ c }) => numbers(c), columns };
+}
+
+/** The view of what there is without markets. */
+export async function imported(place, route, there, signal) {
+  const title = h("h1", {}, "Overview");
+  const extents = await Promise.all(HISTORIES.filter(({ path }) => there.has(familyOf(path)))
+    .map((shown) => extent(shown, route, signal)));
+  const stored = extents.filter(({ count }) => count);
+  if (!stored.length) return place.replaceChildren(title, notice(`${NO_MARKETS} ${NOTHING}`));
+  const charts = stored.map((shown) => ranking(shown, route, signal));
+  const [first, ...others] = charts.map(({ panel }) => panel);
+  place.replaceChildren(title, h("p", { class: "soft" }, NO_MARKETS), h("div", { class: "tiles" }, stored.map(tile)),
+    picker(await assets(there, signal), { view: "asset" }), first, h("div", { class: "pair" }, others),
+    h("p", {}, marketsLink("All assets")));
+  await Promise.all(charts.map(({ done }) => done));
+}
+
+/** A history with how many assets it has, the year of its first value, and the date of its last. */
+async function extent(shown, { tz }, signal) {
+  const years = { start: 0, end: "now", period: "y", tz, format: "columns" };
+  const { data, asOf } = await get(shown.path, years, signal);
+  const firsts = data.series.map(({ v }) => ends(v)[0]).filter((place) => place >= 0);
+  const year = firsts.length ? wall(data.t[Math.min(...firsts)], tz).slice(0, 4) : "";
+  return { ...shown, count: firsts.length, since: year, until: wall(asOf, tz).slice(0, 10) };
+}
+
+function tile({ name, count, since, until }) {
+  return h("section", { class: "tile" }, h("h2", {}, name),
+    h("div", { class: "value" }, `${count} ${count === 1 ? "asset" : "assets"}`),
+    h("div", { class: "soft" }, `${since} to ${until}`));
+}
+
+/** A chart of the assets that come first, and a table of them with links. */
+function ranking({ path, title, worth, drawn, columns }, route, signal) {
+  const list = h("div");
+  let rows = [];
+  async function load() {
+    rows = (await changes(path, route, signal)).sort((row, other) => worth(other) - worth(row)).slice(0, MOST);
+    list.replaceChildren(...(rows.length ? [table(`${title}: assets`, [{ title: "Asset", cell: (row) => assetLink(row) }, ...columns(route)], rows)] : []));
+    return history(path, route, { asset_ids: rows.map(({ id }) => id).join(), agg: "ohlc" }, signal);
+  }
+  const chart = figure(title, load, (answer) => lines(answer, rows, drawn));
+  chart.panel.querySelector(".source").before(list);
+  return chart;
+}
+
+/** A row for each asset that was observed in the range: its value before the range, or else the first in it, and the
+ * last. */
+async function changes(path, route, signal) {
+  const [begun, all] = await Promise.all([beginning(path, route, signal), whole(path, route, signal)]);
+  const before = new Map(begun.series.map(({ asset, v }) => [asset, v[0]]));
+  return withAlike(all.series.map(({ asset: id, symbol, o, c, n }) =>
+    ({ id, symbol: symbol ?? "", before: before.get(id) ?? o[0], after: c.at(-1), count: n.at(-1) })))
+    .filter(({ count }) => count > 0);
+}
+
+function lines(answer, rows, drawn) {
+  if (!rows.length) return null;
+  const readings = rows.map((row, place) =>
+    ({ name: assetName(row), values: drawn(answer.series[place], row), calculated: true, format: percent }));
+  const traces = readings.flatMap(({ name, values }, place) =>
+    line(name, answer.x, values, `--series-${place + 1}`, answer.series[place].n));
+  return overTime(answer, traces, readings, { yaxis: PERCENT });
+}
+
+/** A change as a fraction of the value before; 0 where that is 0. */
+function moved(before, after) {
+  return Number(before) ? Number(after) / Number(before) - 1 : 0;
+}
+
+function priceChange({ before, after }) {
+  const { text, class: color } = change(before, after);
+  return h("span", { class: color }, text);
+}
