@@ -1,0 +1,81 @@
+"""Every file that the service writes can be imported into another store, which then answers the same."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from analytics_service.errors import ImportRefused
+from analytics_service.imports.history_files import HistoryRequest, load_history
+from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES, History
+from tests.integration.conftest import Simulated
+from tests.integration.databases import database
+from tests.integration.imports import Progress
+from tests.integration.routes import NOON, Client, client_of
+
+SUFFIXES = {"json": "json", "columns": "json", "csv": "csv", "arrow": "arrows", "parquet": "parquet"}
+PAGE = f"start={NOON - 2 * 3600}&end={NOON + 1800}&period=h&limit=3"
+LATER = datetime.fromtimestamp(NOON + 3600, UTC)
+
+
+def page(client: Client, path: str, name: str, query: str = PAGE) -> bytes:
+    answer = client.simulate_get(f"/api/v1{path}", query_string=f"{query}&format={name}")
+    assert answer.status_code == 200, answer.text
+    return bytes(answer.content)
+
+
+def bring(store: Store, history: History, *files: Path) -> None:
+    request = HistoryRequest(history, files, new_assets=True)
+    load_history(store, request, LATER, Progress(), keep_rejected=False).loaded.write(store, Progress())
+
+
+@pytest.mark.parametrize("name", SUFFIXES)
+def test_a_page_of_any_history_answers_the_same_elsewhere(
+    protocol: Client, simulated: Simulated, tmp_path: Path, name: str
+) -> None:
+    """Of all histories at once: values of one must not disturb another. JSON has no symbols."""
+    paths = [(history, path.path) for history in HISTORIES for path in history.paths]
+    with database(replace(simulated.settings, clickhouse_database=f"test_trip_{name}")) as store:
+        for number, (history, path) in enumerate(paths):
+            file = tmp_path / f"{number}.{SUFFIXES[name]}"
+            file.write_bytes(page(protocol, path, name))
+            bring(store, history, file)
+        other = client_of(replace(simulated.settings, clickhouse_database=f"test_trip_{name}"), store)
+        for _, path in paths:
+            for asked in ("json",) if name == "json" else ("json", "columns", "csv"):
+                assert page(other, path, asked) == page(protocol, path, asked), path
+
+
+def test_days_of_a_zone_answer_the_same_elsewhere(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:
+    query = f"start={NOON - 5 * 86400}&end={NOON}&period=d&tz=America/St_Johns&limit=100"
+    (tmp_path / "days.csv").write_bytes(page(protocol, "/assets/price-history", "csv", query))
+    settings = replace(simulated.settings, clickhouse_database="test_trip_days")
+    with database(settings) as store:
+        bring(store, HISTORIES[0], tmp_path / "days.csv")
+        expected = page(protocol, "/assets/price-history", "csv", query)
+        assert page(client_of(settings, store), "/assets/price-history", "csv", query) == expected
+
+
+def test_candles_are_refused(protocol: Client, tmp_path: Path) -> None:
+    for name, suffix in SUFFIXES.items():
+        file = tmp_path / f"{name}.{suffix}"
+        file.write_bytes(page(protocol, "/assets/price-history", name, f"{PAGE}&agg=ohlc"))
+        with pytest.raises(ImportRefused, match=r"[Cc]andles"):
+            load_history(None, HistoryRequest(HISTORIES[0], [file]), LATER, Progress(), keep_rejected=False)
+
+
+def test_values_alone_are_no_snapshot_of_markets(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:
+    """The histories are there; the present state, and that of any moment, is not."""
+    settings = replace(simulated.settings, clickhouse_database="test_trip_values")
+    (tmp_path / "tvl.csv").write_bytes(page(protocol, "/markets/history/tvl", "csv"))
+    with database(settings) as store:
+        bring(store, next(history for history in HISTORIES if history.name == "tvl"), tmp_path / "tvl.csv")
+        client = client_of(settings, store)
+        assert client.simulate_get("/api/v1/markets").status_code == 503
+        assert client.simulate_get("/api/v1/markets", query_string=f"at={NOON}").status_code == 404
+        answer = client.simulate_get("/api/v1/markets/history/tvl", query_string=PAGE)
+        assert answer.headers["as-of"] == f"markets=@{NOON}"
+        health = client.simulate_get("/api/v1/status/health").json["data"]
+        assert [snapshot["newest"] for snapshot in health["snapshots"]] == ["2025-03-01T12:00:00Z"]
