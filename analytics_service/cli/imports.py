@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, open_store_to_read
+from analytics_service.cli.context import load_settings, open_store, open_store_to_read, store_location
+from analytics_service.cli.event_imports import import_events_command
 from analytics_service.cli.history_imports import history_command
 from analytics_service.cli.import_report import SKIP, STOPPED, report
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.signals import explaining_stop
+from analytics_service.imports.definitions import define_assets
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import Request, import_files, try_import
 from analytics_service.store.histories import HISTORIES
@@ -41,12 +43,12 @@ def _import_options(command: _Command) -> _Command:
 
 @click.group("import")
 def import_group() -> None:
-    """Bring in history from files.
+    """Bring in history from files: one history, events of addresses, or descriptions of assets.
 
-    Example:
+    `prices` and `rates` take two fixed layouts; the others take files as people have them. Example:
 
     \b
-        analytics-service import prices prices.csv.gz --assets assets.csv
+        analytics-service import price prices.csv --symbol ETH --new-assets --dry-run
     """
 
 
@@ -78,6 +80,24 @@ def import_rates_command(**options: Any) -> None:
     _import(RATES, **options)
 
 
+@import_group.command("assets")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@data_dir_option
+def import_assets_command(file: Path, data_dir: Path | None) -> None:
+    """Describe assets, also those that an import made of their symbols.
+
+    FILE is CSV with the columns symbol, address (or id, such as native;uatom) and decimals, and perhaps name. Where a
+    source describes the same assets, its next snapshot of prices does so again. Example:
+
+    \b
+        analytics-service import assets assets.csv
+    """
+    settings = load_settings(data_dir=data_dir)
+    with open_store(settings) as store:
+        changed = define_assets(store, file)
+    click.echo(f"{changed:,} assets described anew in {store_location(settings)}.")
+
+
 def _import(family: Family, dry_run: bool, data_dir: Path | None, **options: Any) -> None:
     """Import files. `options` are the other fields of a Request."""
     request = Request(family, **options)
@@ -92,5 +112,6 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **options: Any
     report(summary, settings, dry_run)
 
 
+import_group.add_command(import_events_command)
 for _history in HISTORIES:
     import_group.add_command(history_command(_history))

@@ -1,4 +1,5 @@
-"""Reads a CSV file of assets, which may be gzipped: columns symbol, address and decimals, and any others."""
+"""Reads a CSV file of assets, which may be gzipped: columns symbol, address and decimals, name if it is there, and any
+others."""
 
 import csv
 import io
@@ -22,7 +23,8 @@ FORMULA = "begins with = + - @, a tab or a carriage return: a spreadsheet would 
 
 
 def read_assets_file(path: Path) -> list[Asset]:
-    """The assets as `token;<address>`, in the file's order. ImportRefused names the first invalid line.
+    """The assets, in the file's order: `token;<address>`, or the id that stands in place of the address. ImportRefused
+    names the first invalid line.
 
     Addresses `0x...` that differ only in case are the same; the first spelling is used (rule 3.4).
     """
@@ -30,7 +32,7 @@ def read_assets_file(path: Path) -> list[Asset]:
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
     for number, (line, row) in enumerate(zip(lines, _rows(lines, _column_indices(path, header)), strict=True), start=1):
-        address = id_key(f"{AssetGroup.TOKEN};{row['address']}")
+        address = id_key(_full_id(row["address"]))
         fault = (
             _excess(line, header)
             or asset_fault(row)
@@ -71,7 +73,7 @@ def _column_indices(path: Path, header: Sequence[str]) -> dict[str, int]:
     if missing := [name for name in _COLUMNS if name not in names]:
         shown = ", ".join(header)[:200]
         raise ImportRefused(f"{path} lacks the columns {', '.join(missing)}; it has {shown!r}.")
-    return {name: names.index(name) for name in _COLUMNS}
+    return {name: names.index(name) for name in (*_COLUMNS, "name") if name in names}
 
 
 def _rows(lines: Sequence[Sequence[str]], indices: Mapping[str, int]) -> list[dict[str, str]]:
@@ -109,7 +111,7 @@ def asset_fault(row: Mapping[str, str]) -> str | None:
     if re.search(_UNREADABLE, row["symbol"] + row["address"]):
         return "the symbol or the address holds a control character, or bytes that are not UTF-8"
     # Commas separate ids in requests, a semicolon the group from the key.
-    if not re.fullmatch(r"[^\s,;]+", row["address"]):
+    if not re.fullmatch(r"((native|token);)?[^\s,;]+", row["address"]):
         return "the address is empty or holds a space, comma or semicolon"
     if not re.fullmatch(r"[0-9]{1,2}", row["decimals"]) or int(row["decimals"]) > _MAX_DECIMALS:
         return f"decimals must be a whole number from 0 to {_MAX_DECIMALS}"
@@ -137,14 +139,19 @@ def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asse
 
 
 def token(row: Mapping[str, str]) -> Asset:
-    """The asset of a valid row: `token;<address>`."""
+    """The asset of a valid row: `token;<address>`, or that of the id in place of the address."""
     decimals = int(row["decimals"])
+    group, key = split_id(_full_id(row["address"]))
     return Asset(
-        group=AssetGroup.TOKEN,
-        group_key=row["address"],
-        name=row["symbol"],
+        group=group,
+        group_key=key,
+        name=row.get("name") or row["symbol"],
         symbol=row["symbol"],
         symbol_denom=row["symbol"].lower(),
         decimals_denom=decimals,
         decimals_display=min(decimals, _DISPLAYED),
     )
+
+
+def _full_id(address: str) -> str:
+    return address if ";" in address else f"{AssetGroup.TOKEN};{address}"

@@ -98,25 +98,35 @@ def _asset(table: Table, history: History, named: str | None) -> str | None:
 
 
 def _field(table: Table, role: str, named: str | None, synonyms: Collection[str]) -> str:
-    """The field of a role: that of the column `named`, or else of the only column with one of the usual names."""
-    shown = ", ".join(table.columns)[:200]
-    fields = _candidates(table, synonyms if named is None else (_normal(named),))
-    if len(fields) == 1:
-        _require_type(table, fields[0])
-        return fields[0]
-    if fields and named is None:
-        columns = [table.columns[table.fields.index(field)] for field in fields]
+    """The field of a role, which there must be."""
+    chosen = column_of(table, role, named, synonyms, f"--{role}")
+    if chosen is None:
+        shown = ", ".join(table.columns)[:200]
         raise ImportRefused(
-            f"{table.path} has several columns that could be the {role}: {', '.join(columns)}. Name it with --{role}, "
-            f"such as --{role} {columns[-1]!r}."
+            f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {_CURES[role]}"
         )
-    if fields:
+    return chosen
+
+
+def column_of(table: Table, role: str, named: str | None, synonyms: Collection[str], option: str) -> str | None:
+    """The field of a role: that of the column `named`, or else of the only column with one of the usual names, if any.
+
+    ImportRefused if there is no such column, or if several could be meant; `option` is the one that names the column.
+    """
+    fields = _candidates(table, synonyms if named is None else (_normal(named),))
+    columns = [table.columns[table.fields.index(field)] for field in fields]
+    if len(fields) > 1 and named is None:
+        raise ImportRefused(
+            f"{table.path} has several columns that could be the {role}: {', '.join(columns)}. Name it with {option}, "
+            f"such as {columns[-1]!r}."
+        )
+    if len(fields) > 1:
         raise ImportRefused(f"{table.path} has several columns {named!r}. Give each column a name of its own.")
-    if named is not None:
-        raise ImportRefused(f"{table.path} has no column {named!r}; it has {shown!r}.")
-    raise ImportRefused(
-        f"{table.path} has the columns {shown!r}, and none has a usual name of the {role}. {_CURES[role]}"
-    )
+    if not fields and named is not None:
+        raise ImportRefused(f"{table.path} has no column {named!r}; it has {', '.join(table.columns)[:200]!r}.")
+    if fields:
+        _require_type(table, fields[0])
+    return fields[0] if fields else None
 
 
 _CURES = {

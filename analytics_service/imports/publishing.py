@@ -45,18 +45,18 @@ class Content:
         # Values of such a family are not all that its snapshots have.
         at = ledger.VALUES_ONLY if TABLES[self.family.name] else last
         names = ", ".join(path.name for path in self.files)
-        files = _number(self.files)
+        files = number_of(self.files)
         return ledger.Run(self.family.name, at, "import", first, last, count, names, version, files=files)
 
 
-def _number(files: Sequence[Path]) -> int:
+def number_of(files: Sequence[Path]) -> int:
     """A 64-bit number that identifies a set of files by their paths."""
     paths = b"\0".join(sorted(os.fsencode(path.resolve()) for path in files))
     return int.from_bytes(hashlib.sha256(paths).digest()[:8])
 
 
 @contextmanager
-def _resumable() -> Iterator[None]:
+def resumable() -> Iterator[None]:
     """Add to the error how to continue when ClickHouse stays away."""
     try:
         yield
@@ -67,7 +67,7 @@ def _resumable() -> Iterator[None]:
         ) from error
 
 
-@_resumable()
+@resumable()
 def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[float], bool | None]) -> int:
     """Stage the rows, then show them together with the assets and the ledger's row.
 

@@ -6,6 +6,7 @@ What the file leaves open is never guessed: the file is refused with the reading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 import polars as pl
 
@@ -21,7 +22,7 @@ from analytics_service.store.columns import DECIMAL, RATE, TIME_LIMIT
 from analytics_service.store.histories import NET_TVL, UTILIZATION, History
 
 # Observations must not be from the future. A day allows for wrong clocks and zones.
-_AHEAD = DAY
+AHEAD = DAY
 _GOOD = {"asset": pl.UInt32(), "observed_at": pl.UInt32(), "value": DECIMAL}
 
 
@@ -39,7 +40,7 @@ class ReadingRules:
     @property
     def latest(self) -> int:
         """The last second that an observation may have."""
-        return min(unix_second(self.at) + _AHEAD, TIME_LIMIT - 1)
+        return min(unix_second(self.at) + AHEAD, TIME_LIMIT - 1)
 
     @property
     def is_ratio(self) -> bool:
@@ -98,7 +99,7 @@ def read_file(
     for block, size in table.blocks():
         rows = block.filter(pl.any_horizontal(pl.col([*table.fields, "extra"]).str.strip_chars() != ""))
         times = read_times(rows[layout.time], rules.times)
-        _note_times(file, rows, times, rules.times)
+        note_times(file, rows, layout.time, times, rules.times)
         for values, asset in layout.values.items():
             _add(file, rows, times, (values, asset), names, rules, reject)
         advance(size)
@@ -192,10 +193,20 @@ def _reason(rules: ReadingRules) -> pl.Expr:
     return pl.coalesce(fault, "asset_fault", *rest)
 
 
-def _note_times(file: ReadFile, rows: pl.DataFrame, times: pl.DataFrame, rules: TimeRules) -> None:
-    """Note how times are written. ImportRefused if that leaves open what they mean."""
+class Noted(Protocol):
+    """A file of which is noted how its times are written."""
+
+    table: Table
+    kinds: dict[Kind, tuple[int, str]]
+
+    def where(self, seen: tuple[int, str]) -> str:
+        """A row and what it says, in words."""
+
+
+def note_times(file: Noted, rows: pl.DataFrame, column: str, times: pl.DataFrame, rules: TimeRules) -> None:
+    """Note how times of a column are written. ImportRefused if that leaves open what they mean."""
     for name, index in _firsts(times["kind"]):
-        file.kinds.setdefault(Kind(name), (rows["line"][index], rows[file.layout.time][index]))
+        file.kinds.setdefault(Kind(name), (rows["line"][index], rows[column][index]))
     kinds, where, path = file.kinds, file.where, file.table.path
     if mixed(list(kinds)):
         both = " and ".join(f"{kind} ({where(seen)})" for kind, seen in list(kinds.items())[:2])

@@ -66,6 +66,14 @@ def numbered(store: Store, rows: pl.DataFrame, stored_until: int) -> pl.DataFram
     )
 
 
+def read_events_since(store: Store, addresses: Sequence[str], since: int) -> list[Event]:
+    """The events of (lower-case) addresses at or after a unix second."""
+    chunks = [addresses[start : start + MAX_ADDRESSES] for start in range(0, len(addresses), MAX_ADDRESSES)]
+    placeholders = {"columns": select_list(_EVENT)}
+    frames = [store.frame("account_events_since", placeholders, addresses=chunk, since=since) for chunk in chunks]
+    return [Event(**decoded(row, _EVENT)) for frame in frames for row in frame.iter_rows(named=True)]
+
+
 def read_account_events(store: Store, address: str, until: int, query: EventQuery) -> EventList:
     """A list of events of a (lower-case) address up to a unix second, that of a head of family loans (rule 6.7).
 

@@ -71,6 +71,17 @@ class EventSum:
     usd: Decimal
 
 
+@dataclass(frozen=True, slots=True)
+class SummedEvent:
+    """An event that is summed, at a unix second, and its USD value, 0 if that is unknown."""
+
+    id: str
+    action: Action
+    asset_id: str
+    second: int
+    usd: Decimal
+
+
 def is_lending(event: Event) -> bool:
     """Whether an event belongs to lending. Some lending events are summed."""
     return event.action in _KINDS and event.leg is not Leg.COLLATERAL
@@ -90,6 +101,11 @@ def sums_by_asset(sums: Sums) -> Values:
 def flash_rows(sums: Sums) -> SnapshotRows:
     """A snapshot's row of flash loans."""
     return {_FLASH: [{"usd": sums[Action.BORROW_FLASH_LOAN][TOTAL]}]}
+
+
+def flash_frame(usd: Decimal, at: int) -> pl.DataFrame:
+    """The row of flash loans of a snapshot (unix second) as a batch to insert, without `version`."""
+    return _FLASH.frame([{"usd": usd}]).with_columns(pl.lit(at, pl.UInt32).alias("observed_at"))
 
 
 def read_sums(store: Store, at: int) -> Sums:
@@ -115,5 +131,14 @@ def read_event_sums(store: Store, instants: Sequence[int], until: int) -> list[E
     rows = store.frame("event_sums", kinds=kinds, instants=list(instants), after=instants[0], until=until)
     return [
         EventSum(_ACTIONS[row["kind"]], row["asset_id"], row["since"], quantize_ratio(row["usd"]))
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def read_lending_since(store: Store, since: int) -> list[SummedEvent]:
+    """The stored events that are summed, at or after a unix second, in the order of time."""
+    rows = store.frame("events_since", kinds=[_KINDS[action] for action in SUMMED], since=since)
+    return [
+        SummedEvent(row["id"], _ACTIONS[row["kind"]], row["asset_id"], row["second"], quantize_ratio(row["usd"]))
         for row in rows.iter_rows(named=True)
     ]

@@ -9,7 +9,7 @@ import polars as pl
 from analytics_service.market.instants import instant
 from analytics_service.market.prices import Price
 from analytics_service.store.cells import look_back
-from analytics_service.store.columns import DECIMAL, TIME, Column, Row, checked_id, encoded
+from analytics_service.store.columns import DECIMAL, TIME, Column, Row, checked_id, encoded, quantize_ratio
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import PRICES, History
 
@@ -26,6 +26,8 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
 NO_OBSERVATIONS = pl.DataFrame(schema=_SCHEMA)
 # Observations in one query: their ids are a parameter, which may be 128 KiB long.
 _AT_ONCE = 500
+# Seconds in one query, which are shorter than ids.
+_SECONDS_AT_ONCE = 5_000
 
 # The values of a snapshot by history and asset id.
 Values = Mapping[History, Mapping[str, Decimal]]
@@ -39,6 +41,12 @@ def observations_of(values: Values, at: datetime) -> pl.DataFrame:
         rows = ({"asset_id": asset_id, "observed_at": at, history.value: value} for asset_id, value in by_asset.items())
         frames.append(_frame(history, rows))
     return pl.concat(frames)
+
+
+def observation_frame(rows: Iterable[tuple[History, str, int, Decimal]]) -> pl.DataFrame:
+    """Observations (history, asset id, unix second, value) as a batch to insert, without `version`."""
+    named = [(history.name, asset_id, second, quantize_ratio(value)) for history, asset_id, second, value in rows]
+    return pl.DataFrame(named, _SCHEMA, orient="row")
 
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
@@ -91,3 +99,21 @@ def read_values(store: Store, histories: Sequence[History], at: int) -> dict[His
     for name, asset_id, value in store.frame("observed_values", histories=list(named), at=at).iter_rows():
         values[named[name]][asset_id] = value
     return values
+
+
+def read_observed_since(store: Store, histories: Sequence[History], since: int) -> list[tuple[History, str, int]]:
+    """History, asset id and unix second of each observation of some histories at or after a unix second."""
+    named = {history.name: history for history in histories}
+    rows = store.frame("observed_since", histories=list(named), since=since)
+    return [(named[name], asset_id, second) for name, asset_id, second in rows.iter_rows()]
+
+
+def read_prices_at(store: Store, asset_id: str, seconds: Sequence[int]) -> dict[int, Decimal]:
+    """The last price of an asset at or before each of some unix seconds; seconds before its first are left out."""
+    prices: dict[int, Decimal] = {}
+    ordered = sorted(set(seconds))
+    for start in range(0, len(ordered), _SECONDS_AT_ONCE):
+        batch = ordered[start : start + _SECONDS_AT_ONCE]
+        rows = store.frame("prices_at", asset_id=asset_id, seconds=batch, first=batch[0], last=batch[-1])
+        prices |= dict(rows.iter_rows())
+    return prices

@@ -28,6 +28,7 @@ from analytics_service.store.applied import require_current
 from analytics_service.store.assets import ASSETS, ASSETS_FAMILY
 from analytics_service.store.cells import compute_touched
 from analytics_service.store.connection import Store
+from analytics_service.store.events import ACCOUNT_EVENTS
 from analytics_service.store.failures import ANY_FAILURE
 from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import (
@@ -48,6 +49,8 @@ from analytics_service.store.retries import ONCE, Retries
 log = logging.getLogger(__name__)
 
 _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
+# Tables that a rewrite of loans changes, too: events of the past are shown as soon as they are there.
+_EVENTS = ("event", ACCOUNT_EVENTS)
 _HEARTBEAT_SECONDS = 1.0
 # Readings of the ledger, a second apart, before the schema changes. A writer counts as silent after three seconds.
 _LOOKS_BEFORE_CHANGE = 8
@@ -63,10 +66,12 @@ class Staging:
         self.version = version
         self._store = store
         self._suffix = f"_staging_{version}"
+        self._events = _EVENTS if family == "loans" else ()
+        self._tables = (*_STAGED, *self._events)
 
     def create(self) -> None:
         """Create the tables."""
-        for table in _STAGED:
+        for table in self._tables:
             self._store.execute(f"CREATE TABLE IF NOT EXISTS {table}{self._suffix} AS {table}")
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
@@ -82,16 +87,17 @@ class Staging:
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         before = head.last_observed_at if head else max(first - 1, 0)
         staged = OBSERVATIONS + self._suffix
-        self._store.execute(f"ALTER TABLE {OBSERVATIONS} ATTACH PARTITION ALL FROM {staged}")
+        for table in (OBSERVATIONS, *self._events):
+            self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {table}{self._suffix}")
         self._add_assets()
         compute_touched(self._store, names_of(self.family), staged, before, max(newest, before), self.version)
         self._store.execute(f"INSERT INTO {LEDGER} SELECT * FROM {LEDGER}{self._suffix} FINAL")
         if any(run.kind == "import" for run in runs):
-            self._show_assets()
+            show_assets(self._store)
 
     def drop(self) -> None:
         """Drop the tables, the ledger's first: once it is gone, nobody rolls the rewrite forward."""
-        names = ", ".join(table + self._suffix for table in _STAGED)
+        names = ", ".join(table + self._suffix for table in self._tables)
         self._store.execute(f"DROP TABLE IF EXISTS {names} SYNC")
 
     def has_been_taken_over(self) -> bool:
@@ -99,7 +105,7 @@ class Staging:
         return not self._is_there() or self.version not in read_ledger(self._store).open.get(self.family, ())
 
     def _is_there(self) -> bool:
-        return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(_STAGED)
+        return len(self._store.frame("staging_tables", suffix=self._suffix)) == len(self._tables)
 
     def _add_assets(self) -> None:
         """Add definitions. Those of families other than prices get a version above that of all prices that readers have
@@ -111,12 +117,13 @@ class Staging:
             f"WHERE id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
         )
 
-    def _show_assets(self) -> None:
-        """Make added definitions visible, including those of assets without prices and those added before there were
-        prices: the head of prices, the family that assets are shown with, gets a version above theirs. Nothing else of
-        that family changes."""
-        self._store.run("show_assets", family=ASSETS_FAMILY, version=new_version(self._store))
-        self._store.run("announce_assets", family=ASSETS_FAMILY)
+
+def show_assets(store: Store) -> None:
+    """Make added definitions visible, including those of assets without prices and those added before there were
+    prices: the head of prices, the family that assets are shown with, gets a version above theirs. Nothing else of
+    that family changes."""
+    store.run("show_assets", family=ASSETS_FAMILY, version=new_version(store))
+    store.run("announce_assets", family=ASSETS_FAMILY)
 
 
 @contextmanager

@@ -1,0 +1,133 @@
+"""`import events`: loans, repayments, deposits and liquidations of addresses."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from analytics_service.cli.context import load_settings, open_store, open_store_to_read, store_location
+from analytics_service.cli.import_report import SKIP, STOPPED
+from analytics_service.cli.options import data_dir_option
+from analytics_service.cli.progress import ProgressBars
+from analytics_service.cli.signals import explaining_stop
+from analytics_service.cli.values import value_type
+from analytics_service.config.values import zone
+from analytics_service.imports.event_files import ROLES
+from analytics_service.imports.event_imports import EventRequest, LoadedEvents, load_events
+from analytics_service.imports.files import expanded
+from analytics_service.imports.times import UNITS, TimeRules
+from analytics_service.market.events import Action, Event
+from analytics_service.market.instants import shown
+from analytics_service.store.connection import Store
+
+_FIRST = 3
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name or not value:
+        raise ValueError("must look like name=value")
+    return name, value
+
+
+def _action(text: str) -> tuple[str, Action]:
+    word, action = _pair(text)
+    if action not in set(Action):
+        raise ValueError(f"must name one of {', '.join(Action)} after the =")
+    return word.lower().replace(" ", "_").replace("-", "_"), Action(action)
+
+
+@click.command("events")
+@click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--column", "columns", type=value_type(_pair), multiple=True, metavar="ROLE=COLUMN",
+    help=f"Column of a role: {', '.join(ROLES)}.",
+)  # fmt: skip
+@click.option(
+    "--action", "actions", type=value_type(_action), multiple=True, metavar="WORD=ACTION",
+    help="What a word for an action means, such as deposit=lend.",
+)  # fmt: skip
+@click.option("--amounts", "unit", type=click.Choice(["units", "denom"]), help="Whether amounts are in standard units.")
+@click.option("--zone", type=value_type(zone), metavar="ZONE", help="Zone of times that name none.")
+@click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times, whatever their size.")
+@click.option("--date-order", type=click.Choice(["dmy", "mdy"]), help="Order in dates as 01/02/2026.")
+@click.option("--assets", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of new assets.")
+@click.option("--skip-invalid", is_flag=True, help=SKIP)
+@click.option("--dry-run", is_flag=True, help="Show what was understood; write nothing.")
+@data_dir_option
+def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) -> None:
+    """Import events of addresses, all or nothing: loans, repayments, deposits, liquidations and others.
+
+    FILES have the columns time, address, action, asset and amount, and may have usd, tx_hash, id, account_index and
+    leg. The histories of loans and liquidations and the histories of addresses follow. Without a USD value, the price
+    at the time values an event. Importing an event again, with the same id or the same content, changes nothing. A
+    store takes events either of files or of a source. Example:
+
+    \b
+        analytics-service import events loans.csv --amounts units --action deposit=lend
+    """
+    settings = load_settings(data_dir=data_dir)
+    request = _request(**options)
+    with ExitStack() as stack:
+        bars = stack.enter_context(closing(ProgressBars()))
+        store: Store | None
+        if dry_run:
+            store = stack.enter_context(open_store_to_read(settings))
+        else:
+            store = stack.enter_context(open_store(settings))
+            stack.enter_context(explaining_stop(STOPPED))
+        content = load_events(store, request, datetime.now(UTC), bars, keep_rejected=not dry_run)
+        bars.close()
+        for line in _understood(content, has_prices=store is not None):
+            click.echo(line)
+        if not dry_run:
+            content.write(cast(Store, store))
+    count = f"{len(content.events):,} events, {content.rejected:,} rows rejected"
+    where = store_location(settings)
+    click.echo(f"{count}. Nothing was written." if dry_run else f"{count}. Written into {where}.")
+    for path in content.rejected_files:
+        click.echo(f"Rejected rows are in {path}.")
+
+
+def _request(files: tuple[str, ...], **options: Any) -> EventRequest:
+    return EventRequest(
+        expanded(files),
+        dict(options["columns"]),
+        dict(options["actions"]),
+        TimeRules(options["zone"], options["time_unit"], options["date_order"]),
+        options["unit"],
+        options["assets"],
+        options["skip_invalid"],
+    )
+
+
+def _understood(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
+    """What was understood of files of events, in words."""
+    for file in content.files:
+        columns = (f"{role}: {file.table.columns[file.table.fields.index(name)]}" for role, name in file.fields.items())
+        yield f"{file.table.path.name}: {file.table.format}"
+        yield f"  columns: {', '.join(columns)}"
+        yield f"  time: {', '.join(file.kinds) or 'no rows'}"
+        yield f"  amounts: {'standard units' if file.unit == 'units' else 'denom units'}"
+    events = content.events
+    if not events:
+        return
+    yield f"Range: {shown(min(event.at for event in events))} to {shown(max(event.at for event in events))}"
+    actions = Counter(event.action for event in events)
+    yield f"Actions: {', '.join(f'{count:,} {action}' for action, count in actions.most_common())}"
+    unknown = sum(event.usd is None and event.amount is not None for event in events)
+    if unknown and has_prices:
+        yield f"Of unknown USD value, because there is no price at their time: {unknown:,}"
+    yield "First events as stored:"
+    for event in events[:_FIRST]:
+        yield f"  {_shown(event, content.symbols[event.asset_id])}"
+
+
+def _shown(event: Event, symbol: str) -> str:
+    usd = "unknown USD" if event.usd is None else f"{event.usd:f} USD"
+    amount = "" if event.amount is None else f" {event.amount} denom units of"
+    return f"{shown(event.at)}  {event.address[:20]}  {event.action}{amount} {symbol}, {usd}"

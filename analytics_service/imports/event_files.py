@@ -1,0 +1,268 @@
+"""Reads events of addresses from tables: loans, repayments, deposits, liquidations and all other actions."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+import polars as pl
+
+from analytics_service.errors import ImportRefused
+from analytics_service.imports.layout import column_of
+from analytics_service.imports.names import AssetNames, Unnamed
+from analytics_service.imports.reading import AHEAD, note_times
+from analytics_service.imports.tables import Table
+from analytics_service.imports.times import Kind, TimeRules, read_times
+from analytics_service.market.addresses import parse_address
+from analytics_service.market.assets import Asset
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.values import EXACT
+from analytics_service.store.columns import AMOUNT_LIMIT, TIME_LIMIT
+
+AmountUnit = Literal["units", "denom"]
+# The usual names of the columns of each role.
+ROLES: Mapping[str, Sequence[str]] = {
+    "time": ("time", "timestamp", "date", "datetime", "block_time", "block_timestamp", "event_time", "t", "ts"),
+    "address": ("address", "account_address", "account", "user", "wallet", "borrower", "owner"),
+    "action": ("action", "event", "event_type", "kind", "type"),
+    "asset": ("asset_id", "asset", "symbol", "ticker", "token"),
+    "amount": ("amount", "amount_units", "amount_denom", "quantity"),
+    "usd": ("usd", "amount_usd", "usd_value", "value_usd", "historic_value"),
+    "tx": ("tx_hash", "tx", "hash", "transaction_hash"),
+    "id": ("id", "event_id", "event_uuid", "uuid"),
+    "account": ("account_index", "index"),
+    "leg": ("leg",),
+}
+_REQUIRED = ("time", "address", "action", "asset", "amount")
+_WORDS = {
+    "loan": Action.BORROW,
+    "repay": Action.RETURN,
+    "repayment": Action.RETURN,
+    "repaid": Action.RETURN,
+    "supply": Action.LEND,
+    "liquidation": Action.LIQUIDATE,
+    "liquidated": Action.LIQUIDATE,
+}
+_OPEN = {
+    "deposit": (Action.LEND, Action.DEPOSIT_COLLATERAL),
+    "withdraw": (Action.REDEEM, Action.WITHDRAW_COLLATERAL),
+    "withdrawal": (Action.REDEEM, Action.WITHDRAW_COLLATERAL),
+}
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_MAX_USD = Decimal(10) ** 16
+# The greatest number of digits of an amount, below 2^256, and of decimals.
+_DIGITS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class EventRules:
+    """How files of events are read: names of columns by role, what their words for actions mean, and the unit of
+    amounts, None if nobody said which. `at` is the present instant."""
+
+    columns: Mapping[str, str]
+    actions: Mapping[str, Action]
+    times: TimeRules
+    unit: AmountUnit | None
+    at: datetime
+
+
+@dataclass(slots=True)
+class EventFile:
+    """A file of events that was read. `fields` are those of the roles that it has; amounts of `events` are in denom
+    units. `unit` is that of its amounts."""
+
+    table: Table
+    fields: Mapping[str, str]
+    unit: AmountUnit | None
+    events: list[Event] = field(default_factory=list)
+    read: int = 0
+    rejected: int = 0
+    kinds: dict[Kind, tuple[int, str]] = field(default_factory=dict)
+    ids: Counter[str] = field(default_factory=Counter)
+
+    def where(self, seen: tuple[int, str]) -> str:
+        """A row and what it says, in words."""
+        return f"{self.table.row_label} {seen[0]}: {seen[1][:60]!r}"
+
+
+class _Fault(Exception):
+    """Why a row is rejected."""
+
+
+def open_events(table: Table, rules: EventRules) -> EventFile:
+    """The file with its columns. ImportRefused if columns are missing, or if several could be meant."""
+    unused = set(rules.columns) - set(ROLES)
+    if unused:
+        raise ImportRefused(f"Events have no {', '.join(sorted(unused))}; they have {', '.join(ROLES)}.")
+    fields = {}
+    for role, names in ROLES.items():
+        named = rules.columns.get(role)
+        if named is None and role == "asset" and "asset_id" in map(str.lower, table.columns):
+            named = "asset_id"
+        chosen = column_of(table, role, named, names, f"--column {role}=COLUMN")
+        if chosen is not None:
+            fields[role] = chosen
+        elif role in _REQUIRED:
+            raise ImportRefused(
+                f"{table.path} has the columns {', '.join(table.columns)[:200]!r}, and none has a usual name of the "
+                f"{role}. Name it with --column {role}=COLUMN."
+            )
+    title = table.columns[table.fields.index(fields["amount"])].lower()
+    unit: AmountUnit | None = "denom" if title == "amount_denom" else "units" if title == "amount_units" else None
+    return EventFile(table, fields, rules.unit or unit)
+
+
+def read_events(
+    file: EventFile,
+    names: AssetNames,
+    assets: Mapping[str, Asset],
+    rules: EventRules,
+    reject: Callable[[pl.DataFrame], None],
+    advance: Callable[[int], None],
+) -> None:
+    """Read all rows. `reject` is called with blocks of bad rows (line, the file's fields, reason) in order; `assets`
+    are those that are registered or listed, by id.
+
+    ImportRefused if times, or the unit of amounts, can be read in two ways.
+    """
+    latest = min(unix_second(rules.at) + AHEAD, TIME_LIMIT - 1)
+    for block, size in file.table.blocks():
+        rows = block.filter(pl.any_horizontal(pl.col([*file.table.fields, "extra"]).str.strip_chars() != ""))
+        times = read_times(rows[file.fields["time"]], rules.times)
+        note_times(file, rows, file.fields["time"], times, rules.times)
+        reasons: list[str | None] = []
+        columns = [rows[name].str.strip_chars().to_list() for name in file.fields.values()]
+        for extra, second, *cells in zip(rows["extra"], times["second"], *columns, strict=True):
+            row = dict(zip(file.fields, cells, strict=True))
+            try:
+                if extra:
+                    raise _Fault("the row has more fields than the first line")
+                file.events.append(_event(file, row, _second(second, latest), names, assets, rules))
+                reasons.append(None)
+            except _Fault as fault:
+                reasons.append(str(fault))
+        judged = rows.with_columns(pl.Series("reason", reasons, pl.String)).filter(pl.col("reason").is_not_null())
+        file.read += rows.height
+        file.rejected += judged.height
+        if judged.height:
+            reject(judged.select("line", *file.table.fields, "reason"))
+        advance(size)
+
+
+def _second(second: int | None, latest: int) -> int:
+    if second is None:
+        raise _Fault("the time cannot be read")
+    if second < 0:
+        raise _Fault("the time is before 1970")
+    if second > latest:
+        raise _Fault("the time is in the future")
+    return second
+
+
+def _event(
+    file: EventFile,
+    row: Mapping[str, str],
+    second: int,
+    names: AssetNames,
+    assets: Mapping[str, Asset],
+    rules: EventRules,
+) -> Event:
+    code = names.code(row["asset"]) if row["asset"] else Unnamed("the asset is empty")
+    if isinstance(code, Unnamed):
+        raise _Fault(code.reason)
+    asset_id = names.ids[code]
+    try:
+        address = parse_address(row["address"])
+    except ValueError as error:
+        raise _Fault(f"the address {error}") from None
+    action = _action(row["action"], rules.actions)
+    leg = _leg(action, row.get("leg", ""))
+    asset = assets.get(asset_id)
+    amount = _amount(file, row["amount"], asset)
+    usd = _number(row["usd"], "the USD value", _MAX_USD) if row.get("usd") else None
+    index = _index(row["account"]) if row.get("account") else None
+    tx = row.get("tx", "")
+    identity = row.get("id") or ";".join((str(second), tx, address, action, leg or "", asset_id, row["amount"]))
+    file.ids[identity] += 1
+    # Rows that are alike in everything are events of their own.
+    number = file.ids[identity] if not row.get("id") else 1
+    return Event(
+        id=identity if number == 1 else f"{identity};{number}",
+        action=action,
+        asset_id=asset_id,
+        address=address,
+        at=instant(second),
+        amount=amount,
+        usd=usd,
+        account_index=index,
+        tx_hash=tx,
+        leg=leg,
+    )
+
+
+def _action(word: str, actions: Mapping[str, Action]) -> Action:
+    name = word.lower().replace(" ", "_").replace("-", "_")
+    for key in (name, name.removesuffix("s")):
+        if key in actions:
+            return actions[key]
+        if key in _WORDS:
+            return _WORDS[key]
+        if key in set(Action):
+            return Action(key)
+        if key in _OPEN:
+            first, second = _OPEN[key]
+            raise _Fault(f"{word!r} may be {first} or {second}; say which with --action {word}={first}")
+    raise _Fault(
+        f"{word!r} is no action; say what it is with --action {word[:20]}=ACTION. Actions: {', '.join(Action)}"
+    )
+
+
+def _leg(action: Action, word: str) -> Leg | None:
+    if action is not Action.LIQUIDATE:
+        return None
+    if word and word.lower() not in set(Leg):
+        raise _Fault("the leg of a liquidation is neither debt nor collateral")
+    return Leg(word.lower()) if word else Leg.DEBT
+
+
+def _index(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise _Fault("the account index is not a whole number")
+    return int(text)
+
+
+def _number(text: str, what: str, limit: Decimal | None = None) -> Decimal:
+    if text.startswith("-"):
+        raise _Fault(f"{what} is negative")
+    if len(text) > _DIGITS or not _NUMBER.fullmatch(text):
+        raise _Fault(f"{what} is not a number; write 1234.5, without marks of thousands")
+    number = Decimal(text)
+    if limit is not None and number >= limit:
+        raise _Fault(f"{what} is not below {limit:,}")
+    return number
+
+
+def _amount(file: EventFile, text: str, asset: Asset | None) -> int | None:
+    """The amount in denom units. ImportRefused while nobody said in which unit the file has amounts."""
+    if not text:
+        return None
+    number = _number(text, "the amount")
+    if file.unit is None:
+        raise ImportRefused(
+            f"{file.table.path} has amounts in standard units, such as 1.5 ETH, or in denom units, of which "
+            "10^decimals make a standard unit. Say which with --amounts units or --amounts denom."
+        )
+    if file.unit == "units":
+        if asset is None:
+            raise _Fault("the asset is new, so its decimals are unknown; describe it with --assets")
+        number = EXACT.scaleb(number, asset.decimals_denom)
+    if number != EXACT.to_integral_value(number):
+        decimals = asset.decimals_denom if file.unit == "units" and asset else 0
+        raise _Fault(f"the amount has more than the {decimals} decimals of the asset")
+    if number >= AMOUNT_LIMIT:
+        raise _Fault("the amount is not below 2^256")
+    return int(number)

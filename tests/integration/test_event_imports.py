@@ -1,0 +1,208 @@
+"""Events imported from files, and what follows from them: sums of loans and liquidations, histories of addresses."""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import ImportRefused, SourceRefused
+from analytics_service.imports.event_imports import EventRequest, LoadedEvents, load_events
+from analytics_service.market.events import Action
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.integration import imports
+from tests.integration.databases import database
+from tests.integration.handmade import HandMade
+from tests.integration.routes import NOON, Client, client_of
+
+ALICE, BOB = "0x" + "a" * 40, "0x" + "b" * 40
+HEADER = "time,address,action,asset,amount,usd,tx_hash\n"
+START = NOON - 100_000
+# Prices of AAA (18 decimals) and BBB (6 decimals); CCC has none.
+PRICES = [("token;0xa", START, "2"), ("token;0xa", START + 1000, "3"), ("token;0xb", START + 500, "10")]
+AT = datetime.fromtimestamp(NOON, UTC)
+Row = tuple[int, str, str, str, str, str]
+
+
+def text(rows: Sequence[Row]) -> str:
+    lines = (f"{START + second},{address},{','.join(rest)},tx{second}\n" for second, address, *rest in rows)
+    return HEADER + "".join(lines)
+
+
+def load(store: Store | None, folder: Path, content: str, name: str = "events.csv", **others: object) -> LoadedEvents:
+    path = folder / name
+    path.write_text(content)
+    request = EventRequest([path], assets=imports.assets_file(folder), unit="units")
+    return load_events(store, replace(request, **others), AT, imports.Progress(), keep_rejected=False)  # type: ignore[arg-type]
+
+
+def bring(store: Store, folder: Path, rows: Sequence[Row], name: str = "events.csv") -> None:
+    load(store, folder, text(rows), name).write(store)
+
+
+@pytest.fixture
+def priced(store: Store, tmp_path: Path) -> Store:
+    imports.run(store, imports.prices_file(tmp_path, PRICES))
+    return store
+
+
+def series(client: Client, path: str) -> dict[str, list[str | None]]:
+    """The value of each series at the ends of the minutes from the first event on."""
+    query = f"start={START}&end={START + 40 * 60}&period=min&interval=20&limit=3"
+    answer = client.simulate_get(f"/api/v1/analytics/market/history/{path}", query_string=query)
+    assert answer.status_code == 200, answer.text
+    data = answer.json["data"]
+    if "points" in data:
+        return {"": [point["v"] for point in data["points"]]}
+    return {one["asset"]["id"]: [point["v"] for point in one["points"]] for one in data["series"]}
+
+
+EVENTS: list[Row] = [
+    (10, ALICE, "loan", "AAA", "1.5", ""),
+    (600, BOB, "borrow", "bbb", "2", "25"),
+    (1300, ALICE, "repayment", "AAA", "0.5", ""),
+    (1310, ALICE, "borrow", "AAA", "1", ""),
+    (1320, BOB, "liquidation", "BBB", "0.5", ""),
+    (1330, BOB, "borrow", "CCC", "7", ""),
+]
+
+
+def test_events_make_the_histories_and_the_present_state(priced: Store, settings: Settings, tmp_path: Path) -> None:
+    """1.5 AAA at 2 USD are 3; 1 AAA at 3 USD is 3; Bob's loan is worth 25 as the file says, and CCC has no price."""
+    bring(priced, tmp_path, EVENTS)
+    client = client_of(settings, priced)
+    assert series(client, "loans-originated") == {"": ["28", "31", None]}
+    assert series(client, "loans-originated/by-asset") == {
+        "token;0xa": ["3", "6", None],
+        "token;0xb": ["25", "25", None],
+        "token;0xc": [None, "0", None],
+    }
+    assert series(client, "liquidations") == {"": ["0", "5", None]}
+
+    history = client.simulate_get(f"/api/v1/users/{ALICE}/tx-history", query_string="sort_order=asc")
+    assert history.status_code == 200, history.text
+    shown = [(event["action"], event["amount"], event["historic_price"], event["historic_value"], event["tx_hash"])
+             for event in history.json["data"]]  # fmt: skip
+    assert shown == [
+        ("borrow", "1500000000000000000", "2", "3", "tx10"),
+        ("return", "500000000000000000", "3", "1.5", "tx1300"),
+        ("borrow", "1000000000000000000", "3", "3", "tx1310"),
+    ]
+    assert history.json["count"] == 3
+
+
+def test_an_event_without_price_or_value_is_of_unknown_value(priced: Store, settings: Settings, tmp_path: Path) -> None:
+    bring(priced, tmp_path, EVENTS)
+    history = client_of(settings, priced).simulate_get(f"/api/v1/users/{BOB}/tx-history", query_string="limit=1")
+    assert [(event["amount"], event["historic_value"]) for event in history.json["data"]] == [("7", None)]
+
+
+CONTENTS = (
+    "SELECT usd FROM flash_loan_volume FINAL ORDER BY observed_at DESC, version DESC LIMIT 1",
+    "SELECT * EXCEPT version FROM event FINAL ORDER BY ALL",
+    "SELECT * EXCEPT version FROM account_event FINAL ORDER BY ALL",
+    """SELECT history, asset_id, observed_at, value FROM observation FINAL WHERE history IN
+    ('loans_originated', 'liquidations') ORDER BY ALL""",
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_in_any_order_come_to_the_same(settings: Settings, store: Store, tmp_path: Path, seed: int) -> None:
+    """Events and numbers are those of one import of all; every observation is the sum of the events up to it."""
+    rng = random.Random(seed)
+    actions = ["borrow", "return", "lend", "liquidate", "borrow_flash_loan", "send"]
+    rows: list[Row] = [
+        (rng.randrange(3000), rng.choice([ALICE, BOB]), rng.choice(actions), rng.choice(["AAA", "BBB"]),
+         str(rng.randrange(1, 9)), rng.choice(["", "2.5", "7"]))
+        for _ in range(60)
+    ]  # fmt: skip
+    rows = list(dict.fromkeys(rows))
+    shuffled = rng.sample(rows, len(rows))
+    for number in range(3):
+        bring(store, tmp_path, shuffled[number::3], f"part{number}.csv")
+    # What is imported again changes nothing.
+    bring(store, tmp_path, shuffled[1::3], "part1.csv")
+    whole = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_whole")
+    with database(whole) as other:
+        bring(other, tmp_path, rows)
+        for query in CONTENTS[:3]:
+            assert imports.query(settings, query) == imports.query(whole, query)
+    sums: dict[tuple[str, str], list[tuple[int, Decimal]]] = defaultdict(list)
+    for second, _, action, symbol, _, usd in rows:
+        history = {"borrow": "loans_originated", "liquidate": "liquidations"}.get(action)
+        for asset_id in ("", {"AAA": "token;0xa", "BBB": "token;0xb"}[symbol]) if history else ():
+            sums[str(history), asset_id].append((START + second, Decimal(usd or 0)))
+    stored = imports.query(settings, CONTENTS[3].replace("observed_at, value", "toUnixTimestamp(observed_at), value"))
+    assert stored
+    for history, asset_id, second, value in stored:
+        expected = sum((usd for at, usd in sums[str(history), str(asset_id)] if at <= int(str(second))), Decimal(0))
+        assert value == expected
+
+
+def test_jobs_go_on_after_imported_events(priced: Store, settings: Settings, tmp_path: Path) -> None:
+    bring(priced, tmp_path, EVENTS)
+    run_once(JOBS["loans"], HandMade(), priced, AT)
+    query = f"start={NOON - 60}&end={NOON}&period=min&limit=2"
+    answer = client_of(settings, priced).simulate_get(
+        "/api/v1/analytics/market/history/loans-originated", query_string=query
+    )
+    assert [point["v"] for point in answer.json["data"]["points"]][-1] == "31"
+
+
+def test_a_store_takes_events_of_a_source_or_of_files(settings: Settings, store: Store, tmp_path: Path) -> None:
+    run_once(JOBS["loans"], HandMade(), store, AT)
+    with pytest.raises(SourceRefused, match=r"come from a source.*another store"):
+        load(store, tmp_path, text(EVENTS))
+
+
+def test_simulated_data_is_not_mixed_with_events_of_files(store: Store, tmp_path: Path) -> None:
+    run_once(JOBS["prices"], SimulatedSource("1"), store, AT)
+    with pytest.raises(SourceRefused, match="never mixed"):
+        load(store, tmp_path, text(EVENTS))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [(1, ALICE, "deposit", "AAA", "1", "")],
+            "may be lend or deposit_collateral; say which with --action",
+        ),
+        ([(1, ALICE, "mint", "AAA", "1", "")], "'mint' is no action; say what it is with --action mint=ACTION"),
+        ([(1, "0x12", "borrow", "AAA", "1", "")], "the address must be bech32"),
+        ([(1, ALICE, "borrow", "XXX", "1", "")], "unknown asset"),
+        ([(1, ALICE, "borrow", "BBB", "0.0000001", "")], "more than the 6 decimals"),
+        ([(1, ALICE, "borrow", "BBB", "-1", "")], "the amount is negative"),
+        ([(1, ALICE, "borrow", "BBB", "1", "1e16")], "the USD value is not below"),
+        ([(1, ALICE, "borrow", "AAA", "1e60", "")], r"not below 2\^256"),
+        ([(10**6, ALICE, "borrow", "AAA", "1", "")], "in the future"),
+    ],
+)
+def test_a_bad_row_is_named_with_its_reason(tmp_path: Path, rows: list[Row], message: str) -> None:
+    with pytest.raises(ImportRefused, match=rf"events\.csv, line 2: .*{message}"):
+        load(None, tmp_path, text(rows))
+
+
+def test_the_unit_of_amounts_is_never_guessed(tmp_path: Path) -> None:
+    with pytest.raises(ImportRefused, match=r"--amounts units or --amounts denom"):
+        load(None, tmp_path, text(EVENTS), unit=None)
+    titled = text(EVENTS[:1]).replace("amount", "amount_units")
+    (event,) = load(None, tmp_path, titled, unit=None).events
+    assert event.amount == 15 * 10**17
+
+
+def test_words_and_columns_are_as_the_caller_says(tmp_path: Path) -> None:
+    content = f"when,who,what,asset,amount\n{START},{ALICE},Top up,AAA,3\n"
+    columns = {"time": "when", "address": "who", "action": "what"}
+    (event,) = load(None, tmp_path, content, columns=columns, actions={"top_up": Action.LEND}, unit="denom").events
+    assert (event.action, event.amount) == (Action.LEND, 3)
+    with pytest.raises(ImportRefused, match="--column time=COLUMN"):
+        load(None, tmp_path, content)
