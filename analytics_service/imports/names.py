@@ -78,7 +78,9 @@ class AssetNames:
         if ids:
             return Unnamed(f"several assets have this symbol; write one of their ids: {', '.join(sorted(ids))}")
         if not self._add_new:
-            return Unnamed("unknown asset, neither in the store nor in an --assets file; --new-assets adds it")
+            return Unnamed(
+                f"unknown asset {name[:40]!r}, neither in the store nor in an --assets file; --new-assets adds it"
+            )
         return self._made(name, symbol)
 
     def _made(self, name: str, symbol: str) -> str | Unnamed:

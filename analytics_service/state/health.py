@@ -7,7 +7,7 @@ from datetime import datetime
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.state.heads import Heads
-from analytics_service.store.ledger import Head, Origin, any_simulated
+from analytics_service.store.ledger import VALUES_ONLY, Head, Origin, any_simulated
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
 _FRESH_INTERVALS = 5
@@ -51,7 +51,9 @@ class Status:
         if not self.snapshots:
             return ["there is no history yet"]
         missing = [
-            f"there is no snapshot of {snapshot.family} yet" for snapshot in self.snapshots if snapshot.newest is None
+            f"there is no snapshot of {snapshot.family} yet"
+            for snapshot in self.snapshots
+            if snapshot.newest is None and not snapshot.fresh
         ]
         late = [
             f"snapshots of {snapshot.family} are not fresh"
@@ -129,10 +131,12 @@ def _sorted(origins: Iterable[Origin]) -> tuple[Origin, ...]:
 
 def _snapshot(head: Head | None, family: str, interval: int | None, now: datetime) -> SnapshotStatus:
     """The status of a family. Without an interval it is not scheduled, so it cannot be late."""
-    if head is None:
-        return SnapshotStatus(family, newest=None, age_seconds=None, fresh=False, interval=interval)
+    if head is None or head.at == VALUES_ONLY:
+        # Imported values are history enough where nothing is scheduled.
+        fresh = head is not None and interval is None
+        return SnapshotStatus(family, newest=None, age_seconds=None, fresh=fresh, interval=interval)
     fresh = _is_fresh(head, interval, now)
-    return SnapshotStatus(family, head.instant, unix_second(now) - head.newest, fresh, interval)
+    return SnapshotStatus(family, head.instant, unix_second(now) - head.at, fresh, interval)
 
 
 def _is_fresh(head: Head, interval: int | None, now: datetime) -> bool:

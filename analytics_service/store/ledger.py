@@ -96,8 +96,8 @@ class Head:
 
     @property
     def instant(self) -> datetime:
-        """`newest`, aware."""
-        return instant(self.newest)
+        """The newest snapshot's instant, aware."""
+        return instant(self.at)
 
     @property
     def newest(self) -> int:

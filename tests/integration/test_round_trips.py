@@ -78,4 +78,5 @@ def test_values_alone_are_no_snapshot_of_markets(protocol: Client, simulated: Si
         answer = client.simulate_get("/api/v1/markets/history/tvl", query_string=PAGE)
         assert answer.headers["as-of"] == f"markets=@{NOON}"
         health = client.simulate_get("/api/v1/status/health").json["data"]
-        assert [snapshot["newest"] for snapshot in health["snapshots"]] == ["2025-03-01T12:00:00Z"]
+        assert [(status["newest"], status["fresh"]) for status in health["snapshots"]] == [(None, True)]
+        assert health["healthy"]

@@ -7,10 +7,11 @@ import { figure } from "./figure.js";
 import { change, percent, usd, wall } from "./format.js";
 import { rangeName } from "./route.js";
 import { beginning, BORROW_RATES, ends, familyOf, history, LEND_RATES, numbers, PRICES, whole } from "./series.js";
-import { MOST, overTime, PERCENT } from "./specs.js";
+import { DOLLARS, MOST, overTime, PERCENT } from "./specs.js";
+import { valued } from "./status.js";
 
 const NO_MARKETS = "There is no snapshot of markets, so deposits and debt are unknown.";
-const NOTHING = "There are no prices and no rates either. Where jobs run, the first snapshot may be on its way.";
+const NOTHING = "There is no history either. Where jobs run, the first snapshot may be on its way.";
 
 // A history: its name, the title of its chart, the assets that come first there, and how they are shown. Rows have the
 // values of an asset before the range and at its end.
@@ -30,6 +31,13 @@ const HISTORIES = [
   rates("Borrow rates", BORROW_RATES, "Highest borrow APRs"),
 ];
 
+// Histories of sums, each with how its values are written.
+const SUMS = [
+  { title: "Total value locked", path: "/markets/history/tvl" },
+  { title: "Loans originated", path: "/analytics/market/history/loans-originated" },
+  { title: "Liquidations", path: "/analytics/market/history/liquidations" },
+];
+
 function rates(name, path, title) {
   const columns = () => [{ title: "APR", number: true, cell: ({ after }) => percent(after) }];
   return { name, path, title, worth: ({ after }) => Number(after), drawn: ({ c }) => numbers(c), columns };
@@ -41,8 +49,11 @@ export async function imported(place, route, there, signal) {
   const extents = await Promise.all(HISTORIES.filter(({ path }) => there.has(familyOf(path)))
     .map((shown) => extent(shown, route, signal)));
   const stored = extents.filter(({ count }) => count);
-  if (!stored.length) return place.replaceChildren(title, notice(`${NO_MARKETS} ${NOTHING}`));
-  const charts = stored.map((shown) => ranking(shown, route, signal));
+  const families = await valued();
+  const sums = SUMS.filter(({ path }) => families.has(familyOf(path)))
+    .map(({ title, path }) => figure(title, () => history(path, route, {}, signal), (answer) => sum(answer, title)));
+  if (!stored.length && !sums.length) return place.replaceChildren(title, notice(`${NO_MARKETS} ${NOTHING}`));
+  const charts = [...stored.map((shown) => ranking(shown, route, signal)), ...sums];
   const [first, ...others] = charts.map(({ panel }) => panel);
   place.replaceChildren(title, h("p", { class: "soft" }, NO_MARKETS), h("div", { class: "tiles" }, stored.map(tile)),
     picker(await assets(there, signal), { view: "asset" }), first, h("div", { class: "pair" }, others),
@@ -63,6 +74,13 @@ function tile({ name, count, since, until }) {
   return h("section", { class: "tile" }, h("h2", {}, name),
     h("div", { class: "value" }, `${count} ${count === 1 ? "asset" : "assets"}`),
     h("div", { class: "soft" }, `${since} to ${until}`));
+}
+
+function sum(answer, title) {
+  const [{ v }] = answer.series;
+  if (v.every((value) => value === null)) return null;
+  const readings = [{ name: title, values: v, format: usd }];
+  return overTime(answer, line(title, answer.x, numbers(v), "--series-1"), readings, { yaxis: DOLLARS });
 }
 
 /** A chart of the assets that come first, and a table of them with links. */

@@ -25,7 +25,7 @@ function query(range, tz, more) {
  * which puts any second there, and what `get` tells of the request. If the range reaches the end of data that ended long
  * ago, `last` is that instant. The range may begin some days earlier. */
 export async function history(path, route, more = {}, signal = null, earlier = 0) {
-  const newest = await ended(familyOf(path));
+  const newest = await ended(familyOf(path), path);
   const given = query(bounds(route, newest, earlier), route.tz, more);
   const answer = await get(path, given, signal);
   const { t, series, range } = answer.data;
@@ -36,13 +36,13 @@ export async function history(path, route, more = {}, signal = null, earlier = 0
 
 /** The same history at the instant at which the range begins, as one bucket. A chart's first bucket ends later. */
 export async function beginning(path, route, signal = null) {
-  const { start } = bounds(route, await ended(familyOf(path)));
+  const { start } = bounds(route, await ended(familyOf(path), path));
   return (await get(path, { start, end: start, period: "min", tz: route.tz, format: "columns" }, signal)).data;
 }
 
 /** The same history over the whole range as one bucket, with what it has observed there. */
 export async function whole(path, route, signal) {
-  const range = bounds(route, await ended(familyOf(path)));
+  const range = bounds(route, await ended(familyOf(path), path));
   // So many days are more than there are of data, and buckets end with the range.
   const bucket = { period: "d", interval: 10_000, agg: "ohlc" };
   return (await get(path, { ...range, ...bucket, tz: route.tz, format: "columns" }, signal)).data;

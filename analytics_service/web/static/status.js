@@ -25,9 +25,20 @@ export async function families() {
   return new Set(snapshots.filter(({ newest }) => newest !== null).map(({ family }) => family));
 }
 
-/** The newest instant (unix seconds) of a family that ended long ago; null of any other. */
-export async function ended(family) {
+/** The families that have at least values of a history. */
+export async function valued() {
+  const { snapshots } = await status();
+  return new Set(snapshots.filter(({ newest, fresh }) => newest !== null || fresh).map(({ family }) => family));
+}
+
+/** The newest instant (unix seconds) of a family that ended long ago; null of any other. Of a family without snapshots
+ * the values of the history at `path` tell. */
+export async function ended(family, path = null) {
   const { snapshots } = await status();
   const last = snapshots.find((snapshot) => snapshot.family === family);
-  return last && last.newest !== null && last.age_seconds > LONG_AGO ? Date.parse(last.newest) / 1000 : null;
+  if (!last) return null;
+  const valuesOnly = last.newest === null && last.fresh && path;
+  const newest = valuesOnly ? (await get(path, { start: 0, end: "now", period: "y" })).asOf
+    : last.newest && Date.parse(last.newest) / 1000;
+  return newest !== null && Date.now() / 1000 - newest > LONG_AGO ? newest : null;
 }
