@@ -257,3 +257,26 @@ def test_a_service_whose_file_of_keys_is_missing_does_not_start(command: str, tm
     result = run(command, "--bind", f"127.0.0.1:{free_port()}", "--data-dir", data, **free)
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
     assert result.output.startswith(f"Error: The file of API keys {missing} cannot be read")
+
+
+def test_an_import_shows_what_it_understood_before_it_writes(tmp_path: Path) -> None:
+    """Into a folder without data a dry run needs no ClickHouse."""
+    (tmp_path / "eth.csv").write_text("snapped_at,price,market_cap\n2015-08-07 00:00:00 UTC,2.83162,0\n")
+    data_dir = tmp_path / "data"
+    asked = ("import", "price", str(tmp_path / "*.csv"), "--data-dir", str(data_dir), "--dry-run", "--new-assets")
+    result = run(*asked, "--symbol", "ETH")
+    assert result.exit_code == 0, result.output
+    for line in (
+        "  time: column 'snapped_at', times with a zone",
+        "  value: column 'price'",
+        "  asset: ETH",
+        "  ignored: market_cap",
+        "Range: 2015-08-07T00:00:00Z to 2015-08-07T00:00:00Z",
+        "New assets: native;ETH (ETH, 5 decimals)",
+        "  2015-08-07T00:00:00Z  2.83162  native;ETH",
+        "Read 1 rows: would write 1 new ones, replace 0 and reject 0.",
+    ):
+        assert line in result.output.splitlines()
+    assert not data_dir.exists()
+    refused = run(*asked)
+    assert (refused.exit_code, "--symbol" in refused.output) == (2, True)
