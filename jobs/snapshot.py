@@ -45,9 +45,9 @@ class Batch:
     head: Head | None
 
     def markets(self, at: datetime) -> Sequence[Market]:
-        """The source's markets at an instant. SourceError when it has none."""
+        """The source's markets at an instant. SourceError when it has none, but should."""
         markets = self.source.markets(at)
-        if not markets:
+        if not markets and self.source.has_markets:
             raise SourceError(f"{self.source.spec} has no markets as of {shown(at)}.")
         return markets
 

@@ -14,6 +14,7 @@ _FILES = {
     "grafana": "grafana.json",
     "nginx": "nginx.conf",
     "prometheus-rules": "prometheus-rules.yml",
+    "source-views": "source-views.sql",
     "systemd": "systemd.service",
     "systemd-jobs": "systemd-jobs.service",
 }

@@ -52,7 +52,8 @@ class Settings:
     source: str | None = _setting(
         None,
         values.source,
-        "Where jobs take snapshots from: simulated, simulated:<seed>, one of an installed package, or none. "
+        "Where jobs take snapshots from: simulated, simulated:<seed>, sql:<database>, one of an installed package, or "
+        "none. "
         "Unset: where the store's data is from.",
     )
     source_timeout: int = _setting(

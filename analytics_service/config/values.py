@@ -20,6 +20,7 @@ _LABEL = r"\w(?:[\w-]*\w)?"
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@A-Z]+")
+_DATABASE = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
 _DATABASES = frozenset({"information_schema", "service_log", "system"})
 
 
@@ -131,18 +132,18 @@ def bind_or_none(value: str) -> str:
 
 def source(value: str) -> str:
     """The spec of a snapshot source, which is built in or provided by an installed package."""
-    if re.fullmatch(r"none|simulated(:[^\s:]{1,64})?", value):
+    if re.fullmatch(rf"none|simulated(:[^\s:]{{1,64}})?|sql:{_DATABASE}", value):
         return value
-    provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated"}
+    provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated", "sql"}
     if value.partition(":")[0] not in provided:
         installed = f", or an installed one: {', '.join(sorted(provided))}" if provided else ""
-        raise ValueError(f"must be simulated, simulated:<seed> or none{installed}")
+        raise ValueError(f"must be simulated, simulated:<seed>, sql:<database> or none{installed}")
     return value
 
 
 def database_name(value: str) -> str:
     """A database name that has no other use."""
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value):
+    if not re.fullmatch(_DATABASE, value):
         raise ValueError("must be letters, digits and underscores, not beginning with a digit")
     if value.startswith(RESEARCH) or value.lower() in _DATABASES:
         raise ValueError(

@@ -83,3 +83,20 @@ class GlobalConfig:
     dynamic_discount_width: Decimal
     hnative: str
     ptoken: str
+
+
+NO_CONFIG = GlobalConfig(
+    time_window_nanos=0,
+    partial_liquidation_threshold=Decimal(0),
+    target_liquidation_health=Decimal(1),
+    liquidation_fee=Decimal(0),
+    flash_loans_enabled=False,
+    flash_loan_fee=Decimal(0),
+    staking_health_modifier=Decimal(0),
+    stake_collateral_ratio=Decimal(0),
+    stake_flash_loan_ratio=Decimal(0),
+    dynamic_discount_width=Decimal(0),
+    hnative="native;none",
+    ptoken="native;none",
+)
+"""A stand-in for protocols without rules for all borrowing: no fees, and no flash loans."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
-from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
@@ -32,6 +32,9 @@ class Source(Protocol):
     """Whether the protocol is made up. Its data is never mixed with other data."""
     may_hang: bool = True
     """Whether it calls other services, and so may never answer. If not, it is called directly, without a thread."""
+    has_markets: bool = True
+    """Whether the protocol has markets. If not, it needs neither `markets` nor `config`, and snapshots of markets and
+    rates are empty. If so, an answer without markets is a fault of the source."""
 
     @property
     def spec(self) -> str:
@@ -77,11 +80,15 @@ class Source(Protocol):
 
     def markets(self, at: datetime) -> Sequence[Market]:
         """The lend, collateral and debt market of each asset that has any."""
-        raise self._without("markets")
+        if self.has_markets:
+            raise self._without("markets")
+        return ()
 
     def config(self, at: datetime) -> GlobalConfig:
         """The rules for all borrowing."""
-        raise self._without("config")
+        if self.has_markets:
+            raise self._without("config")
+        return NO_CONFIG
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         """All events later than `after` and not later than `until`, oldest first. The default has no events.

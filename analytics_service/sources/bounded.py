@@ -84,6 +84,7 @@ class BoundedSource(Source):
 
     def __init__(self, source: Source, calls: Calls) -> None:
         self.simulated = source.simulated
+        self.has_markets = source.has_markets
         self._source = source
         self._calls = calls
 

@@ -44,7 +44,7 @@ def choose_source(store: Store, settings: Settings, empty: str | None = None) ->
         named = simulated_spec(side) or newest_source(store) if side else empty
         if named is None:
             return Choice(None, NONE, _IMPORTED_ONLY if side else _EMPTY)
-    source = open_source(named, settings)
+    source = open_source(named, settings, store)
     if source is None:
         return Choice(None, NONE, _NAMED_NONE)
     try:

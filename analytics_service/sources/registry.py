@@ -1,10 +1,11 @@
 """Opens the source that a spec names: `<name>` or `<name>:<rest>`, or `none`.
 
-Sources are entry points of the group SOURCES. Each is a class or function that takes the rest (empty without a colon)
-and returns a Source; its ValueError says what the rest must be.
+Sources of this service's own are called with the whole spec, the settings and the store. All others are entry points of
+the group SOURCES. Each is a class or function that takes the rest (empty without a colon) and returns a Source; its
+ValueError says what the rest must be.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
@@ -13,11 +14,15 @@ from analytics_service.config.values import SOURCES
 from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
+from analytics_service.sources.sql.source import SqlSource
+from analytics_service.store.connection import Store
 
 NONE = "none"
+SQL = "sql"
+_OWN: Mapping[str, Callable[[str, Settings, Store], Source]] = {SQL: SqlSource}
 
 
-def open_source(spec: str, settings: Settings) -> Source | None:
+def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
     """The source of a spec, to be closed after use; None for `none`. If it may hang, each of its answers must come
     within ANALYTICS_SOURCE_TIMEOUT. SettingError, with the reason, if the spec is invalid."""
     name, _, rest = spec.partition(":")
@@ -26,7 +31,9 @@ def open_source(spec: str, settings: Settings) -> Source | None:
         if spec == NONE:
             return None
         calls = Calls(spec, settings.source_timeout)
-        opened = calls("opening", partial(_opener(name), rest))
+        own = _OWN.get(name)
+        opener = partial(own, spec, settings, store) if own else partial(_opener(name), rest)
+        opened = calls("opening", opener)
         return BoundedSource(opened, calls) if opened.may_hang else opened
     except ValueError as error:
         raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None

@@ -72,6 +72,8 @@ CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VA
 _SIDES = ("collateral", "debt", "account")
 # Kinds of which a position has at most one item.
 _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
+# Every kind of item.
+KINDS = (*_SIDES, "lend_held", "lend_collateralized", "wallet", "stake", "unbonding", *_SUMS)
 _BATCH = 2_000
 _Item = tuple[Any, ...]
 _COUNTS = ("addresses", "borrowers", "borrower_accounts", "lenders")
@@ -205,6 +207,7 @@ def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
             unbondings.append(Unbonding(amount, instant(until)))
         elif kind in _SUMS:
             sums[kind] = amount
+    held += [(asset_id, 0) for asset_id in posted.keys() - dict(held).keys()]
     return Position(
         address=address,
         accounts=tuple(

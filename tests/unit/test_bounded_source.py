@@ -19,7 +19,7 @@ from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated.source import SimulatedSource
-from tests.doubles import QUESTIONS
+from tests.doubles import QUESTIONS, FakeStore
 from tests.processes import until
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -81,7 +81,7 @@ def test_every_answer_is_that_of_the_source() -> None:
 
 def test_all_that_a_source_can_be_asked_is_passed_on() -> None:
     """A method that was forgotten would have the answer of a source without it."""
-    asked = {name for name in vars(Source) if not name.startswith("_")} - {"simulated", "may_hang"}
+    asked = {name for name in vars(Source) if not name.startswith("_")} - {"simulated", "may_hang", "has_markets"}
     assert asked <= vars(BoundedSource).keys()
 
 
@@ -179,7 +179,7 @@ def test_a_process_ends_while_a_call_hangs() -> None:
 def test_only_a_source_that_may_hang_is_bounded(may_hang: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Handing each call to a thread costs more than most answers of a source that only computes."""
     monkeypatch.setattr(SimulatedSource, "may_hang", may_hang)
-    assert isinstance(open_source("simulated", Settings()), BoundedSource) == may_hang
+    assert isinstance(open_source("simulated", Settings(), FakeStore()), BoundedSource) == may_hang
 
 
 def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,5 +190,5 @@ def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("analytics_service.sources.registry._opener", opener)
     with pytest.raises(SourceError, match=r"simulated has taken more than 1 s for opening\."):
-        open_source("simulated", replace(Settings(), source_timeout=1))
+        open_source("simulated", replace(Settings(), source_timeout=1), FakeStore())
     go_on.set()

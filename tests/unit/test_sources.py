@@ -59,23 +59,23 @@ def _chain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [("simulated", "simulated:1"), ("simulated:winter", "simulated:winter")],
 )
 def test_a_simulated_source_is_named_with_its_seed(spec: str, opened: str) -> None:
-    source = open_source(spec, Settings())
+    source = open_source(spec, Settings(), FakeStore())
     assert source is not None
     assert source.spec == opened
 
 
 def test_none_opens_no_source() -> None:
-    assert open_source("none", Settings()) is None
+    assert open_source("none", Settings(), FakeStore()) is None
 
 
 @pytest.mark.parametrize("spec", ["simulate", "simulated:a b", "simulated:a:b"])
 def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
-    with pytest.raises(SettingError, match="must be simulated, simulated:<seed> or none"):
-        open_source(spec, Settings())
+    with pytest.raises(SettingError, match="must be simulated, simulated:<seed>, sql:<database> or none"):
+        open_source(spec, Settings(), FakeStore())
 
 
 def test_the_simulated_source_has_cheap_history_and_samples() -> None:
-    source = open_source("simulated", Settings())
+    source = open_source("simulated", Settings(), FakeStore())
     assert source is not None
     assert source.simulated
     assert not source.may_hang
@@ -99,7 +99,7 @@ def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("_chain")
 def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
     """Unless it says otherwise, it is real, has no cheap history and no samples, and there is nothing to close."""
-    source = open_source("chain:http://node:1317", Settings())
+    source = open_source("chain:http://node:1317", Settings(), FakeStore())
     assert source is not None
     with closing(source):
         assert (source.spec, source.history, source.samples) == ("chain:http://node:1317", None, {})
@@ -117,17 +117,17 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
         ("away:node", "The source away cannot be opened: ConnectionError: node is down"),
         ("takes_nothing", r"The source takes_nothing cannot be opened: TypeError: takes_nothing\(\) takes 0"),
         ("unset", r"The source unset \(needs_a_variable:Source\) cannot be loaded: KeyError: 'CHAIN_RPC_THAT"),
-        ("chian", "must be simulated, simulated:<seed> or none, or an installed one: absent, away, broken, chain, "),
+        ("chian", "sql:<database> or none, or an installed one: absent, away, broken, chain, "),
     ],
 )
 def test_a_source_that_cannot_be_opened_is_explained(spec: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
-        open_source(spec, Settings())
+        open_source(spec, Settings(), FakeStore())
 
 
 @pytest.mark.usefixtures("_chain")
 def test_a_source_has_what_a_protocol_may_lack_and_says_what_it_must_have() -> None:
-    source = open_source("chain:http://node:1317", Settings())
+    source = open_source("chain:http://node:1317", Settings(), FakeStore())
     assert source is not None
     at = datetime(2026, 3, 1, tzinfo=UTC)
     assert [*source.positions(at), *source.swaps(at), *source.arrangements(at), *source.events(at, at)] == []

@@ -1,0 +1,1 @@
+"""A source that reads views of the store's own ClickHouse."""

@@ -1,0 +1,228 @@
+"""A source that reads documented views in a database of the store's own ClickHouse: `sql:DATABASE`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import polars as pl
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import AnalyticsError, OutOfRange, SettingError, SourceError
+from analytics_service.market.assets import Asset, split_id
+from analytics_service.market.events import Event
+from analytics_service.market.instants import shown, unix_second
+from analytics_service.market.markets import (
+    NO_CONFIG,
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    DebtMarket,
+    GlobalConfig,
+    LendMarket,
+    Market,
+)
+from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import Arrangement, Ptoken, StakingPool, no_ptoken
+from analytics_service.sources.base import Source
+from analytics_service.sources.sql import views
+from analytics_service.sources.sql.views import REQUIRED, VIEWS, View
+from analytics_service.store.connection import Store
+from analytics_service.store.positions import KINDS, POSITION_COLUMNS, position_of
+
+_HELP = "`analytics-service example source-views` prints all views with their columns."
+# Columns that identify a row in a message, as far as it has them.
+_NAMING = ("asset_id", "id", "address", "contract", "pool", "kind", "observed_at", "at")
+# Columns of a market's debt that belong to its rules.
+_DEBT_RULES = ("borrow_cap", "borrow_halt_utilization", "interest_fee")
+_COLLATERAL_RULES = ("collateral_cap", "allowable_ltv", "liquidation_ltv", "min_discount", "max_discount")
+
+
+class SqlSource(Source):
+    """A protocol whose state stands in views. The state at an instant is that of the newest rows at or before it.
+
+    The store's own limits bound each query. SettingError when a view, a column or a type is not as it must be.
+    """
+
+    may_hang = False
+
+    def __init__(self, spec: str, settings: Settings, store: Store) -> None:
+        self._spec = spec
+        self._store = store
+        self._database = spec.partition(":")[2]
+        if self._database == settings.clickhouse_database:
+            raise SettingError(f"{spec} names the service's own database. Make the views in another one.")
+        self._columns = self._checked_columns()
+        self.has_markets = views.MARKET.name in self._columns
+
+    @property
+    def spec(self) -> str:
+        """`sql:DATABASE`."""
+        return self._spec
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        """The assets of `source_asset`, the same at every instant."""
+        return [_asset(row) for row in self._rows(views.ASSET, at)]
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        """The newest price of each asset."""
+        return [
+            Price(row["asset_id"], row["observed_at"].replace(microsecond=0), row["usd"])
+            for row in self._rows(views.PRICE, at)
+        ]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        """The newest row of each asset. An asset whose row has neither lend, collateral nor debt is left out."""
+        markets = [_market(row, at) for row in self._rows(views.MARKET, at)]
+        return [market for market in markets if market.lend or market.collateral or market.debt]
+
+    def config(self, at: datetime) -> GlobalConfig:
+        """The newest row; without the view, neutral rules."""
+        row = self._single(views.CONFIG, at)
+        return NO_CONFIG if row is None else GlobalConfig(**_timeless(row))
+
+    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        """The events of the range that the view has by now."""
+        rows = self._rows(views.EVENT, after=unix_second(after), until=unix_second(until))
+        return [Event(**row) for row in rows]
+
+    def ptoken(self, at: datetime) -> Ptoken:
+        """The newest row, with the pools of the newest instant of theirs."""
+        row = self._single(views.PTOKEN, at)
+        if row is None:
+            return no_ptoken(at)
+        row["rewards_last_distributed"] = row["rewards_last_distributed"] or at
+        pools = [StakingPool(index=pool.pop("pool"), **pool) for pool in map(_timeless, self._rows(views.POOL, at))]
+        return Ptoken(**_timeless(row), pools=tuple(pools))
+
+    def arrangements(self, at: datetime) -> Sequence[Arrangement]:
+        """All rows of the newest instant."""
+        rows = map(_timeless, self._rows(views.ARRANGEMENT, at))
+        return [Arrangement(index=row.pop("arrangement"), **row) for row in rows]
+
+    def positions(self, at: datetime) -> Iterable[Position]:
+        """The positions that all rows of the newest instant make."""
+        rows = sorted(self._rows(views.POSITION, at), key=itemgetter("address", "kind", "account_index", "asset_id"))
+        for address, items in groupby(rows, itemgetter("address")):
+            yield position_of(address, [self._item(item) for item in items])
+
+    def swaps(self, at: datetime) -> Sequence[SwapContract]:
+        """The contracts with the routes of the newest instant. A row with an empty source has no routes."""
+        contracts: dict[str, dict[str, tuple[str, ...]]] = {}
+        for row in self._rows(views.ROUTE, at):
+            routes = contracts.setdefault(row["contract"], {})
+            if row["source"]:
+                routes[row["source"]] = row["targets"]
+        return [SwapContract(address, routes) for address, routes in contracts.items()]
+
+    def _checked_columns(self) -> dict[str, dict[str, str]]:
+        """The types of the columns of each view that there is."""
+        columns: dict[str, dict[str, str]] = {}
+        for view, name, type_name in self._store.frame("source_columns", database=self._database).iter_rows():
+            columns.setdefault(view, {})[name] = type_name
+        if faults := list(_faults(columns)):
+            raise SettingError(f"{self._spec} cannot be read: {'; '.join(faults)}. {_HELP}")
+        return columns
+
+    def _single(self, view: View, at: datetime) -> dict[str, Any] | None:
+        """The only row of a view as of an instant; None without the view. SourceError if there is not exactly one."""
+        rows = list(self._rows(view, at))
+        if view.name in self._columns and len(rows) != 1:
+            raise SourceError(f"{self._spec}: {view.name} has {len(rows)} rows as of {shown(at)}, and must have one.")
+        return rows[0] if rows else None
+
+    def _rows(self, view: View, at: datetime | None = None, **parameters: int) -> Iterator[dict[str, Any]]:
+        """The rows of a view as of an instant, or for other parameters of its query. None without the view."""
+        present = self._columns.get(view.name)
+        if present is None:
+            return
+        query = "source_rows" if view.untimed(present) else view.query
+        if at is not None:
+            parameters["at"] = unix_second(at)
+        for row in self._frame(view, query, present, parameters).iter_rows(named=True):
+            yield self._decoded(view, row)
+
+    def _frame(self, view: View, query: str, present: Iterable[str], parameters: Mapping[str, int]) -> pl.DataFrame:
+        columns = (f"{view.columns[name].kind.select.format(name)} AS {name}" for name in present)
+        placeholders = {"columns": ", ".join(columns), "key": ", ".join(f"v.{name}" for name in view.key)}
+        try:
+            return self._store.frame(query, placeholders, database=self._database, view=view.name, **parameters)
+        except AnalyticsError as error:
+            raise SourceError(f"{self._spec}: the view {view.name} cannot be read: {error}") from error
+
+    def _decoded(self, view: View, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row as values of the domain. SourceError, identifying the row, for a value that cannot be used."""
+        values: dict[str, Any] = {}
+        for name, column in view.columns.items():
+            try:
+                values[name] = column.value(row.get(name), values)
+            except (ValueError, OutOfRange) as error:
+                whose = ", ".join(f"{key} {values[key]}" for key in _NAMING if values.get(key) not in (None, ""))
+                of = f" of {whose}" if whose else ""
+                raise SourceError(f"{self._spec}: {view.name}.{name}{of} is {row.get(name)!r}: {error}.") from error
+        return values
+
+    def _item(self, row: dict[str, Any]) -> list[Any]:
+        """A row of positions as the values of POSITION_COLUMNS."""
+        if row["kind"] not in KINDS:
+            raise SourceError(
+                f"{self._spec}: {views.POSITION.name}.kind of {row['address']} is {row['kind']!r}: "
+                f"it must be one of {', '.join(KINDS)}."
+            )
+        row["until"] = None if row["until"] is None else unix_second(row["until"])
+        return [row[name] for name in POSITION_COLUMNS]
+
+
+def _faults(columns: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """What is wrong with the views that there are, by the types of their columns."""
+    for name, view in VIEWS.items():
+        if name not in columns:
+            if view.required:
+                yield f"there is no view {name} that the service's user may read"
+            continue
+        present = columns[name]
+        for column, declared in view.columns.items():
+            if column not in present:
+                if declared.default is REQUIRED:
+                    yield f"{name} has no column {column} ({declared.kind.allowed})"
+            elif not declared.kind.fits(present[column]):
+                yield f"{name}.{column} is {present[column]}, and must be {declared.kind.allowed}; cast it in the view"
+        # A misspelt column would count as one that is not there.
+        for column in present.keys() - view.columns.keys():
+            yield f"{name}.{column} has no meaning; the columns of {name} are {', '.join(view.columns)}"
+    for name in columns.keys() - VIEWS.keys():
+        yield f"{name} has no meaning; the views are {', '.join(VIEWS)}"
+
+
+def _asset(row: dict[str, Any]) -> Asset:
+    group, key = split_id(row.pop("asset_id"))
+    return Asset(group, key, decimals_denom=row.pop("decimals"), **row)
+
+
+def _market(row: Mapping[str, Any], at: datetime) -> Market:
+    """The market of a row. A part whose amount is null does not exist."""
+    lend, collateral, debt = None, None, None
+    if row["lend_principal"] is not None:
+        lend = LendMarket(row["lend_apr"], row["lend_principal"], row["lend_receipt_supply"])
+    if row["collateral_balance"] is not None:
+        terms = {name: row[name] for name in _COLLATERAL_RULES}
+        config = CollateralConfig(enabled=row["collateral_enabled"], **terms)
+        collateral = CollateralMarket(config, row["collateral_balance"], row["collateral_shares"])
+    if row["debt_balance"] is not None:
+        rules = DebtConfig(enabled=row["debt_enabled"], **{name: row[name] for name in _DEBT_RULES})
+        debt = DebtMarket(
+            rules,
+            row["debt_apr"],
+            row["debt_balance"],
+            row["debt_shares"],
+            row["time_last_distributed_interest"] or at,
+            row["utilization_accumulator"],
+        )
+    return Market(row["asset_id"], lend, collateral, debt)
+
+
+def _timeless(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without the instant from which it holds."""
+    return {name: value for name, value in row.items() if name != "observed_at"}
