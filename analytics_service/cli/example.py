@@ -1,7 +1,7 @@
-"""`example`: files to start from, for systemd, nginx, Prometheus and Grafana."""
+"""`example`: files to start from, for sources, systemd, nginx, Prometheus and Grafana."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
@@ -18,6 +18,8 @@ _FILES = {
     "systemd": "systemd.service",
     "systemd-jobs": "systemd-jobs.service",
 }
+# Examples of several files.
+_FOLDERS = {"source": ("pyproject.toml", "my_source/__init__.py", "my_source/prices.csv", "test_my_source.py")}
 # Placeholder in the files for the absolute path of this program.
 _PROGRAM = "@program@"
 # The settings file is for the systemd units, whose data is not in the folder of the user who prints the file.
@@ -25,24 +27,60 @@ _UNIT_DEFAULTS = {"data_dir": "/var/lib/analytics-service"}
 
 
 @click.command()
-@click.argument("name", type=click.Choice(sorted([*_FILES, _ENV])))
-def example(name: str) -> None:
+@click.argument("name", type=click.Choice(sorted([*_FILES, *_FOLDERS, _ENV])))
+@click.option(
+    "--into",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write it into, instead of printing it. No file is replaced.",
+)
+def example(name: str, folder: Path | None) -> None:
     """Print a file to start from.
 
     `systemd` is a unit for `up` or `serve`, `systemd-jobs` one for `jobs run`, and `env` the settings file of both.
-    `nginx` is a reverse proxy, `prometheus-rules` has alerts, `grafana` is a dashboard. Example:
+    `nginx` is a reverse proxy, `prometheus-rules` has alerts, `grafana` is a dashboard. `source` is a Python package
+    with a source of snapshots, and `source-views` has the SQL of one that reads ClickHouse. Examples:
 
     \b
         analytics-service example nginx > /etc/nginx/conf.d/analytics-service.conf
+        analytics-service example source --into my-source
     """
-    click.echo("\n".join(_settings_file()) if name == _ENV else _packaged(_FILES[name]), nl=name == _ENV)
+    files = _files(name)
+    if folder is not None:
+        _write(folder, files)
+        return
+    for path, text in files.items():
+        if len(files) > 1:
+            click.echo(f"# ---- {path} ----")
+        click.echo(text, nl=False)
+
+
+def _files(name: str) -> Mapping[str, str]:
+    """The files of an example by their path."""
+    if name == _ENV:
+        return {"analytics-service.env": "\n".join(_settings_file()) + "\n"}
+    return (
+        {path: _packaged(f"{name}/{path}") for path in _FOLDERS[name]}
+        if name in _FOLDERS
+        else {_FILES[name]: _packaged(_FILES[name])}
+    )
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write files into a folder, none of which may be there."""
+    for path in files:
+        if (folder / path).exists():
+            raise click.UsageError(f"{folder / path} exists, and is not replaced. Name another folder.")
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+        click.echo(folder / path)
 
 
 def _packaged(file: str) -> str:
     """A file of the package, with the path of this program in it."""
-    return (
-        (resources.files("analytics_service.cli") / "examples" / file).read_text("utf-8").replace(_PROGRAM, _program())
-    )
+    text = (resources.files("analytics_service.cli") / "examples" / file).read_text("utf-8")
+    return text.replace(_PROGRAM, _program())
 
 
 def _program() -> str:

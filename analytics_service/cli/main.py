@@ -20,6 +20,7 @@ _COMMANDS = {
     "restore": "backups:restore",
     "serve": "serve:serve",
     "settings": "settings:settings",
+    "source": "sources:source",
     "status": "schema:status",
     "up": "up:up",
 }

@@ -46,8 +46,12 @@ def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
     """The new or changed definitions as a batch for the table ASSETS, without `version`. OutOfRange for a definition
     that the store cannot hold."""
     stored = read_assets(store) if assets else {}
-    changed = [asset for asset in assets if stored.get(asset.id) != asset]
-    return encoded_records(changed, _COLUMNS)
+    return asset_frame([asset for asset in assets if stored.get(asset.id) != asset])
+
+
+def asset_frame(assets: Sequence[Asset]) -> pl.DataFrame:
+    """Definitions as a batch for the table ASSETS, without `version`. OutOfRange for one that the store cannot hold."""
+    return encoded_records(assets, _COLUMNS)
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:

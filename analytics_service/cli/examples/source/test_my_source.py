@@ -1,0 +1,28 @@
+"""What the source must keep to. `check` finds most of what can be wrong with any source."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from my_source import ATOM, LAUNCH, USDT, MySource
+
+from analytics_service.market.prices import Price
+from analytics_service.sources.checking.check import Plan, check
+from analytics_service.sources.checking.findings import Finding, Level
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_a_price_is_that_of_the_hour() -> None:
+    prices = [Price(ATOM.id, NOON, Decimal("10.62")), Price(USDT.id, NOON, Decimal(1))]
+    assert MySource("").prices(NOON + timedelta(minutes=59)) == prices
+
+
+def test_each_event_belongs_to_one_range() -> None:
+    day = timedelta(days=1)
+    assert [event.at for event in MySource("").events(LAUNCH - day, LAUNCH)] == [LAUNCH]
+    assert [event.at for event in MySource("").events(LAUNCH, LAUNCH + day)] == [LAUNCH + day]
+
+
+def test_nothing_is_wrong_with_it() -> None:
+    found = [step for step in check(MySource(""), Plan(NOON)) if isinstance(step, Finding)]
+    assert [finding for finding in found if finding.level is not Level.NOTE] == []

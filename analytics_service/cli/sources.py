@@ -1,0 +1,104 @@
+"""`source`: tries a source."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from analytics_service.cli.context import load_settings, open_store_to_read, store_location
+from analytics_service.cli.options import data_dir_option
+from analytics_service.config.settings import Settings
+from analytics_service.errors import SettingError
+from analytics_service.market.instants import MINUTE
+from analytics_service.sources.checking.check import Answered, Plan, Stage, check
+from analytics_service.sources.checking.findings import Finding, Level
+from analytics_service.sources.registry import SQL, open_source
+from analytics_service.store.connection import Store
+
+
+@click.group()
+def source() -> None:
+    """Try a source of snapshots.
+
+    Example:
+
+    \b
+        analytics-service source check simulated
+    """
+
+
+@source.command("check")
+@click.argument("spec")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(0, 60),
+    default=1,
+    show_default=True,
+    help="How long to go on; in the end everything is asked again.",
+)
+@data_dir_option
+def source_check(spec: str, minutes: float, **overrides: Any) -> None:
+    """Ask a source for everything, several times, and say what is wrong with it.
+
+    Nothing is written. SPEC is what --source takes. The past must stay as it was told first; ids, ranges and units are
+    looked at, and the time that each answer takes. Exit code 1 when there are errors. Example:
+
+    \b
+        analytics-service source check sql:research_mine --minutes 5
+    """
+    settings = load_settings(**overrides)
+    end = time.monotonic() + minutes * MINUTE
+
+    def pause() -> None:
+        if (rest := end - time.monotonic()) > 0:
+            click.echo(f"Asking again in {rest:.0f} s ...")
+            time.sleep(rest)
+
+    with _store_of(spec, settings) as store:
+        opened = open_source(spec, settings, store)
+        if opened is None:
+            raise SettingError("There is nothing to check: the source is none.")
+        now = datetime.now(UTC).replace(microsecond=0)
+        with closing(opened):
+            findings: dict[Finding, None] = {}
+            for step in check(opened, Plan(now, settings, pause)):
+                if isinstance(step, Stage):
+                    click.echo(step.words)
+                elif isinstance(step, Answered):
+                    click.echo(f"  {step.part:<12} {step.count:>9,} in {step.seconds:.2f} s")
+                else:
+                    findings[step] = None
+    _report(list(findings))
+
+
+@contextmanager
+def _store_of(spec: str, settings: Settings) -> Iterator[Store]:
+    """The store that the source reads; ClickHouse is not needed, nor started, for a source that reads none."""
+    if spec.partition(":")[0] != SQL:
+        with closing(Store(settings)) as store:
+            yield store
+        return
+    with open_store_to_read(settings) as reached:
+        if reached is None:
+            raise SettingError(f"{spec} has no views: there is nothing in {store_location(settings)}.")
+        yield reached
+
+
+def _report(findings: list[Finding]) -> None:
+    """Print all findings, the worst first. Exits with 1 if there are errors."""
+    click.echo()
+    for level in Level:
+        for finding in findings:
+            if finding.level is level:
+                click.echo(f"{level}: {finding.message}")
+    counts = {level: sum(finding.level is level for finding in findings) for level in (Level.ERROR, Level.WARNING)}
+    if not any(counts.values()):
+        click.echo("Nothing is wrong with this source.")
+        return
+    click.echo(f"{counts[Level.ERROR]} errors, {counts[Level.WARNING]} warnings.")
+    if counts[Level.ERROR]:
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""Tries a source, and says in plain words what is wrong with it."""

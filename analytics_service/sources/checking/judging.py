@@ -1,0 +1,317 @@
+"""What is wrong, or looks wrong, in a source's answers about one instant: ids, ranges, units, and what does not fit."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from itertools import pairwise
+
+from analytics_service.market.addresses import parse_address
+from analytics_service.market.assets import Asset, AssetKind, id_key, is_formula, linked
+from analytics_service.market.events import Action, Event
+from analytics_service.market.instants import shown
+from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
+from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.prices import Price, quoted
+from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.values import ONE, ZERO, exact_value, receipt_price, with_receipt_prices
+from analytics_service.sources.checking.findings import Finding, error, listed, note, warning
+
+_DAY = timedelta(days=1)
+# How far a clock of the source may be ahead without a word.
+_CLOCKS = timedelta(minutes=1)
+# Instants before this one come from a wrong unit of time.
+_OLDEST = datetime(2009, 1, 1, tzinfo=UTC)
+# USD per standard unit that no asset is worth, and USD value that no market has.
+_HIGHEST_PRICE, _HIGHEST_VALUE = Decimal(10) ** 7, Decimal(10) ** 13
+_LOWEST_PRICE = Decimal(10) ** -12
+# A whole market of less than this many standard units: its amounts are probably in standard units already.
+_SMALLEST_MARKET = Decimal("0.001")
+_MANY_DECIMALS = 36
+_OF_ACCOUNTS = (Action.BORROW, Action.RETURN, Action.DEPOSIT_COLLATERAL, Action.WITHDRAW_COLLATERAL, Action.LIQUIDATE)
+_SUMMED = (Action.BORROW, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A source's answers about an instant, as far as the store can hold them."""
+
+    at: datetime
+    assets: Sequence[Asset] = ()
+    prices: Sequence[Price] = ()
+    markets: Sequence[Market] = ()
+    config: Sequence[GlobalConfig] = ()
+    events: Sequence[Event] = ()
+    ptoken: Sequence[Ptoken] = ()
+    arrangements: Sequence[Arrangement] = ()
+    positions: Sequence[Position] = ()
+    swaps: Sequence[SwapContract] = ()
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Asset]:
+        """The assets by id, each with its receipt token."""
+        return linked({asset.id: asset for asset in self.assets})
+
+    @cached_property
+    def usd(self) -> Mapping[str, Decimal]:
+        """The prices by asset id, with those of receipt tokens that follow from them."""
+        return with_receipt_prices(quoted(self.prices), self.by_id, self.markets)
+
+
+def judge(answers: Answers) -> Iterator[Finding]:
+    """Everything that is wrong, or looks wrong, in a source's answers about an instant."""
+    yield from judge_assets(answers)
+    yield from judge_prices(answers)
+    yield from judge_markets(answers)
+    yield from judge_rules(answers)
+    yield from judge_events(answers)
+    yield from judge_positions(answers)
+    yield from judge_others(answers)
+
+
+def judge_assets(answers: Answers) -> Iterator[Finding]:
+    """Ids, symbols, decimals, and the assets that others refer to."""
+    assets, by_id = answers.assets, answers.by_id
+    if twice := _repeated(asset.id for asset in assets):
+        yield error(f"assets: {listed(twice)} is there more than once. Define each asset once.")
+    spellings = Counter(id_key(asset_id) for asset_id in by_id)
+    if doubled := [asset_id for asset_id in by_id if spellings[id_key(asset_id)] > 1]:
+        yield error(f"assets: {listed(doubled)} differ only in case. Use one spelling everywhere, such as lower case.")
+    if same := _repeated(asset.symbol.casefold() for asset in by_id.values()):
+        yield warning(f"assets: several have the symbol {listed(same)}, so `symbols=` cannot tell them apart.")
+    if bad := [asset.id for asset in assets if not asset.symbol or "," in asset.symbol or is_formula(asset.symbol)]:
+        yield warning(
+            f"assets: the symbol of {listed(bad)} is empty, has a comma, or begins as a formula of a spreadsheet does."
+        )
+    if many := [asset.id for asset in assets if asset.decimals_denom > _MANY_DECIMALS]:
+        yield warning(f"assets: {listed(many)} has more than {_MANY_DECIMALS} decimals_denom. Is it a factor instead?")
+    if lost := [asset.id for asset in assets if asset.origin_asset and asset.origin_asset not in by_id]:
+        yield warning(f"assets: the origin_asset of {listed(lost)} is not defined.")
+    if lone := [asset.id for asset in assets if asset.kind is not AssetKind.REGULAR and not asset.origin_asset]:
+        yield warning(f"assets: {listed(lone)} represents another asset, but has no origin_asset.")
+
+
+def judge_prices(answers: Answers) -> Iterator[Finding]:
+    """Times, ranges and units of prices, and the assets that have none."""
+    prices, by_id = answers.prices, answers.by_id
+    yield from _times_of_prices(answers)
+    if twice := _repeated(price.asset_id for price in prices):
+        yield warning(f"prices: {listed(twice)} has more than one price. The newest counts as the present one.")
+    if undefined := [price.asset_id for price in prices if price.asset_id not in by_id]:
+        yield warning(f"prices: {listed(undefined)} has a price, but is not among the assets. Define it there.")
+    if zero := [price.asset_id for price in prices if not price.usd]:
+        yield warning(f"prices: {listed(zero)} costs 0 USD. Leave out an asset whose price is not known.")
+    if high := [f"{price.asset_id} ({price.usd})" for price in prices if price.usd > _HIGHEST_PRICE]:
+        yield warning(f"prices: {listed(high)} is very dear. Prices are USD per standard unit: is it a scaled integer?")
+    if low := [f"{price.asset_id} ({price.usd})" for price in prices if ZERO < price.usd < _LOWEST_PRICE]:
+        yield warning(f"prices: {listed(low)} is very cheap. Prices are those of a standard unit, not of a denom unit.")
+    if prices and (missing := [asset_id for asset_id in by_id if asset_id not in answers.usd]):
+        yield note(f"prices: {listed(missing)} has no price, and therefore no values.")
+    yield from _receipts(answers, quoted(prices))
+
+
+def judge_past_prices(answers: Answers) -> Iterator[Finding]:
+    """Prices that claim to be later than the instant that they were asked for."""
+    if late := [price for price in answers.prices if price.observed_at > answers.at + _CLOCKS]:
+        yield error(
+            f"prices: asked as of {shown(answers.at)}, {listed(price.asset_id for price in late)} has a price of "
+            f"{shown(late[0].observed_at)}, which is later. Answer with the prices of that time, not with the present."
+        )
+
+
+def _times_of_prices(answers: Answers) -> Iterator[Finding]:
+    prices, at = answers.prices, answers.at
+    yield from judge_past_prices(answers)
+    if unit := [f"{price.asset_id} ({shown(price.observed_at)})" for price in prices if price.observed_at < _OLDEST]:
+        yield error(f"prices: the observed_at of {listed(unit)} cannot be. Is it in another unit than seconds?")
+    if stale := [price.asset_id for price in prices if _OLDEST <= price.observed_at < at - _DAY]:
+        yield warning(f"prices: the price of {listed(stale)} is more than a day old. Is observed_at its true time?")
+    if parts := [price.asset_id for price in prices if price.observed_at.microsecond]:
+        yield note(f"prices: the observed_at of {listed(parts)} has fractions of a second, which are cut off.")
+
+
+def _receipts(answers: Answers, usd: Mapping[str, Decimal]) -> Iterator[Finding]:
+    """Receipt tokens whose price is not what they redeem for."""
+    for market in answers.markets:
+        asset = answers.by_id.get(market.asset_id)
+        receipt = (asset.receipt_asset if asset else None) or ""
+        if market.lend is None or receipt not in usd or market.asset_id not in usd:
+            continue
+        redeems = receipt_price(usd[market.asset_id], market.lend)
+        if not redeems <= 2 * usd[receipt] <= 4 * redeems:
+            yield warning(
+                f"prices: the receipt token {receipt} costs {usd[receipt]} USD, but redeems for {redeems}. Check "
+                "principal and receipt_supply, or leave out its price: then it is computed."
+            )
+
+
+def judge_markets(answers: Answers) -> Iterator[Finding]:
+    """Ids, rates, ratios and amounts of markets."""
+    markets, by_id = answers.markets, answers.by_id
+    if twice := _repeated(market.asset_id for market in markets):
+        yield error(f"markets: {listed(twice)} has more than one Market. Put all its parts into one.")
+    if undefined := [market.asset_id for market in markets if market.asset_id not in by_id]:
+        yield warning(f"markets: {listed(undefined)} is not among the assets, so its amounts stay in denom units.")
+    if unpriced := [market.asset_id for market in markets if market.asset_id not in answers.usd]:
+        yield warning(f"markets: {listed(unpriced)} has a market, but no price: it counts nowhere in USD.")
+    rates = ((market.asset_id, part.apr) for market in markets for part in (market.lend, market.debt) if part)
+    if high := [f"{asset_id} ({apr})" for asset_id, apr in rates if apr > ONE]:
+        yield warning(f"markets: the apr of {listed(high)} is more than 1, which is 100 %. Rates are fractions.")
+    yield from _ratios(markets)
+    if over := [market.asset_id for market in markets if _is_overlent(market)]:
+        yield warning(f"markets: {listed(over)} has more debt than lend principal. Are both in denom units?")
+    yield from _amounts(answers)
+
+
+def _ratios(markets: Iterable[Market]) -> Iterator[Finding]:
+    collateral = [(market.asset_id, market.collateral.config) for market in markets if market.collateral]
+    if high := [asset_id for asset_id, config in collateral if max(config.allowable_ltv, config.liquidation_ltv) > ONE]:
+        yield warning(f"markets: a loan-to-value ratio of {listed(high)} is more than 1, which is 100 %.")
+    if turned := [asset_id for asset_id, config in collateral if config.allowable_ltv > config.liquidation_ltv]:
+        yield warning(f"markets: {listed(turned)} has an allowable_ltv above its liquidation_ltv.")
+
+
+def _is_overlent(market: Market) -> bool:
+    lend, debt = market.lend, market.debt
+    return lend is not None and debt is not None and debt.balance > lend.principal * 101 // 100
+
+
+def _amounts(answers: Answers) -> Iterator[Finding]:
+    """Amounts of whole markets that are hardly in denom units."""
+    small, large = [], []
+    for market in answers.markets:
+        asset = answers.by_id.get(market.asset_id)
+        parts = (market.lend and market.lend.principal, market.collateral and market.collateral.balance)
+        amount = max((*(part or 0 for part in parts), market.debt.balance if market.debt else 0))
+        if asset is None or not amount:
+            continue
+        if exact_value(amount, asset.decimals_denom, ONE) < _SMALLEST_MARKET:
+            small.append(f"{asset.id} ({amount})")
+        if exact_value(amount, asset.decimals_denom, answers.usd.get(asset.id, ZERO)) > _HIGHEST_VALUE:
+            large.append(f"{asset.id} ({amount})")
+    if small:
+        yield warning(f"markets: {listed(small)} is hardly anything. Amounts are in denom units.")
+    if large:
+        yield warning(f"markets: {listed(large)} is worth more than 10^13 USD. Check decimals_denom and the price.")
+
+
+def judge_rules(answers: Answers) -> Iterator[Finding]:
+    """Fees, and the assets that the rules name."""
+    for config in answers.config:
+        for field in fields(config):
+            value = getattr(config, field.name)
+            if field.name.endswith("_fee") and value > ONE:
+                yield warning(f"config: {field.name} is {value}, which is more than 100 %. It is a fraction.")
+        named = {config.hnative, config.ptoken} - {NO_CONFIG.ptoken}
+        if undefined := sorted(named - answers.by_id.keys()):
+            yield note(f"config: {listed(undefined)} is not among the assets.")
+
+
+def judge_events(answers: Answers) -> Iterator[Finding]:
+    """Ids, order, times, values and addresses of events."""
+    events = answers.events
+    if twice := _repeated(event.id for event in events):
+        yield error(f"events: the id {listed(twice)} occurs more than once. Only one event of an id is kept.")
+    if outside := [event.id for event in events if event.at > answers.at]:
+        yield error(f"events: {listed(outside)} is later than `until`. It is dropped, and may be lost.")
+    if any(later.at < earlier.at for earlier, later in pairwise(events)):
+        yield warning("events: they are not in the order of time, oldest first.")
+    if old := [event.id for event in events if event.at < _OLDEST]:
+        yield error(f"events: {listed(old)} cannot be that old. Is its time in another unit than seconds?")
+    if valueless := [event.id for event in events if event.action in _SUMMED and event.usd is None]:
+        yield warning(f"events: {listed(valueless)} has no usd, so it counts in no sum of loans or liquidations.")
+    if undefined := [event.asset_id for event in events if event.asset_id not in answers.by_id]:
+        yield warning(f"events: {listed(undefined)} is not among the assets, so its amounts stay in denom units.")
+    if accountless := [event.id for event in events if event.action in _OF_ACCOUNTS and event.account_index is None]:
+        yield warning(f"events: {listed(accountless)} belongs to a borrow account, but has no account_index.")
+    if legless := [event.id for event in events if event.action is Action.LIQUIDATE and event.leg is None]:
+        yield warning(f"events: {listed(legless)} is a liquidation without leg, so it counts as the debt repaid.")
+    if unsent := [event.id for event in events if event.action is Action.SEND and not event.destination]:
+        yield warning(f"events: {listed(unsent)} is a send without destination.")
+    yield from _addresses("events", (event.address for event in events))
+    yield from _values_of_events(answers)
+
+
+def _values_of_events(answers: Answers) -> Iterator[Finding]:
+    wrong = []
+    for event in answers.events:
+        asset = answers.by_id.get(event.asset_id)
+        if asset is None or event.amount is None or event.usd is None or event.price is None:
+            continue
+        value = exact_value(event.amount, asset.decimals_denom, event.price)
+        # A cent, and a part in a hundred, for values that the source has rounded.
+        if abs(value - event.usd) > max(Decimal("0.01"), abs(event.usd) / 100):
+            wrong.append(f"{event.id} ({event.usd} instead of {value.normalize():f})")
+    if wrong:
+        yield warning(f"events: usd is not amount times price: {listed(wrong)}. Amounts are in denom units.")
+
+
+def judge_positions(answers: Answers) -> Iterator[Finding]:
+    """Addresses, assets and shares of positions."""
+    positions, markets = answers.positions, {market.asset_id: market for market in answers.markets}
+    if twice := _repeated(position.address.lower() for position in positions):
+        yield error(f"positions: {listed(twice)} is there more than once. Make one Position of all its items.")
+    yield from _addresses("positions", (position.address for position in positions))
+    collateral, debt, lent = Counter[str](), Counter[str](), Counter[str]()
+    for position in positions:
+        for account in position.accounts:
+            for sums, holdings in ((collateral, account.collaterals), (debt, account.debts)):
+                for holding in holdings:
+                    sums[holding.asset_id] += holding.shares
+        for lend in position.lends:
+            lent[lend.asset_id] += lend.held + lend.collateralized
+    of_markets = {
+        "collateral": (collateral, {key: it.collateral.shares for key, it in markets.items() if it.collateral}),
+        "debt": (debt, {key: it.debt.shares for key, it in markets.items() if it.debt}),
+        "lend": (lent, {key: it.lend.receipt_supply for key, it in markets.items() if it.lend}),
+    }
+    for kind, (sums, totals) in of_markets.items():
+        if without := [asset_id for asset_id in sums if asset_id not in totals]:
+            yield warning(f"positions: {listed(without)} is held as {kind}, but has no {kind} market.")
+        if over := [key for key, amount in sums.items() if key in totals and amount > totals[key] * 101 // 100]:
+            yield warning(
+                f"positions: all {kind} of {listed(over)} is more than its market has. Holdings are shares, and those "
+                "of lend are receipt tokens."
+            )
+    pools = {pool.index for ptoken in answers.ptoken for pool in ptoken.pools}
+    if lost := [str(stake.pool) for position in positions for stake in position.stakes if stake.pool not in pools]:
+        yield warning(f"positions: there are stakes in pool {listed(lost)}, which ptoken does not have.")
+
+
+def judge_others(answers: Answers) -> Iterator[Finding]:
+    """The protocol token, unlocks and swap routes."""
+    for ptoken in answers.ptoken:
+        if (ptoken.pools or ptoken.total_supply) and ptoken.asset_id not in answers.by_id:
+            yield warning(f"ptoken: {ptoken.asset_id} is not among the assets, so its amounts stay in denom units.")
+    keys = [f"{arrangement.address.lower()} {arrangement.index}" for arrangement in answers.arrangements]
+    if twice := _repeated(keys):
+        yield error(f"arrangements: {listed(twice)} is there more than once. Each of an address has its own index.")
+    yield from _addresses("arrangements", (arrangement.address for arrangement in answers.arrangements))
+    yield from _addresses("swaps", (contract.address for contract in answers.swaps))
+    denoms = {asset.symbol_denom for asset in answers.assets}
+    routed = {denom for contract in answers.swaps for source, to in contract.routes.items() for denom in (source, *to)}
+    if undefined := sorted(routed - denoms):
+        yield note(f"swaps: {listed(undefined)} is the symbol_denom of no asset.")
+
+
+def _addresses(part: str, addresses: Iterable[str]) -> Iterator[Finding]:
+    bad = [address for address in dict.fromkeys(addresses) if not _is_address(address)]
+    if bad:
+        yield warning(
+            f"{part}: {listed(bad)} is no address that can be asked for. It must be bech32 with a valid checksum, or "
+            "0x and 40 hex digits."
+        )
+
+
+def _is_address(address: str) -> bool:
+    try:
+        parse_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
