@@ -2,7 +2,11 @@
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,3 +99,61 @@ def test_the_proxy_does_not_show_metrics_and_leaves_compression_to_the_service()
     assert re.search(r"location = /metrics \{\s+return 404;", proxy)
     assert "gzip off;" in proxy
     assert 'proxy_set_header Connection "";' in proxy
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A folder with the package that is an example of a source."""
+    result = run("example", "source", "--into", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    return tmp_path
+
+
+def test_the_printed_source_passes_its_tests_and_the_check(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if it was installed: its folder is on the path, with the entry point that it declares."""
+    project = tomllib.loads((package / "pyproject.toml").read_text("utf-8"))["project"]
+    metadata = package / "my_source-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
+    lines = (
+        f"[{group}]\n" + "\n".join(f"{name} = {target}" for name, target in entries.items())
+        for group, entries in project["entry-points"].items()
+    )
+    (metadata / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(package)
+    result = run("source", "check", "mysource", "--minutes", "0")
+    assert result.exit_code == 0, result.output
+    assert result.output.endswith("Nothing is wrong with this source.\n")
+    refused = run("source", "check", "mysource:none.csv")
+    assert (refused.exit_code, "must be mysource, or mysource: and the path of a CSV" in refused.stderr) == (2, True)
+    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_source.py"]
+    environ = os.environ | {"PYTHONPATH": str(package)}
+    tested = subprocess.run(call, cwd=package, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    assert "3 passed" in tested.stdout, tested.stdout
+
+
+@pytest.mark.slow
+def test_the_printed_source_is_installed_by_pip_with_its_data(package: Path, tmp_path: Path) -> None:
+    target = tmp_path / "installed"
+    call = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(package)]
+    subprocess.run(call, check=True, timeout=300)
+    checks = [sys.executable, "-m", "analytics_service.cli", "source", "check", "mysource", "--minutes", "0"]
+    environ = os.environ | {"PYTHONPATH": str(target)}
+    checked = subprocess.run(checks, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    assert checked.stdout.endswith("Nothing is wrong with this source.\n"), checked.stderr
+
+
+def test_an_example_is_written_without_replacing_anything(package: Path) -> None:
+    (package / "pyproject.toml").write_text("mine")
+    again = run("example", "source", "--into", str(package))
+    assert (again.exit_code, "pyproject.toml exists, and is not replaced" in again.stderr) == (2, True)
+    assert (package / "pyproject.toml").read_text() == "mine"
+    assert run("example", "nginx", "--into", str(package / "etc")).exit_code == 0
+    assert (package / "etc" / "nginx.conf").read_text() == printed("nginx")
+
+
+def test_several_files_are_printed_under_their_names(package: Path) -> None:
+    parts = re.split(r"^# ---- (.+) ----\n", printed("source"), flags=re.MULTILINE)[1:]
+    files = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert files == {path: (package / path).read_text("utf-8") for path in files}
+    assert {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()} == files.keys()

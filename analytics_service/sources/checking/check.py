@@ -77,6 +77,7 @@ class _Check:
         first = source.history or _FIRST
         self.instants = sorted({plan.now - ago for ago in (*_AGO, first)}, reverse=True)
         self._answers: dict[tuple[Part, datetime], Records] = {}
+        # Parts that had no answer.
         self._refusing: set[Part] = set()
         # Parts that differed, and those that were slow: each is told once.
         self._unsteady: set[Part] = set()
@@ -90,6 +91,7 @@ class _Check:
             began = self._plan.clock()
             answer = yield from self._first(part, now)
             if answer is None:
+                self._refusing.add(part)
                 continue
             yield Answered(part.name, len(answer), self._plan.clock() - began)
             if fault := storable(part, answer):
@@ -103,7 +105,7 @@ class _Check:
         yield from judge(Answers(now, **usable))
 
     def past(self, at: datetime) -> Iterator[Step]:
-        """What the source says of a past instant. A part that had no answer as of a later one is not asked."""
+        """What the source says of a past instant. A part that had no answer before is not asked."""
         for part in PARTS:
             if not part.has_past or part is EVENTS or part in self._refusing:
                 continue
@@ -128,7 +130,8 @@ class _Check:
 
     def again(self, when: str) -> Iterator[Step]:
         """Whether the source says the same again."""
-        for (part, at), before in list(self._answers.items()):
+        # The oldest first: that the past changes matters most.
+        for (part, at), before in sorted(self._answers.items(), key=lambda answer: answer[0][1]):
             if part in self._unsteady or part is EVENTS:
                 continue
             answer = yield from self._ask(part, at)
@@ -195,12 +198,13 @@ class _Check:
     def _refused(self, part: Part, at: datetime, reason: str) -> Finding:
         if at == self._plan.now:
             return error(f"{part.name}: {reason} If this lasts, there is no snapshot.")
-        return warning(f"{part.name}: no answer as of {shown(at)}, so there is no backfill of that time: {reason}")
+        level = warning if self._source.history else note
+        return level(f"{part.name}: no answer as of {shown(at)}, so there is no backfill of that time. {reason}")
 
     def _delay(self, part: Part, seconds: float) -> Finding | None:
         """What to say of the time that an answer took, if it was long."""
         every, timeout = getattr(self._plan.settings, f"{part.job}_every"), self._plan.settings.source_timeout
-        if part is EVENTS:
+        if part.name == EVENTS.name:
             if seconds > timeout / 2:
                 return warning(
                     f"events: all of them took {seconds:.0f} s. The first snapshot asks for them, and has {timeout} s "

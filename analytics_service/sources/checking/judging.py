@@ -16,7 +16,7 @@ from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.values import ONE, ZERO, exact_value, receipt_price, with_receipt_prices
+from analytics_service.market.values import ONE, ZERO, exact_value, receipt_price, rounded, with_receipt_prices
 from analytics_service.sources.checking.findings import Finding, error, listed, note, warning
 
 _DAY = timedelta(days=1)
@@ -54,6 +54,10 @@ class Answers:
         """The assets by id, each with its receipt token."""
         return linked({asset.id: asset for asset in self.assets})
 
+    def undefined(self, asset_ids: Iterable[str]) -> list[str]:
+        """Those of the ids that no asset has; none when all assets are missing, which is said elsewhere."""
+        return [asset_id for asset_id in asset_ids if asset_id not in self.by_id] if self.assets else []
+
     @cached_property
     def usd(self) -> Mapping[str, Decimal]:
         """The prices by asset id, with those of receipt tokens that follow from them."""
@@ -89,7 +93,7 @@ def judge_assets(answers: Answers) -> Iterator[Finding]:
         yield warning(f"assets: {listed(many)} has more than {_MANY_DECIMALS} decimals_denom. Is it a factor instead?")
     if lost := [asset.id for asset in assets if asset.origin_asset and asset.origin_asset not in by_id]:
         yield warning(f"assets: the origin_asset of {listed(lost)} is not defined.")
-    if lone := [asset.id for asset in assets if asset.kind is not AssetKind.REGULAR and not asset.origin_asset]:
+    if lone := [asset.id for asset in assets if asset.kind != AssetKind.REGULAR and not asset.origin_asset]:
         yield warning(f"assets: {listed(lone)} represents another asset, but has no origin_asset.")
 
 
@@ -99,13 +103,13 @@ def judge_prices(answers: Answers) -> Iterator[Finding]:
     yield from _times_of_prices(answers)
     if twice := _repeated(price.asset_id for price in prices):
         yield warning(f"prices: {listed(twice)} has more than one price. The newest counts as the present one.")
-    if undefined := [price.asset_id for price in prices if price.asset_id not in by_id]:
+    if undefined := answers.undefined(price.asset_id for price in prices):
         yield warning(f"prices: {listed(undefined)} has a price, but is not among the assets. Define it there.")
     if zero := [price.asset_id for price in prices if not price.usd]:
         yield warning(f"prices: {listed(zero)} costs 0 USD. Leave out an asset whose price is not known.")
-    if high := [f"{price.asset_id} ({price.usd})" for price in prices if price.usd > _HIGHEST_PRICE]:
+    if high := [f"{price.asset_id} ({_plain(price.usd)})" for price in prices if price.usd > _HIGHEST_PRICE]:
         yield warning(f"prices: {listed(high)} is very dear. Prices are USD per standard unit: is it a scaled integer?")
-    if low := [f"{price.asset_id} ({price.usd})" for price in prices if ZERO < price.usd < _LOWEST_PRICE]:
+    if low := [f"{price.asset_id} ({_plain(price.usd)})" for price in prices if ZERO < price.usd < _LOWEST_PRICE]:
         yield warning(f"prices: {listed(low)} is very cheap. Prices are those of a standard unit, not of a denom unit.")
     if prices and (missing := [asset_id for asset_id in by_id if asset_id not in answers.usd]):
         yield note(f"prices: {listed(missing)} has no price, and therefore no values.")
@@ -142,19 +146,20 @@ def _receipts(answers: Answers, usd: Mapping[str, Decimal]) -> Iterator[Finding]
         redeems = receipt_price(usd[market.asset_id], market.lend)
         if not redeems <= 2 * usd[receipt] <= 4 * redeems:
             yield warning(
-                f"prices: the receipt token {receipt} costs {usd[receipt]} USD, but redeems for {redeems}. Check "
-                "principal and receipt_supply, or leave out its price: then it is computed."
+                f"prices: the receipt token {receipt} costs {_plain(usd[receipt])} USD, but redeems for {redeems}. "
+                "Check principal and receipt_supply, or leave out its price: then it is computed."
             )
 
 
 def judge_markets(answers: Answers) -> Iterator[Finding]:
     """Ids, rates, ratios and amounts of markets."""
-    markets, by_id = answers.markets, answers.by_id
+    markets = answers.markets
     if twice := _repeated(market.asset_id for market in markets):
         yield error(f"markets: {listed(twice)} has more than one Market. Put all its parts into one.")
-    if undefined := [market.asset_id for market in markets if market.asset_id not in by_id]:
+    if undefined := answers.undefined(market.asset_id for market in markets):
         yield warning(f"markets: {listed(undefined)} is not among the assets, so its amounts stay in denom units.")
-    if unpriced := [market.asset_id for market in markets if market.asset_id not in answers.usd]:
+    unpriced = [market.asset_id for market in markets if market.asset_id not in answers.usd]
+    if answers.prices and unpriced:
         yield warning(f"markets: {listed(unpriced)} has a market, but no price: it counts nowhere in USD.")
     rates = ((market.asset_id, part.apr) for market in markets for part in (market.lend, market.debt) if part)
     if high := [f"{asset_id} ({apr})" for asset_id, apr in rates if apr > ONE]:
@@ -205,7 +210,7 @@ def judge_rules(answers: Answers) -> Iterator[Finding]:
             if field.name.endswith("_fee") and value > ONE:
                 yield warning(f"config: {field.name} is {value}, which is more than 100 %. It is a fraction.")
         named = {config.hnative, config.ptoken} - {NO_CONFIG.ptoken}
-        if undefined := sorted(named - answers.by_id.keys()):
+        if undefined := answers.undefined(sorted(named)):
             yield note(f"config: {listed(undefined)} is not among the assets.")
 
 
@@ -222,13 +227,13 @@ def judge_events(answers: Answers) -> Iterator[Finding]:
         yield error(f"events: {listed(old)} cannot be that old. Is its time in another unit than seconds?")
     if valueless := [event.id for event in events if event.action in _SUMMED and event.usd is None]:
         yield warning(f"events: {listed(valueless)} has no usd, so it counts in no sum of loans or liquidations.")
-    if undefined := [event.asset_id for event in events if event.asset_id not in answers.by_id]:
+    if undefined := answers.undefined(event.asset_id for event in events):
         yield warning(f"events: {listed(undefined)} is not among the assets, so its amounts stay in denom units.")
     if accountless := [event.id for event in events if event.action in _OF_ACCOUNTS and event.account_index is None]:
         yield warning(f"events: {listed(accountless)} belongs to a borrow account, but has no account_index.")
-    if legless := [event.id for event in events if event.action is Action.LIQUIDATE and event.leg is None]:
+    if legless := [event.id for event in events if event.action == Action.LIQUIDATE and event.leg is None]:
         yield warning(f"events: {listed(legless)} is a liquidation without leg, so it counts as the debt repaid.")
-    if unsent := [event.id for event in events if event.action is Action.SEND and not event.destination]:
+    if unsent := [event.id for event in events if event.action == Action.SEND and not event.destination]:
         yield warning(f"events: {listed(unsent)} is a send without destination.")
     yield from _addresses("events", (event.address for event in events))
     yield from _values_of_events(answers)
@@ -243,7 +248,7 @@ def _values_of_events(answers: Answers) -> Iterator[Finding]:
         value = exact_value(event.amount, asset.decimals_denom, event.price)
         # A cent, and a part in a hundred, for values that the source has rounded.
         if abs(value - event.usd) > max(Decimal("0.01"), abs(event.usd) / 100):
-            wrong.append(f"{event.id} ({event.usd} instead of {value.normalize():f})")
+            wrong.append(f"{event.id} ({_plain(event.usd)} instead of {_plain(value)})")
     if wrong:
         yield warning(f"events: usd is not amount times price: {listed(wrong)}. Amounts are in denom units.")
 
@@ -268,7 +273,8 @@ def judge_positions(answers: Answers) -> Iterator[Finding]:
         "lend": (lent, {key: it.lend.receipt_supply for key, it in markets.items() if it.lend}),
     }
     for kind, (sums, totals) in of_markets.items():
-        if without := [asset_id for asset_id in sums if asset_id not in totals]:
+        without = [asset_id for asset_id in sums if asset_id not in totals]
+        if markets and without:
             yield warning(f"positions: {listed(without)} is held as {kind}, but has no {kind} market.")
         if over := [key for key, amount in sums.items() if key in totals and amount > totals[key] * 101 // 100]:
             yield warning(
@@ -283,7 +289,9 @@ def judge_positions(answers: Answers) -> Iterator[Finding]:
 def judge_others(answers: Answers) -> Iterator[Finding]:
     """The protocol token, unlocks and swap routes."""
     for ptoken in answers.ptoken:
-        if (ptoken.pools or ptoken.total_supply) and ptoken.asset_id not in answers.by_id:
+        if not ptoken.pools:
+            yield note("ptoken: it has no pools, so there is no staking.")
+        if (ptoken.pools or ptoken.total_supply) and answers.undefined([ptoken.asset_id]):
             yield warning(f"ptoken: {ptoken.asset_id} is not among the assets, so its amounts stay in denom units.")
     keys = [f"{arrangement.address.lower()} {arrangement.index}" for arrangement in answers.arrangements]
     if twice := _repeated(keys):
@@ -311,6 +319,11 @@ def _is_address(address: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _plain(value: Decimal) -> str:
+    """A number without exponent and trailing zeros."""
+    return f"{rounded(value):f}"
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

@@ -1,0 +1,484 @@
+"""What `source check` says of sources, good and bad."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analytics_service.errors import SourceError
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.markets import (
+    NO_CONFIG,
+    CollateralConfig,
+    CollateralMarket,
+    DebtConfig,
+    DebtMarket,
+    GlobalConfig,
+    LendMarket,
+    Market,
+)
+from analytics_service.market.positions import Account, Holding, LendPosition, Position, Stake, SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
+from analytics_service.sources.base import Source
+from analytics_service.sources.checking.check import Answered, Plan, check
+from analytics_service.sources.checking.findings import Finding, Level, listed
+from analytics_service.sources.simulated.source import SimulatedSource
+from tests.unit.test_cli import run
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+ALICE, BOB = "0x" + "a" * 40, "0x" + "b" * 40
+ATOM = Asset(AssetGroup.NATIVE, "uatom", "Atom", "ATOM", "uatom", 6, 4)
+USDT = Asset(AssetGroup.TOKEN, "0xdac", "Tether", "USDT", "uusdt", 6, 2)
+RECEIPT = Asset(AssetGroup.TOKEN, "0xrec", "Receipt", "rUSDT", "urusdt", 6, 2, AssetKind.RECEIPT, origin_asset=USDT.id)
+TERMS = CollateralConfig(True, Decimal("0.7"), Decimal("0.8"), None, Decimal(0), Decimal("0.1"))
+RULES = DebtConfig(True, None, Decimal("0.95"), Decimal("0.2"))
+LEND = LendMarket(Decimal("0.04"), 1_000_000_000, 900_000_000)
+DEBT = DebtMarket(RULES, Decimal("0.09"), 500_000_000, 400_000_000, NOW - DAY, Decimal("0.5"))
+COLLATERAL = CollateralMarket(TERMS, 250_000_000, 250_000_000)
+PTOKEN = Ptoken(ATOM.id, 0, 0, 0, 0, 0, 10**12, NOW - DAY, Decimal(0), (StakingPool(0, 60, *[Decimal(1)] * 4, 0),))
+ARRANGEMENT = Arrangement(
+    BOB, 0, MemberClass.TEAM, ScheduleKind.LUMP_SUM, 5, 0, NOW - DAY, None, None, None, "", None, 0, 0
+)
+EVENTS = tuple(
+    Event(str(hours), Action.BORROW, USDT.id, ALICE, NOW - hours * HOUR, 10**6, Decimal(1), Decimal(1), 0)
+    for hours in (400, 30, 2, 0)
+)
+
+
+@dataclass
+class Sound(Source):
+    """A source with which nothing is wrong; tests replace parts of its answers."""
+
+    spec: str = "sound"
+    may_hang = False
+    assets_: Sequence[Any] = (ATOM, USDT, RECEIPT)
+    usd: dict[str, Any] = field(default_factory=lambda: {ATOM.id: Decimal("10.5"), USDT.id: Decimal(1)})
+    markets_: Sequence[Any] = (Market(ATOM.id, None, COLLATERAL, None), Market(USDT.id, LEND, None, DEBT))
+    config_: GlobalConfig = NO_CONFIG
+    events_: Sequence[Event] = EVENTS
+    ptoken_: Ptoken = PTOKEN
+    arrangements_: Sequence[Arrangement] = (ARRANGEMENT,)
+    positions_: Sequence[Position] = (
+        Position(ALICE, (Account(0, (Holding(ATOM.id, 250_000_000),), (Holding(USDT.id, 400_000_000),)),)),
+        Position(
+            BOB, lends=(LendPosition(USDT.id, 900_000_000, 0),), stakes=(Stake(0, 0, 1, False, None, Decimal(0)),)
+        ),
+    )
+    swaps_: Sequence[SwapContract] = (SwapContract(ALICE, {"uatom": ("uusdt",)}),)
+    observed: Callable[[datetime], datetime] = lambda at: at
+
+    def assets(self, at: datetime) -> Sequence[Asset]:
+        return self.assets_
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return [Price(asset_id, self.observed(at), usd) for asset_id, usd in self.usd.items()]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        return self.markets_
+
+    def config(self, at: datetime) -> GlobalConfig:
+        return self.config_
+
+    def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+        return [event for event in self.events_ if after < event.at <= until]
+
+    def ptoken(self, at: datetime) -> Ptoken:
+        return self.ptoken_
+
+    def arrangements(self, at: datetime) -> Sequence[Arrangement]:
+        return self.arrangements_
+
+    def positions(self, at: datetime) -> Iterable[Position]:
+        return iter(self.positions_)
+
+    def swaps(self, at: datetime) -> Sequence[SwapContract]:
+        return self.swaps_
+
+
+def findings(source: Source, **plan: Any) -> list[Finding]:
+    """What a check finds, each once."""
+    return list(dict.fromkeys(step for step in check(source, Plan(NOW, **plan)) if isinstance(step, Finding)))
+
+
+def said(source: Source, **plan: Any) -> list[str]:
+    """The lines about what a check finds."""
+    return [f"{finding.level}: {finding.message}" for finding in findings(source, **plan)]
+
+
+def borrow(**changes: Any) -> Sound:
+    """A source with one event."""
+    return Sound(events_=(replace(EVENTS[0], **changes),))
+
+
+def lend(**changes: Any) -> Sound:
+    """A source with a single market, in which USDT is lent."""
+    return Sound(markets_=(Market(USDT.id, replace(LEND, **changes), None, None),), positions_=())
+
+
+def test_there_is_nothing_to_say_of_a_sound_source() -> None:
+    answered = [step for step in check(Sound(), Plan(NOW)) if isinstance(step, Answered)]
+    assert [(step.part, step.count) for step in answered] == [
+        ("assets", 3),
+        ("prices", 2),
+        ("markets", 2),
+        ("config", 1),
+        ("events", 4),
+        ("ptoken", 1),
+        ("arrangements", 1),
+        ("positions", 2),
+        ("swaps", 1),
+    ]
+    assert said(Sound()) == []
+
+
+def test_there_is_nothing_to_say_of_the_simulated_source() -> None:
+    source = SimulatedSource("1")
+    assert [
+        finding
+        for finding in (step for step in check(source, Plan(datetime(2025, 2, 1, tzinfo=UTC))))
+        if isinstance(finding, Finding)
+    ] == []
+
+
+def test_what_a_source_lacks_is_not_shown() -> None:
+    class Bare(Source):
+        spec = "bare"
+        has_markets = False
+
+        def assets(self, at: datetime) -> Sequence[Asset]:
+            return [ATOM]
+
+        def prices(self, at: datetime) -> Sequence[Price]:
+            return [Price(ATOM.id, at, Decimal(1))]
+
+    assert said(Bare()) == [
+        "note: markets: there are none, so rates, markets and the total value locked are empty.",
+        "note: events: there are none, so loans originated, liquidations and the histories of addresses are empty.",
+        "note: arrangements: there are none, so there are no unlocks.",
+        "note: positions: there are none, so every address is without accounts, deposits and wallet, and there is no "
+        "risk.",
+        "note: swaps: there are none, so there are no swap routes.",
+        "note: ptoken: it has no pools, so there is no staking.",
+    ]
+
+
+ID = "token;0xDAC"
+BAD: dict[str, tuple[Sound, str]] = {
+    # What the store cannot hold.
+    "a float": (Sound(usd={ATOM.id: 10.5}), "error: prices: usd of native;uatom is the float 10.5. Floats are not ex"),
+    "a float in a record": (
+        Sound(markets_=(Market(USDT.id, replace(LEND, principal=1.5), None, None),)),  # type: ignore[arg-type]
+        "error: markets: lend.principal of token;0xdac is the float 1.5",
+    ),
+    "a time without zone": (
+        Sound(observed=lambda at: at.replace(tzinfo=None)),
+        "error: prices: observed_at of native;uatom is 2026-03-01 12:00:00, without a time zone. Use UTC.",
+    ),
+    "a negative price": (Sound(usd={ATOM.id: Decimal(-1)}), "error: prices: price of asset_id native;uatom: -1 is"),
+    "an id": (
+        Sound(usd={"uatom": Decimal(1)}),
+        "error: prices: asset_id: 'uatom' is not the id of an asset: it must b",
+    ),
+    "no record": (Sound(assets_=({"id": "x"},)), "error: assets: not records as sources/base.py declares them: Attrib"),
+    "a rate above 100": (lend(apr=Decimal(400)), "error: markets: apr of asset_id token;0xdac: 400 is not an APR"),
+    # Assets.
+    "no assets": (Sound(assets_=()), "error: assets: there are none, so there is no snapshot."),
+    "an asset twice": (Sound(assets_=(ATOM, ATOM, USDT)), "error: assets: native;uatom is there more than once."),
+    "two cases": (
+        Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0xDAC", symbol="D"))),
+        f"error: assets: token;0xdac, {ID} differ only in case.",
+    ),
+    "a symbol twice": (
+        Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0x2", symbol="usdt"))),
+        "warning: assets: several have the symbol usdt, so `symbols=` cannot tell them apart.",
+    ),
+    "a formula": (
+        Sound(assets_=(replace(ATOM, symbol="=1"), USDT)),
+        "warning: assets: the symbol of native;uatom is em",
+    ),
+    "a factor": (
+        Sound(assets_=(replace(ATOM, decimals_denom=100), USDT)),
+        "warning: assets: native;uatom has more than",
+    ),
+    "an origin": (Sound(assets_=(ATOM, RECEIPT)), "warning: assets: the origin_asset of token;0xrec is not defined."),
+    "no origin": (
+        Sound(assets_=(ATOM, USDT, replace(RECEIPT, origin_asset=None))),
+        "warning: assets: token;0xrec represents another asset, but has no origin_asset.",
+    ),
+    # Prices.
+    "no prices": (Sound(usd={}), "error: prices: there are none, so there is no snapshot."),
+    "a price of nothing": (
+        Sound(usd={ATOM.id: Decimal(1), "native;ux": Decimal(1)}),
+        "warning: prices: native;ux has a price, but is not among the assets.",
+    ),
+    "a price of 0": (Sound(usd={ATOM.id: Decimal(0)}), "warning: prices: native;uatom costs 0 USD."),
+    "a scaled price": (
+        Sound(usd={ATOM.id: Decimal(1050000000)}),
+        "warning: prices: native;uatom (1050000000) is very dear.",
+    ),
+    "a price of a denom unit": (
+        Sound(usd={ATOM.id: Decimal("0.0000000000001")}),
+        "warning: prices: native;uatom (0.0000000000001) is very cheap.",
+    ),
+    "no price": (Sound(usd={USDT.id: Decimal(1)}), "note: prices: native;uatom has no price, and therefore no values."),
+    "a price of later": (
+        Sound(observed=lambda at: NOW),
+        "error: prices: asked as of 2026-03-01T11:00:00Z, native;uatom, token;0xdac has a price of 2026-03-01T12:00",
+    ),
+    "milliseconds": (
+        Sound(observed=lambda at: datetime(1970, 1, 21, tzinfo=UTC)),
+        "error: prices: the observed_at of native;uatom (1970-01-21T00:00:00Z), token;0xdac",
+    ),
+    "a stale price": (
+        Sound(observed=lambda at: at - 2 * DAY),
+        "warning: prices: the price of native;uatom, token;0xdac",
+    ),
+    "fractions": (
+        Sound(observed=lambda at: at - timedelta(milliseconds=1)),
+        "note: prices: the observed_at of native;uatom, token;0xdac has fractions of a second",
+    ),
+    "a receipt token": (
+        Sound(usd={USDT.id: Decimal(1), ATOM.id: Decimal(1), RECEIPT.id: Decimal(5)}),
+        # 1,000 USDT for 900 receipt tokens.
+        "warning: prices: the receipt token token;0xrec costs 5 USD, but redeems for 1.111111111111111111.",
+    ),
+    # Markets.
+    "no markets": (Sound(markets_=(), positions_=()), "error: markets: there are none, so there is no snapshot."),
+    "a market twice": (
+        Sound(markets_=(Market(USDT.id, LEND, None, None), Market(USDT.id, None, None, DEBT))),
+        "error: markets: token;0xdac has more than one Market.",
+    ),
+    "a market of nothing": (
+        Sound(markets_=(Market("native;ux", LEND, None, None),)),
+        "warning: markets: native;ux is not among the assets, so its amounts stay in denom units.",
+    ),
+    "a market without price": (
+        Sound(usd={ATOM.id: Decimal(1)}),
+        "warning: markets: token;0xdac has a market, but no pr",
+    ),
+    "percent": (lend(apr=Decimal(4)), "warning: markets: the apr of token;0xdac (4) is more than 1, which is 100 %."),
+    "ratios in percent": (
+        Sound(
+            markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, liquidation_ltv=Decimal(80)), 5, 5), None),)
+        ),
+        "warning: markets: a loan-to-value ratio of native;uatom is more than 1",
+    ),
+    "ratios turned": (
+        Sound(
+            markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, allowable_ltv=Decimal(1)), 5, 5), None),)
+        ),
+        "warning: markets: native;uatom has an allowable_ltv above its liquidation_ltv.",
+    ),
+    "more debt": (
+        Sound(markets_=(Market(USDT.id, replace(LEND, principal=400_000_000), None, DEBT),)),
+        "warning: markets: token;0xdac has more debt than lend principal.",
+    ),
+    "standard units": (lend(principal=500), "warning: markets: token;0xdac (500) is hardly anything."),
+    "too many units": (lend(principal=10**20), "warning: markets: token;0xdac (100000000000000000000) is worth more"),
+    "a fee in percent": (
+        Sound(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2))),
+        "warning: config: liquidation_fee is 2, which is more than 100 %.",
+    ),
+    # Events.
+    "an event twice": (Sound(events_=(EVENTS[0], EVENTS[0])), "error: events: the id 400 occurs more than once."),
+    "the wrong order": (
+        Sound(events_=EVENTS[::-1]),
+        "warning: events: they are not in the order of time, oldest first.",
+    ),
+    "an event in seconds": (borrow(at=datetime(1970, 1, 21, tzinfo=UTC)), "error: events: 400 cannot be that old."),
+    "no value": (borrow(usd=None), "warning: events: 400 has no usd, so it counts in no sum of loans or liquidations."),
+    "an event of nothing": (borrow(asset_id="native;ux"), "warning: events: native;ux is not among the assets"),
+    "no account": (
+        borrow(account_index=None),
+        "warning: events: 400 belongs to a borrow account, but has no account_in",
+    ),
+    "no leg": (borrow(action=Action.LIQUIDATE), "warning: events: 400 is a liquidation without leg"),
+    "no destination": (borrow(action=Action.SEND), "warning: events: 400 is a send without destination."),
+    "an address": (borrow(address="alice"), "warning: events: alice is no address that can be asked for."),
+    "a value": (borrow(usd=Decimal(7)), "warning: events: usd is not amount times price: 400 (7 instead of 1)."),
+    # Positions.
+    "an address twice": (
+        Sound(positions_=(Position(ALICE), Position(ALICE.upper().replace("X", "x")))),
+        f"error: positions: {ALICE} is there more than once.",
+    ),
+    "no such market": (
+        Sound(positions_=(Position(ALICE, (Account(0, (), (Holding(ATOM.id, 1),)),)),)),
+        "warning: positions: native;uatom is held as debt, but has no debt market.",
+    ),
+    "more than all": (
+        Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 0, 10**9),)),)),
+        "warning: positions: all lend of token;0xdac is more than its market has.",
+    ),
+    "no such pool": (
+        Sound(positions_=(Position(ALICE, stakes=(Stake(3, 0, 1, False, None, Decimal(0)),)),)),
+        "warning: positions: there are stakes in pool 3, which ptoken does not have.",
+    ),
+    # Others.
+    "an unknown token": (
+        Sound(ptoken_=replace(PTOKEN, asset_id="native;up")),
+        "warning: ptoken: native;up is not among the assets",
+    ),
+    "an arrangement twice": (
+        Sound(arrangements_=(ARRANGEMENT, ARRANGEMENT)),
+        f"error: arrangements: {BOB} 0 is there more than once.",
+    ),
+    "a denom": (
+        Sound(swaps_=(SwapContract(ALICE, {"uatom": ("ux",)}),)),
+        "note: swaps: ux is the symbol_denom of no asset.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "message"), BAD.values(), ids=BAD)
+def test_what_is_wrong_is_said(source: Sound, message: str) -> None:
+    lines = said(source)
+    assert [line for line in lines if line.startswith(message)], lines
+
+
+def test_a_liquidation_with_its_legs_is_as_it_must_be() -> None:
+    legs = [replace(EVENTS[0], id=leg, action=Action.LIQUIDATE, leg=Leg(leg)) for leg in ("debt", "collateral")]
+    assert said(Sound(events_=tuple(legs))) == []
+
+
+def test_a_past_that_changes_is_an_error() -> None:
+    numbers = count(1)
+
+    class Live(Sound):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            return [Price(ATOM.id, at, Decimal(next(numbers))), Price(USDT.id, at, Decimal(1))]
+
+    # Asked as of noon, an hour, a day and 30 days before it, and then again as of 30 days before it.
+    assert said(Live()) == [
+        "error: prices: asked again at once as of 2026-01-30T12:00:00Z, usd of native;uatom was 4, and then 5. The "
+        "past must not change: answer as of `at`, and keep out whatever depends on the clock or on chance."
+    ]
+
+
+def test_a_past_that_changes_only_later_is_an_error() -> None:
+    source = Sound()
+
+    def pause() -> None:
+        source.markets_ = source.markets_[1:]
+
+    assert said(source, pause=pause) == [
+        "error: markets: asked again later as of 2026-01-30T12:00:00Z, native;uatom was there, and then was not. The "
+        "past must not change: answer as of `at`, and keep out whatever depends on the clock or on chance."
+    ]
+
+
+def test_a_present_that_changes_is_a_warning() -> None:
+    source = Sound()
+
+    def pause() -> None:
+        source.positions_ = (*source.positions_, Position(ALICE[:-1] + "b"))
+
+    (line,) = said(source, pause=pause)
+    assert line.startswith(
+        f"warning: positions: asked again later as of 2026-03-01T12:00:00Z, {ALICE[:-1]}b was not the"
+    )
+
+
+def test_an_event_that_belongs_to_no_range_or_to_two_is_an_error() -> None:
+    class Inclusive(Sound):
+        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+            return [event for event in self.events_ if after <= event.at <= until]
+
+    (line,) = said(Inclusive(events_=(replace(EVENTS[0], at=NOW - HOUR),)))
+    assert line.startswith("error: events: of all events, those later than 2026-03-01T11:00:00Z and not later than ")
+    assert "400 was not there, and then was" in line
+
+
+def test_what_raises_is_told_and_the_rest_is_asked_for() -> None:
+    class Broken(Sound):
+        def markets(self, at: datetime) -> Sequence[Market]:
+            raise ConnectionError("no route to the node")
+
+        def ptoken(self, at: datetime) -> Ptoken:
+            raise SourceError("The node is away.")
+
+    assert [line for line in said(Broken(positions_=())) if not line.startswith("note")] == [
+        "error: markets: asked as of 2026-03-01T12:00:00Z, it raised ConnectionError: no route to the node. Only "
+        "SourceError is tried again; any other exception costs the snapshot.",
+        "error: ptoken: The node is away. If this lasts, there is no snapshot.",
+    ]
+
+
+@pytest.mark.parametrize(("history", "level"), [(None, "note"), (30 * DAY, "warning")])
+def test_a_source_need_not_know_the_past_unless_it_says_so(history: timedelta | None, level: str) -> None:
+    class Recent(Sound):
+        @property
+        def history(self) -> timedelta | None:
+            return history
+
+        def prices(self, at: datetime) -> Sequence[Price]:
+            if at < NOW:
+                raise SourceError("The node has pruned it.")
+            return super().prices(at)
+
+    assert said(Recent()) == [
+        f"{level}: prices: no answer as of 2026-03-01T11:00:00Z, so there is no backfill of that time. The node has "
+        "pruned it."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lines"),
+    [
+        (20, []),
+        (
+            40,
+            ["warning: prices: an answer took 40 s, and there is a snapshot every 60 s. Answer faster, or set ANALYT"],
+        ),
+        (
+            70,
+            ["error: prices: an answer took 70 s, and there is a snapshot every 60 s. Answer faster, or set ANALYTIC"],
+        ),
+    ],
+)
+def test_an_answer_that_takes_long_is_told(seconds: int, lines: list[str]) -> None:
+    clock = [0.0]
+
+    class Slow(Sound):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            clock[0] += seconds
+            return super().prices(at)
+
+    assert [line[: len(lines[0])] for line in said(Slow(), clock=lambda: clock[0])] == lines
+
+
+def test_a_message_names_three_and_counts_the_rest() -> None:
+    assert listed(["a", "b", "a", "c"]) == "a, b, c"
+    assert listed("abcde") == "a, b, c and 2 more"
+
+
+def test_the_worst_comes_first() -> None:
+    assert list(Level) == ["error", "warning", "note"]
+
+
+def test_the_command_neither_needs_nor_starts_a_clickhouse(tmp_path: Path) -> None:
+    result = run("source", "check", "simulated", "--minutes", "0", ANALYTICS_DATA_DIR=str(tmp_path / "data"))
+    assert result.exit_code == 0, result.output
+    assert result.output.endswith("Nothing is wrong with this source.\n")
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("none", "There is nothing to check: the source is none."),
+        ("magic", "'magic' is not a source: it must be simulated"),
+        ("sql:research_mine", "sql:research_mine has no views: there is nothing in the data folder"),
+    ],
+)
+def test_a_source_that_cannot_be_opened_exits_with_2(spec: str, message: str, tmp_path: Path) -> None:
+    result = run("source", "check", spec, ANALYTICS_DATA_DIR=str(tmp_path / "data"))
+    assert result.exit_code == 2
+    assert message in result.stderr
