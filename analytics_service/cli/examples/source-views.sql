@@ -2,9 +2,11 @@
 --
 -- Run it as it is, then put your own tables in the place of the samples. On a ClickHouse server of your own:
 --     clickhouse-client --queries-file source-views.sql
--- On the embedded server, as researcher (`analytics-service up --source none` starts it, and prints its address):
---     clickhouse-client --port PORT --user researcher --password PASSWORD --queries-file source-views.sql
--- or statement by statement on its page for queries. Afterwards, and after each change of the views:
+-- On the embedded server, as researcher. `analytics-service up --source none` starts it, and prints PORT and PASSWORDFILE:
+--     sed 's/;$/\x0/' source-views.sql | while IFS= read -rd '' statement; do
+--         curl "http://127.0.0.1:PORT" --user "researcher:$(cat PASSWORDFILE)" --data-binary "$statement"
+--     done
+-- Afterwards, and after each change of the views:
 --     analytics-service source check sql:research_mine
 --
 -- What holds for all views

@@ -16,7 +16,7 @@ from analytics_service.store.columns import checked_id
 
 _WRAPPED = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)")
 _DIGITS = re.compile(r"[0-9]+")
-_TEXT = r"String|FixedString\(\d+\)|Enum(8|16)\(.*\)|UUID"
+_TEXT = r"String|Enum(8|16)\(.*\)|UUID"
 
 
 @dataclass(frozen=True, slots=True)
