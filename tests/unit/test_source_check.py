@@ -191,59 +191,59 @@ BAD: dict[str, tuple[Sound, str]] = {
     "a rate above 100": (lend(apr=Decimal(400)), "error: markets: apr of asset_id token;0xdac: 400 is not an APR"),
     # Assets.
     "no assets": (Sound(assets_=()), "error: assets: there are none, so there is no snapshot."),
-    "an asset twice": (Sound(assets_=(ATOM, ATOM, USDT)), "error: assets: native;uatom is there more than once."),
+    "an asset twice": (Sound(assets_=(ATOM, ATOM, USDT)), "error: assets: more than once: native;uatom."),
     "two cases": (
         Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0xDAC", symbol="D"))),
-        f"error: assets: token;0xdac, {ID} differ only in case.",
+        f"error: assets: ids that differ only in case: token;0xdac, {ID}.",
     ),
     "a symbol twice": (
         Sound(assets_=(ATOM, USDT, replace(USDT, group_key="0x2", symbol="usdt"))),
-        "warning: assets: several have the symbol usdt, so `symbols=` cannot tell them apart.",
+        "warning: assets: symbols of several assets: usdt.",
     ),
     "a formula": (
         Sound(assets_=(replace(ATOM, symbol="=1"), USDT)),
-        "warning: assets: the symbol of native;uatom is em",
+        "warning: assets: symbols that are empty, have a com",
     ),
     "a factor": (
         Sound(assets_=(replace(ATOM, decimals_denom=100), USDT)),
-        "warning: assets: native;uatom has more than",
+        "warning: assets: more than 36 decimals_denom: nat",
     ),
-    "an origin": (Sound(assets_=(ATOM, RECEIPT)), "warning: assets: the origin_asset of token;0xrec is not defined."),
+    "an origin": (Sound(assets_=(ATOM, RECEIPT)), "warning: assets: the origin_asset is not among the assets: token;"),
     "no origin": (
         Sound(assets_=(ATOM, USDT, replace(RECEIPT, origin_asset=None))),
-        "warning: assets: token;0xrec represents another asset, but has no origin_asset.",
+        "warning: assets: receipt and liquid-staking tokens without origin_asset: token;0xrec.",
     ),
     # Prices.
     "no prices": (Sound(usd={}), "error: prices: there are none, so there is no snapshot."),
     "a price of nothing": (
         Sound(usd={ATOM.id: Decimal(1), "native;ux": Decimal(1)}),
-        "warning: prices: native;ux has a price, but is not among the assets.",
+        "warning: prices: not among the assets: native;ux.",
     ),
-    "a price of 0": (Sound(usd={ATOM.id: Decimal(0)}), "warning: prices: native;uatom costs 0 USD."),
+    "a price of 0": (Sound(usd={ATOM.id: Decimal(0)}), "warning: prices: 0 USD: native;uatom."),
     "a scaled price": (
         Sound(usd={ATOM.id: Decimal(1050000000)}),
-        "warning: prices: native;uatom (1050000000) is very dear.",
+        "warning: prices: very high: native;uatom (1050000000).",
     ),
     "a price of a denom unit": (
         Sound(usd={ATOM.id: Decimal("0.0000000000001")}),
-        "warning: prices: native;uatom (0.0000000000001) is very cheap.",
+        "warning: prices: very low: native;uatom (0.0000000000001).",
     ),
-    "no price": (Sound(usd={USDT.id: Decimal(1)}), "note: prices: native;uatom has no price, and therefore no values."),
+    "no price": (Sound(usd={USDT.id: Decimal(1)}), "note: prices: assets without a price, and therefore w"),
     "a price of later": (
         Sound(observed=lambda at: NOW),
-        "error: prices: asked as of 2026-03-01T11:00:00Z, native;uatom, token;0xdac has a price of 2026-03-01T12:00",
+        "error: prices: asked as of 2026-03-01T11:00:00Z, there are later prices, as of 2026-03-01T12",
     ),
     "milliseconds": (
         Sound(observed=lambda at: datetime(1970, 1, 21, tzinfo=UTC)),
-        "error: prices: the observed_at of native;uatom (1970-01-21T00:00:00Z), token;0xdac",
+        "error: prices: impossible observed_at: native;uatom (1970-01-21T00:00:00Z), token;0xdac",
     ),
     "a stale price": (
         Sound(observed=lambda at: at - 2 * DAY),
-        "warning: prices: the price of native;uatom, token;0xdac",
+        "warning: prices: more than a day old: native;uat",
     ),
     "fractions": (
         Sound(observed=lambda at: at - timedelta(milliseconds=1)),
-        "note: prices: the observed_at of native;uatom, token;0xdac has fractions of a second",
+        "note: prices: fractions of a second in observed_at, which are cut off: native;uatom, token;0xdac.",
     ),
     "a receipt token": (
         Sound(usd={USDT.id: Decimal(1), ATOM.id: Decimal(1), RECEIPT.id: Decimal(5)}),
@@ -254,85 +254,85 @@ BAD: dict[str, tuple[Sound, str]] = {
     "no markets": (Sound(markets_=(), positions_=()), "error: markets: there are none, so there is no snapshot."),
     "a market twice": (
         Sound(markets_=(Market(USDT.id, LEND, None, None), Market(USDT.id, None, None, DEBT))),
-        "error: markets: token;0xdac has more than one Market.",
+        "error: markets: more than one of an asset: token;0xdac.",
     ),
     "a market of nothing": (
         Sound(markets_=(Market("native;ux", LEND, None, None),)),
-        "warning: markets: native;ux is not among the assets, so its amounts stay in denom units.",
+        "warning: markets: not among the assets: native;ux.",
     ),
     "a market without price": (
         Sound(usd={ATOM.id: Decimal(1)}),
-        "warning: markets: token;0xdac has a market, but no pr",
+        "warning: markets: without a price, so they",
     ),
-    "percent": (lend(apr=Decimal(4)), "warning: markets: the apr of token;0xdac (4) is more than 1, which is 100 %."),
+    "percent": (lend(apr=Decimal(4)), "warning: markets: an apr of more than 1, which is 100 %: token;0xdac (4)."),
     "ratios in percent": (
         Sound(
             markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, liquidation_ltv=Decimal(80)), 5, 5), None),)
         ),
-        "warning: markets: a loan-to-value ratio of native;uatom is more than 1",
+        "warning: markets: a loan-to-value ratio of more than 1, which is 100 %: native;uatom.",
     ),
     "ratios turned": (
         Sound(
             markets_=(Market(ATOM.id, None, CollateralMarket(replace(TERMS, allowable_ltv=Decimal(1)), 5, 5), None),)
         ),
-        "warning: markets: native;uatom has an allowable_ltv above its liquidation_ltv.",
+        "warning: markets: allowable_ltv is above liquidation_ltv: native;uatom.",
     ),
     "more debt": (
         Sound(markets_=(Market(USDT.id, replace(LEND, principal=400_000_000), None, DEBT),)),
-        "warning: markets: token;0xdac has more debt than lend principal.",
+        "warning: markets: more debt than lend principal: token;0xdac.",
     ),
-    "standard units": (lend(principal=500), "warning: markets: token;0xdac (500) is hardly anything."),
-    "too many units": (lend(principal=10**20), "warning: markets: token;0xdac (100000000000000000000) is worth more"),
+    "standard units": (lend(principal=500), "warning: markets: hardly anything in them: token;0xdac (500)."),
+    "too many units": (lend(principal=10**20), "warning: markets: worth more than 10^13 USD: token;0xdac (1000"),
     "a fee in percent": (
         Sound(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2))),
         "warning: config: liquidation_fee is 2, which is more than 100 %.",
     ),
     # Events.
-    "an event twice": (Sound(events_=(EVENTS[0], EVENTS[0])), "error: events: the id 400 occurs more than once."),
+    "an event twice": (Sound(events_=(EVENTS[0], EVENTS[0])), "error: events: ids of more than one event: 400."),
     "the wrong order": (
         Sound(events_=EVENTS[::-1]),
-        "warning: events: they are not in the order of time, oldest first.",
+        "warning: events: not in the order of time, oldest first.",
     ),
-    "an event in seconds": (borrow(at=datetime(1970, 1, 21, tzinfo=UTC)), "error: events: 400 cannot be that old."),
-    "no value": (borrow(usd=None), "warning: events: 400 has no usd, so it counts in no sum of loans or liquidations."),
-    "an event of nothing": (borrow(asset_id="native;ux"), "warning: events: native;ux is not among the assets"),
+    "an event in seconds": (borrow(at=datetime(1970, 1, 21, tzinfo=UTC)), "error: events: impossible times: 400."),
+    "no value": (borrow(usd=None), "warning: events: without usd, so they count in no sum of loans"),
+    "an event of nothing": (borrow(asset_id="native;ux"), "warning: events: not among the assets: native;ux."),
     "no account": (
         borrow(account_index=None),
-        "warning: events: 400 belongs to a borrow account, but has no account_in",
+        "warning: events: of a borrow account, but wi",
     ),
-    "no leg": (borrow(action=Action.LIQUIDATE), "warning: events: 400 is a liquidation without leg"),
-    "no destination": (borrow(action=Action.SEND), "warning: events: 400 is a send without destination."),
-    "an address": (borrow(address="alice"), "warning: events: alice is no address that can be asked for."),
+    "no leg": (borrow(action=Action.LIQUIDATE), "warning: events: liquidations without leg, which count as"),
+    "no destination": (borrow(action=Action.SEND), "warning: events: sends without destination: 400."),
+    "an address": (borrow(address="alice"), "warning: events: addresses that cannot be asked for: alice."),
     "a value": (borrow(usd=Decimal(7)), "warning: events: usd is not amount times price: 400 (7 instead of 1)."),
     # Positions.
     "an address twice": (
         Sound(positions_=(Position(ALICE), Position(ALICE.upper().replace("X", "x")))),
-        f"error: positions: {ALICE} is there more than once.",
+        f"error: positions: more than one of an address: {ALICE}.",
     ),
     "no such market": (
         Sound(positions_=(Position(ALICE, (Account(0, (), (Holding(ATOM.id, 1),)),)),)),
-        "warning: positions: native;uatom is held as debt, but has no debt market.",
+        "warning: positions: held as debt, but without a debt market: native;uatom.",
     ),
     "more than all": (
         Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 0, 10**9),)),)),
-        "warning: positions: all lend of token;0xdac is more than its market has.",
+        "warning: positions: more lend than the market has: token;0xdac.",
     ),
     "no such pool": (
         Sound(positions_=(Position(ALICE, stakes=(Stake(3, 0, 1, False, None, Decimal(0)),)),)),
-        "warning: positions: there are stakes in pool 3, which ptoken does not have.",
+        "warning: positions: stakes in pools that ptoken does not have: 3.",
     ),
     # Others.
     "an unknown token": (
         Sound(ptoken_=replace(PTOKEN, asset_id="native;up")),
-        "warning: ptoken: native;up is not among the assets",
+        "warning: ptoken: not among the assets: native;up.",
     ),
     "an arrangement twice": (
         Sound(arrangements_=(ARRANGEMENT, ARRANGEMENT)),
-        f"error: arrangements: {BOB} 0 is there more than once.",
+        f"error: arrangements: more than once: {BOB} 0.",
     ),
     "a denom": (
         Sound(swaps_=(SwapContract(ALICE, {"uatom": ("ux",)}),)),
-        "note: swaps: ux is the symbol_denom of no asset.",
+        "note: swaps: symbol_denom of no asset: ux.",
     ),
 }
 

@@ -79,7 +79,7 @@ class _Check:
         self._answers: dict[tuple[Part, datetime], Records] = {}
         # Parts that had no answer.
         self._refusing: set[Part] = set()
-        # Parts that differed, and those that were slow: each is told once.
+        # Parts whose past is not that of its time, and those that were slow: each is told once.
         self._unsteady: set[Part] = set()
         self._slow: set[str] = set()
 
@@ -114,10 +114,12 @@ class _Check:
                 self._refusing.add(part)
             elif fault := storable(part, answer):
                 yield fault
-            elif part.name == "prices":
-                yield from judge_past_prices(Answers(at, prices=answer))
-                if not answer:
-                    yield note(f"prices: there are none as of {shown(at)}, so history begins later.")
+            elif part.name == "prices" and not answer:
+                yield note(f"prices: there are none as of {shown(at)}, so history begins later.")
+            elif part.name == "prices" and part not in self._unsteady:
+                for fault in judge_past_prices(Answers(at, prices=answer)):
+                    self._unsteady.add(part)
+                    yield fault
 
     def windows(self) -> Iterator[Step]:
         """Whether the events of shorter ranges are those of all time within these ranges."""

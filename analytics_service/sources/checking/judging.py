@@ -79,22 +79,24 @@ def judge_assets(answers: Answers) -> Iterator[Finding]:
     """Ids, symbols, decimals, and the assets that others refer to."""
     assets, by_id = answers.assets, answers.by_id
     if twice := _repeated(asset.id for asset in assets):
-        yield error(f"assets: {listed(twice)} is there more than once. Define each asset once.")
+        yield error(f"assets: more than once: {listed(twice)}. Define each asset once.")
     spellings = Counter(id_key(asset_id) for asset_id in by_id)
     if doubled := [asset_id for asset_id in by_id if spellings[id_key(asset_id)] > 1]:
-        yield error(f"assets: {listed(doubled)} differ only in case. Use one spelling everywhere, such as lower case.")
+        yield error(
+            f"assets: ids that differ only in case: {listed(doubled)}. Use one spelling everywhere, such as lower case."
+        )
     if same := _repeated(asset.symbol.casefold() for asset in by_id.values()):
-        yield warning(f"assets: several have the symbol {listed(same)}, so `symbols=` cannot tell them apart.")
+        yield warning(f"assets: symbols of several assets: {listed(same)}. `symbols=` cannot tell these apart.")
     if bad := [asset.id for asset in assets if not asset.symbol or "," in asset.symbol or is_formula(asset.symbol)]:
         yield warning(
-            f"assets: the symbol of {listed(bad)} is empty, has a comma, or begins as a formula of a spreadsheet does."
+            f"assets: symbols that are empty, have a comma, or begin as a formula of a spreadsheet does: {listed(bad)}."
         )
     if many := [asset.id for asset in assets if asset.decimals_denom > _MANY_DECIMALS]:
-        yield warning(f"assets: {listed(many)} has more than {_MANY_DECIMALS} decimals_denom. Is it a factor instead?")
+        yield warning(f"assets: more than {_MANY_DECIMALS} decimals_denom: {listed(many)}. Is it a factor instead?")
     if lost := [asset.id for asset in assets if asset.origin_asset and asset.origin_asset not in by_id]:
-        yield warning(f"assets: the origin_asset of {listed(lost)} is not defined.")
+        yield warning(f"assets: the origin_asset is not among the assets: {listed(lost)}.")
     if lone := [asset.id for asset in assets if asset.kind != AssetKind.REGULAR and not asset.origin_asset]:
-        yield warning(f"assets: {listed(lone)} represents another asset, but has no origin_asset.")
+        yield warning(f"assets: receipt and liquid-staking tokens without origin_asset: {listed(lone)}.")
 
 
 def judge_prices(answers: Answers) -> Iterator[Finding]:
@@ -102,17 +104,19 @@ def judge_prices(answers: Answers) -> Iterator[Finding]:
     prices, by_id = answers.prices, answers.by_id
     yield from _times_of_prices(answers)
     if twice := _repeated(price.asset_id for price in prices):
-        yield warning(f"prices: {listed(twice)} has more than one price. The newest counts as the present one.")
+        yield warning(f"prices: more than one of an asset: {listed(twice)}. The newest counts as the present one.")
     if undefined := answers.undefined(price.asset_id for price in prices):
-        yield warning(f"prices: {listed(undefined)} has a price, but is not among the assets. Define it there.")
+        yield warning(f"prices: not among the assets: {listed(undefined)}. Define them there.")
     if zero := [price.asset_id for price in prices if not price.usd]:
-        yield warning(f"prices: {listed(zero)} costs 0 USD. Leave out an asset whose price is not known.")
+        yield warning(f"prices: 0 USD: {listed(zero)}. Leave out an asset whose price is not known.")
     if high := [f"{price.asset_id} ({_plain(price.usd)})" for price in prices if price.usd > _HIGHEST_PRICE]:
-        yield warning(f"prices: {listed(high)} is very dear. Prices are USD per standard unit: is it a scaled integer?")
+        yield warning(
+            f"prices: very high: {listed(high)}. Prices are USD per standard unit: are these scaled integers?"
+        )
     if low := [f"{price.asset_id} ({_plain(price.usd)})" for price in prices if ZERO < price.usd < _LOWEST_PRICE]:
-        yield warning(f"prices: {listed(low)} is very cheap. Prices are those of a standard unit, not of a denom unit.")
+        yield warning(f"prices: very low: {listed(low)}. Prices are those of standard units, not of denom units.")
     if prices and (missing := [asset_id for asset_id in by_id if asset_id not in answers.usd]):
-        yield note(f"prices: {listed(missing)} has no price, and therefore no values.")
+        yield note(f"prices: assets without a price, and therefore without values: {listed(missing)}.")
     yield from _receipts(answers, quoted(prices))
 
 
@@ -120,8 +124,8 @@ def judge_past_prices(answers: Answers) -> Iterator[Finding]:
     """Prices that claim to be later than the instant that they were asked for."""
     if late := [price for price in answers.prices if price.observed_at > answers.at + _CLOCKS]:
         yield error(
-            f"prices: asked as of {shown(answers.at)}, {listed(price.asset_id for price in late)} has a price of "
-            f"{shown(late[0].observed_at)}, which is later. Answer with the prices of that time, not with the present."
+            f"prices: asked as of {shown(answers.at)}, there are later prices, as of {shown(late[0].observed_at)}: "
+            f"{listed(price.asset_id for price in late)}. Answer with the prices of that time."
         )
 
 
@@ -129,11 +133,11 @@ def _times_of_prices(answers: Answers) -> Iterator[Finding]:
     prices, at = answers.prices, answers.at
     yield from judge_past_prices(answers)
     if unit := [f"{price.asset_id} ({shown(price.observed_at)})" for price in prices if price.observed_at < _OLDEST]:
-        yield error(f"prices: the observed_at of {listed(unit)} cannot be. Is it in another unit than seconds?")
+        yield error(f"prices: impossible observed_at: {listed(unit)}. Is it in another unit than seconds?")
     if stale := [price.asset_id for price in prices if _OLDEST <= price.observed_at < at - _DAY]:
-        yield warning(f"prices: the price of {listed(stale)} is more than a day old. Is observed_at its true time?")
+        yield warning(f"prices: more than a day old: {listed(stale)}. Is observed_at the true time?")
     if parts := [price.asset_id for price in prices if price.observed_at.microsecond]:
-        yield note(f"prices: the observed_at of {listed(parts)} has fractions of a second, which are cut off.")
+        yield note(f"prices: fractions of a second in observed_at, which are cut off: {listed(parts)}.")
 
 
 def _receipts(answers: Answers, usd: Mapping[str, Decimal]) -> Iterator[Finding]:
@@ -155,27 +159,29 @@ def judge_markets(answers: Answers) -> Iterator[Finding]:
     """Ids, rates, ratios and amounts of markets."""
     markets = answers.markets
     if twice := _repeated(market.asset_id for market in markets):
-        yield error(f"markets: {listed(twice)} has more than one Market. Put all its parts into one.")
+        yield error(
+            f"markets: more than one of an asset: {listed(twice)}. Put lend, collateral and debt into one Market."
+        )
     if undefined := answers.undefined(market.asset_id for market in markets):
-        yield warning(f"markets: {listed(undefined)} is not among the assets, so its amounts stay in denom units.")
+        yield warning(f"markets: not among the assets: {listed(undefined)}. Amounts stay in denom units.")
     unpriced = [market.asset_id for market in markets if market.asset_id not in answers.usd]
     if answers.prices and unpriced:
-        yield warning(f"markets: {listed(unpriced)} has a market, but no price: it counts nowhere in USD.")
+        yield warning(f"markets: without a price, so they count nowhere in USD: {listed(unpriced)}.")
     rates = ((market.asset_id, part.apr) for market in markets for part in (market.lend, market.debt) if part)
     if high := [f"{asset_id} ({apr})" for asset_id, apr in rates if apr > ONE]:
-        yield warning(f"markets: the apr of {listed(high)} is more than 1, which is 100 %. Rates are fractions.")
+        yield warning(f"markets: an apr of more than 1, which is 100 %: {listed(high)}. Rates are fractions.")
     yield from _ratios(markets)
     if over := [market.asset_id for market in markets if _is_overlent(market)]:
-        yield warning(f"markets: {listed(over)} has more debt than lend principal. Are both in denom units?")
+        yield warning(f"markets: more debt than lend principal: {listed(over)}. Are both in denom units?")
     yield from _amounts(answers)
 
 
 def _ratios(markets: Iterable[Market]) -> Iterator[Finding]:
     collateral = [(market.asset_id, market.collateral.config) for market in markets if market.collateral]
     if high := [asset_id for asset_id, config in collateral if max(config.allowable_ltv, config.liquidation_ltv) > ONE]:
-        yield warning(f"markets: a loan-to-value ratio of {listed(high)} is more than 1, which is 100 %.")
+        yield warning(f"markets: a loan-to-value ratio of more than 1, which is 100 %: {listed(high)}.")
     if turned := [asset_id for asset_id, config in collateral if config.allowable_ltv > config.liquidation_ltv]:
-        yield warning(f"markets: {listed(turned)} has an allowable_ltv above its liquidation_ltv.")
+        yield warning(f"markets: allowable_ltv is above liquidation_ltv: {listed(turned)}.")
 
 
 def _is_overlent(market: Market) -> bool:
@@ -197,9 +203,9 @@ def _amounts(answers: Answers) -> Iterator[Finding]:
         if exact_value(amount, asset.decimals_denom, answers.usd.get(asset.id, ZERO)) > _HIGHEST_VALUE:
             large.append(f"{asset.id} ({amount})")
     if small:
-        yield warning(f"markets: {listed(small)} is hardly anything. Amounts are in denom units.")
+        yield warning(f"markets: hardly anything in them: {listed(small)}. Amounts are in denom units.")
     if large:
-        yield warning(f"markets: {listed(large)} is worth more than 10^13 USD. Check decimals_denom and the price.")
+        yield warning(f"markets: worth more than 10^13 USD: {listed(large)}. Check decimals_denom and the price.")
 
 
 def judge_rules(answers: Answers) -> Iterator[Finding]:
@@ -211,30 +217,30 @@ def judge_rules(answers: Answers) -> Iterator[Finding]:
                 yield warning(f"config: {field.name} is {value}, which is more than 100 %. It is a fraction.")
         named = {config.hnative, config.ptoken} - {NO_CONFIG.ptoken}
         if undefined := answers.undefined(sorted(named)):
-            yield note(f"config: {listed(undefined)} is not among the assets.")
+            yield note(f"config: not among the assets: {listed(undefined)}.")
 
 
 def judge_events(answers: Answers) -> Iterator[Finding]:
     """Ids, order, times, values and addresses of events."""
     events = answers.events
     if twice := _repeated(event.id for event in events):
-        yield error(f"events: the id {listed(twice)} occurs more than once. Only one event of an id is kept.")
+        yield error(f"events: ids of more than one event: {listed(twice)}. Only one event of an id is kept.")
     if outside := [event.id for event in events if event.at > answers.at]:
-        yield error(f"events: {listed(outside)} is later than `until`. It is dropped, and may be lost.")
+        yield error(f"events: later than `until`: {listed(outside)}. They are dropped, and may be lost.")
     if any(later.at < earlier.at for earlier, later in pairwise(events)):
-        yield warning("events: they are not in the order of time, oldest first.")
+        yield warning("events: not in the order of time, oldest first.")
     if old := [event.id for event in events if event.at < _OLDEST]:
-        yield error(f"events: {listed(old)} cannot be that old. Is its time in another unit than seconds?")
+        yield error(f"events: impossible times: {listed(old)}. Are they in another unit than seconds?")
     if valueless := [event.id for event in events if event.action in _SUMMED and event.usd is None]:
-        yield warning(f"events: {listed(valueless)} has no usd, so it counts in no sum of loans or liquidations.")
+        yield warning(f"events: without usd, so they count in no sum of loans or liquidations: {listed(valueless)}.")
     if undefined := answers.undefined(event.asset_id for event in events):
-        yield warning(f"events: {listed(undefined)} is not among the assets, so its amounts stay in denom units.")
+        yield warning(f"events: not among the assets: {listed(undefined)}. Amounts stay in denom units.")
     if accountless := [event.id for event in events if event.action in _OF_ACCOUNTS and event.account_index is None]:
-        yield warning(f"events: {listed(accountless)} belongs to a borrow account, but has no account_index.")
+        yield warning(f"events: of a borrow account, but without account_index: {listed(accountless)}.")
     if legless := [event.id for event in events if event.action == Action.LIQUIDATE and event.leg is None]:
-        yield warning(f"events: {listed(legless)} is a liquidation without leg, so it counts as the debt repaid.")
+        yield warning(f"events: liquidations without leg, which count as the debt repaid: {listed(legless)}.")
     if unsent := [event.id for event in events if event.action == Action.SEND and not event.destination]:
-        yield warning(f"events: {listed(unsent)} is a send without destination.")
+        yield warning(f"events: sends without destination: {listed(unsent)}.")
     yield from _addresses("events", (event.address for event in events))
     yield from _values_of_events(answers)
 
@@ -257,7 +263,7 @@ def judge_positions(answers: Answers) -> Iterator[Finding]:
     """Addresses, assets and shares of positions."""
     positions, markets = answers.positions, {market.asset_id: market for market in answers.markets}
     if twice := _repeated(position.address.lower() for position in positions):
-        yield error(f"positions: {listed(twice)} is there more than once. Make one Position of all its items.")
+        yield error(f"positions: more than one of an address: {listed(twice)}. Make one Position of all its items.")
     yield from _addresses("positions", (position.address for position in positions))
     collateral, debt, lent = Counter[str](), Counter[str](), Counter[str]()
     for position in positions:
@@ -275,15 +281,15 @@ def judge_positions(answers: Answers) -> Iterator[Finding]:
     for kind, (sums, totals) in of_markets.items():
         without = [asset_id for asset_id in sums if asset_id not in totals]
         if markets and without:
-            yield warning(f"positions: {listed(without)} is held as {kind}, but has no {kind} market.")
+            yield warning(f"positions: held as {kind}, but without a {kind} market: {listed(without)}.")
         if over := [key for key, amount in sums.items() if key in totals and amount > totals[key] * 101 // 100]:
             yield warning(
-                f"positions: all {kind} of {listed(over)} is more than its market has. Holdings are shares, and those "
-                "of lend are receipt tokens."
+                f"positions: more {kind} than the market has: {listed(over)}. Holdings are shares, and those of lend "
+                "are receipt tokens."
             )
     pools = {pool.index for ptoken in answers.ptoken for pool in ptoken.pools}
     if lost := [str(stake.pool) for position in positions for stake in position.stakes if stake.pool not in pools]:
-        yield warning(f"positions: there are stakes in pool {listed(lost)}, which ptoken does not have.")
+        yield warning(f"positions: stakes in pools that ptoken does not have: {listed(lost)}.")
 
 
 def judge_others(answers: Answers) -> Iterator[Finding]:
@@ -292,23 +298,23 @@ def judge_others(answers: Answers) -> Iterator[Finding]:
         if not ptoken.pools:
             yield note("ptoken: it has no pools, so there is no staking.")
         if (ptoken.pools or ptoken.total_supply) and answers.undefined([ptoken.asset_id]):
-            yield warning(f"ptoken: {ptoken.asset_id} is not among the assets, so its amounts stay in denom units.")
+            yield warning(f"ptoken: not among the assets: {ptoken.asset_id}. Amounts stay in denom units.")
     keys = [f"{arrangement.address.lower()} {arrangement.index}" for arrangement in answers.arrangements]
     if twice := _repeated(keys):
-        yield error(f"arrangements: {listed(twice)} is there more than once. Each of an address has its own index.")
+        yield error(f"arrangements: more than once: {listed(twice)}. Each of an address has an index of its own.")
     yield from _addresses("arrangements", (arrangement.address for arrangement in answers.arrangements))
     yield from _addresses("swaps", (contract.address for contract in answers.swaps))
     denoms = {asset.symbol_denom for asset in answers.assets}
     routed = {denom for contract in answers.swaps for source, to in contract.routes.items() for denom in (source, *to)}
     if undefined := sorted(routed - denoms):
-        yield note(f"swaps: {listed(undefined)} is the symbol_denom of no asset.")
+        yield note(f"swaps: symbol_denom of no asset: {listed(undefined)}.")
 
 
 def _addresses(part: str, addresses: Iterable[str]) -> Iterator[Finding]:
     bad = [address for address in dict.fromkeys(addresses) if not _is_address(address)]
     if bad:
         yield warning(
-            f"{part}: {listed(bad)} is no address that can be asked for. It must be bech32 with a valid checksum, or "
+            f"{part}: addresses that cannot be asked for: {listed(bad)}. They must be bech32 with a valid checksum, or "
             "0x and 40 hex digits."
         )
 
