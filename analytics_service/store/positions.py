@@ -207,7 +207,7 @@ def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
             unbondings.append(Unbonding(amount, instant(until)))
         elif kind in _SUMS:
             sums[kind] = amount
-    held += [(asset_id, 0) for asset_id in posted.keys() - dict(held).keys()]
+    held += [(asset_id, 0) for asset_id in sorted(posted.keys() - dict(held).keys())]
     return Position(
         address=address,
         accounts=tuple(

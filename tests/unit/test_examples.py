@@ -121,9 +121,11 @@ def test_the_printed_source_passes_its_tests_and_the_check(package: Path, monkey
     )
     (metadata / "entry_points.txt").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(package)
-    result = run("source", "check", "mysource", "--minutes", "0")
+    result = run("source", "check", "mysource", "--minutes", "0", ANALYTICS_DATA_DIR=str(package / "data"))
     assert result.exit_code == 0, result.output
     assert result.output.endswith("Nothing is wrong with this source.\n")
+    # No ClickHouse was started.
+    assert not (package / "data").exists()
     refused = run("source", "check", "mysource:none.csv")
     assert (refused.exit_code, "must be mysource, or mysource: and the path of a CSV" in refused.stderr) == (2, True)
     call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_source.py"]

@@ -463,13 +463,6 @@ def test_the_worst_comes_first() -> None:
     assert list(Level) == ["error", "warning", "note"]
 
 
-def test_the_command_neither_needs_nor_starts_a_clickhouse(tmp_path: Path) -> None:
-    result = run("source", "check", "simulated", "--minutes", "0", ANALYTICS_DATA_DIR=str(tmp_path / "data"))
-    assert result.exit_code == 0, result.output
-    assert result.output.endswith("Nothing is wrong with this source.\n")
-    assert not (tmp_path / "data").exists()
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

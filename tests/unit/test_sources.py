@@ -68,7 +68,7 @@ def test_none_opens_no_source() -> None:
     assert open_source("none", Settings(), FakeStore()) is None
 
 
-@pytest.mark.parametrize("spec", ["simulate", "simulated:a b", "simulated:a:b"])
+@pytest.mark.parametrize("spec", ["simulate", "simulated:a b", "simulated:a:b", "sql", "sql:", "sql:a-b", "sql:1a"])
 def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
     with pytest.raises(SettingError, match="must be simulated, simulated:<seed>, sql:<database> or none"):
         open_source(spec, Settings(), FakeStore())

@@ -151,7 +151,7 @@ INSERT INTO research_mine.source_config VALUES
 CREATE TABLE IF NOT EXISTS research_mine.source_event
 (
     id String COMMENT 'Identifies the event, and is never used again. Required',
-    at DateTime64(3, 'UTC') COMMENT 'Instant of the event. Required. Later snapshots read no event that arrives after the snapshot of its instant',
+    at DateTime64(3, 'UTC') COMMENT 'Instant of the event. Required. An event that arrives after the snapshot of its instant is never read',
     action String COMMENT 'borrow_flash_loan, return_flash_loan, create_token_unlock, reclaim_token_unlock, liquidate, borrow, return, lend, redeem, deposit_collateral, withdraw_collateral, claim_war_chest, bond, unbond, claim_unbonded, claim_token_unlock, claim_rewards, cascade or send. Required',
     address String COMMENT 'Address that acted, or that was liquidated. Required',
     asset_id String COMMENT 'Asset id. Required',
