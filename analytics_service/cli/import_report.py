@@ -56,7 +56,8 @@ def _reading(file: ReadFile) -> Iterator[str]:
     yield f"  value: {_values(file)}"
     yield f"  asset: {_asset(layout, file)}"
     if layout.ignored:
-        yield f"  ignored: {_listed(layout.ignored, len(layout.ignored))}"
+        ignored = [name or "a column without a name" for name in layout.ignored]
+        yield f"  ignored: {_listed(ignored, len(ignored))}"
 
 
 def _values(file: ReadFile) -> str:

@@ -1,6 +1,5 @@
 """Parquet and Arrow files."""
 
-import io
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -25,10 +24,9 @@ def parquet_table(path: Path) -> Table:
 
 def arrow_table(path: Path, *, is_stream: bool) -> Table:
     """The table of an Arrow file, or of an Arrow stream. It is read as a whole."""
-    with unpacked(path) as (_, stream):
-        # Polars reads a file by its descriptor, whose position is not that of the stream.
-        content = io.BytesIO(stream.read())
-        frame = pl.read_ipc_stream(content) if is_stream else pl.read_ipc(content)
+    with unpacked(path) as (_, content):
+        # Polars reads a stream from the descriptor's position, which a buffered file is ahead of.
+        frame = pl.read_ipc_stream(content.read()) if is_stream else pl.read_ipc(content)
     return _table(path, frame.lazy(), "Arrow")
 
 

@@ -32,13 +32,14 @@ def expanded(names: Sequence[str]) -> list[Path]:
     paths: list[Path] = []
     for name in names:
         path = Path(name)
-        if path.is_dir():
-            paths += _importable(path.iterdir(), f"The folder {name} has no files.")
-        elif glob.has_magic(name) and not path.exists():
-            paths += _importable(_matches(name), f"No file matches {name}.")
-        else:
-            require_file(path, "Check the name.")
-            paths.append(path)
+        with readable(path):
+            if path.is_dir():
+                paths += _importable(path.iterdir(), f"The folder {name} has no files.")
+            elif glob.has_magic(name) and not path.exists():
+                paths += _importable(_matches(name), f"No file matches {name}.")
+            else:
+                require_file(path, "Check the name.")
+                paths.append(path)
     require_distinct(paths)
     return paths
 
@@ -111,3 +112,8 @@ def readable(path: Path) -> Iterator[None]:
     except _DAMAGES as error:
         reason = str(error).partition("\n")[0][:200]
         raise ImportRefused(f"{path} cannot be read: {reason}. It may be damaged or incomplete.") from error
+    except pl.exceptions.PanicException as error:
+        raise ImportRefused(
+            f"{path} cannot be read. It may be damaged, or have a column of an unusual type, such as times in the zone "
+            "+05:30. Write times in UTC, and leave out columns that are not needed."
+        ) from error

@@ -14,6 +14,8 @@ from analytics_service.store.histories import History
 _TIMES = ("time", "timestamp", "date", "datetime", "snapped_at", "t", "ts", "block_time", "block_timestamp")
 _ASSETS = ("asset_id", "symbol", "asset", "ticker", "id", "asset_address")
 _VALUES = ("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "price_usd")
+# Names of columns that tell assets apart; ids may be those of rows.
+_DISTINCT = tuple(name for name in _ASSETS if name != "id")
 # The columns of pages of history as the service writes them.
 _OWN = (("t", "time", "asset_id", "symbol", "v"), ("t", "asset_id", "symbol", "v"), ("t", "v"), ("t", "time", "v"))
 _CANDLES = {"o", "h", "l", "c", "n"}
@@ -37,7 +39,8 @@ class Layout:
 
     `values` are the fields of values by the name of the asset that all of their rows belong to; a field in a column of
     values of all assets has the name None. `symbol` is the field of symbols beside ids. `own` says whether the service
-    wrote the file: then empty values are no mistake, and rates are fractions.
+    wrote the file: then rates are fractions. There, and in a `wide` file, empty values are no mistake. The fields
+    `same` must name the same asset in all rows.
     """
 
     time: str
@@ -46,6 +49,8 @@ class Layout:
     symbol: str | None
     ignored: Sequence[str]
     own: bool
+    wide: bool = False
+    same: Sequence[str] = ()
 
     def title(self, table: Table, field: str) -> str:
         """The name of a field's column in the file."""
@@ -55,6 +60,7 @@ class Layout:
 def lay_out(table: Table, history: History, choice: Choice) -> Layout:
     """The layout of a table. ImportRefused, with the option that settles it, if columns are missing or if several could
     be meant."""
+    _require_consistent(history, choice)
     names = [_normal(name) for name in table.columns]
     own = tuple(names) in _OWN
     if own:
@@ -75,18 +81,34 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
     if own:
         used |= set(table.fields)
     ignored = [column for column, field in zip(table.columns, table.fields, strict=True) if field not in used]
-    return Layout(time, {value: choice.symbol}, asset, None if symbol == asset else symbol, ignored, own)
+    same = _candidates(table, _DISTINCT) if asset is None else ()
+    return Layout(time, {value: choice.symbol}, asset, None if symbol == asset else symbol, ignored, own, same=same)
+
+
+def _require_consistent(history: History, choice: Choice) -> None:
+    """ImportRefused if options contradict each other or the history."""
+    named = {"--symbol": choice.symbol, "--asset": choice.asset, "--wide": choice.wide or None, "--value": choice.value}
+    options = [option for option, value in named.items() if value is not None and option != "--value"]
+    if history.by_asset is None and options:
+        raise ImportRefused(f"The history {history.slug} has no assets. Leave out {options[0]}.")
+    if len(options) > 1:
+        raise ImportRefused(f"{options[0]} and {options[1]} exclude each other. Leave out the one that does not apply.")
+    if choice.wide and choice.value is not None:
+        raise ImportRefused("With --wide each column but the time is an asset. Leave out --value.")
 
 
 def _wide(table: Table, time: str) -> Layout:
     values: dict[str, str | None] = {
-        field: column for column, field in zip(table.columns, table.fields, strict=True) if field != time
+        field: column
+        for column, field in zip(table.columns, table.fields, strict=True)
+        if field != time and column.strip()
     }
     for field in values:
         _require_type(table, field)
     if not values:
         raise ImportRefused(f"{table.path} has no column but the time. With --wide each other column is an asset.")
-    return Layout(time, values, None, None, (), own=False)
+    ignored = [table.columns[table.fields.index(field)] for field in table.fields if field not in {time, *values}]
+    return Layout(time, values, None, None, ignored, own=False, wide=True)
 
 
 def _asset(table: Table, history: History, named: str | None) -> str | None:
@@ -114,14 +136,16 @@ def column_of(table: Table, role: str, named: str | None, synonyms: Collection[s
     ImportRefused if there is no such column, or if several could be meant; `option` is the one that names the column.
     """
     fields = _candidates(table, synonyms if named is None else (_normal(named),))
+    exact = [field for field in fields if table.columns[table.fields.index(field)] == named]
+    fields = exact if len(exact) == 1 else fields
     columns = [table.columns[table.fields.index(field)] for field in fields]
-    if len(fields) > 1 and named is None:
+    if len(fields) > 1 and named is None and len(set(columns)) == len(columns):
         raise ImportRefused(
             f"{table.path} has several columns that could be the {role}: {', '.join(columns)}. Name it with {option}, "
             f"such as {columns[-1]!r}."
         )
     if len(fields) > 1:
-        raise ImportRefused(f"{table.path} has several columns {named!r}. Give each column a name of its own.")
+        raise ImportRefused(f"{table.path} has several columns {columns[0]!r}. Give each column a name of its own.")
     if not fields and named is not None:
         raise ImportRefused(f"{table.path} has no column {named!r}; it has {', '.join(table.columns)[:200]!r}.")
     if fields:
@@ -130,7 +154,7 @@ def column_of(table: Table, role: str, named: str | None, synonyms: Collection[s
 
 
 _CURES = {
-    "time": "Name it with --time. If the first line is data, add a line with names of columns.",
+    "time": "Name it with --time. The first line must have the names of columns: add it, or remove what is before it.",
     "value": "Name it with --value; if each column is an asset, say --wide.",
     "asset": "Name it with --asset; if the file is of one asset, say --symbol and its symbol; if each column is an "
     "asset, say --wide.",

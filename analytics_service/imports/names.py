@@ -1,11 +1,14 @@
 """Assets by the names that files use: ids, addresses, and symbols in any case."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from analytics_service.imports.assets_file import asset_fault
 from analytics_service.market.assets import Asset, AssetGroup, id_key, split_id, unknown_asset
 from analytics_service.store.observations import TOTAL
+
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class AssetNames:
     """The assets that names stand for. Each has a code, in the order in which it was first named.
 
     `listed` are the assets of the assets file, whose symbols come before those of the `registered` ones of the store.
-    With `add_new` a name of no asset makes a new one: `native;<symbol>`, unless it is an id.
+    With `add_new` a name of no asset makes a new one: `native;<symbol>`, unless it is an id or an address.
     """
 
     def __init__(self, listed: Iterable[Asset], registered: Iterable[Asset], *, add_new: bool) -> None:
@@ -68,6 +71,8 @@ class AssetNames:
         return self.code_of(TOTAL)
 
     def _resolved(self, name: str, symbol: str) -> str | Unnamed:
+        if not name:
+            return Unnamed("the asset is empty")
         for asset_id in (name, f"{AssetGroup.TOKEN};{name}"):
             if id_key(asset_id) in self._keys:
                 return self._keys[id_key(asset_id)]
@@ -88,7 +93,8 @@ class AssetNames:
             split_id(name)
             asset = unknown_asset(name)
         except ValueError:
-            asset = unknown_asset(f"{AssetGroup.NATIVE};{name}")
+            group = AssetGroup.TOKEN if _ADDRESS.fullmatch(name) else AssetGroup.NATIVE
+            asset = unknown_asset(f"{group};{name}")
         symbol = symbol or asset.symbol
         asset = replace(asset, name=symbol, symbol=symbol, symbol_denom=symbol.lower())
         fault = asset_fault({"symbol": symbol, "address": asset.group_key, "decimals": "0"})

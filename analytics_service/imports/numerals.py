@@ -11,12 +11,13 @@ import polars as pl
 from analytics_service.store.columns import DECIMAL
 
 _SPACES = r"[ \x{a0}\x{202f}'\x{2019}]"
-_EXPONENT = r"(?:[eE][+-]?\d{1,3})?"
-_PLAIN = rf"^[+-]?(\d+\.?\d*|\.\d+){_EXPONENT}$"
-_GROUPED = rf"^[+-]?([1-9]\d{{0,2}}(,\d{{3}})+|\d{{1,3}}({_SPACES}\d{{3}})+)(\.\d*)?$"
-_COMMA_PLAIN = rf"^[+-]?(\d+,?\d*|,\d+){_EXPONENT}$"
-_COMMA_GROUPED = rf"^[+-]?([1-9]\d{{0,2}}(\.\d{{3}})+|\d{{1,3}}({_SPACES}\d{{3}})+)(,\d*)?$"
-_EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
+_EXPONENT = r"(?:[eE][+-]?[0-9]{1,3})?"
+_PLAIN = rf"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}$"
+_GROUPED = rf"^[+-]?([1-9][0-9]{{0,2}}(,[0-9]{{3}})+|[0-9]{{1,3}}({_SPACES}[0-9]{{3}})+)(\.[0-9]*)?$"
+_COMMA_PLAIN = rf"^[+-]?([0-9]+,?[0-9]*|,[0-9]+){_EXPONENT}$"
+_COMMA_GROUPED = rf"^[+-]?([1-9][0-9]{{0,2}}(\.[0-9]{{3}})+|[0-9]{{1,3}}({_SPACES}[0-9]{{3}})+)(,[0-9]*)?$"
+_SPACED = rf"^[+-]?[0-9]{{1,3}}({_SPACES}[0-9]{{3}})+$"
+_EITHER = r"^[+-]?[1-9][0-9]{0,2},[0-9]{3}$"
 
 
 class Mark(StrEnum):
@@ -32,6 +33,7 @@ class Shape(StrEnum):
     COMMA = "decimal comma"
     EITHER = "decimal comma or thousands"
     GROUPED = "thousands"
+    SPACED = "thousands after a space"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,9 @@ class NumberRules:
 
 
 def read_numbers(texts: pl.Series, rules: NumberRules) -> pl.DataFrame:
-    """Columns of each text: `value` (DECIMAL, null if it is no number below 10^20), `shape` (of Shape), and `percent`
-    (whether it has the sign). Where nobody said which mark separates decimals, a comma separates thousands; the shape
-    tells where it may not."""
+    """Columns of each text: `value` (DECIMAL, null if it is no number below 10^20), `large` (whether it is a number,
+    but not below 10^20), `shape` (of Shape), and `percent` (whether it has the sign). Where nobody said which mark
+    separates decimals, a comma separates thousands; the shape tells where it may not."""
     text = pl.col("text").str.strip_chars().str.replace(r"^([+-]?)\$\s*", "$1").str.replace(r"^([+-]?)\s*", "$1")
     rows = pl.DataFrame({"text": texts}).select(text=text)
     rows = rows.with_columns(percent=pl.col("text").str.ends_with("%"))
@@ -54,7 +56,9 @@ def read_numbers(texts: pl.Series, rules: NumberRules) -> pl.DataFrame:
     plain = pl.when(_is_readable(rules.mark)).then(_with_point(rules.mark))
     rows = rows.with_columns(plain=plain, shape=_shape(rules.mark))
     scaled = pl.when(pl.col("percent") | rules.percent).then(_hundredth()).otherwise("plain")
-    return rows.select(value=scaled.cast(DECIMAL, strict=False), shape="shape", percent="percent")
+    value = scaled.cast(DECIMAL, strict=False)
+    large = value.is_null() & pl.col("plain").is_not_null()
+    return rows.select(value=value, large=large, shape="shape", percent="percent")
 
 
 def _is_readable(mark: Mark | None) -> pl.Expr:
@@ -84,6 +88,8 @@ def _shape(mark: Mark | None) -> pl.Expr:
         .then(nothing)
         .when(text.str.contains(_EITHER))
         .then(pl.lit(str(Shape.EITHER)))
+        .when(text.str.contains(_SPACED))
+        .then(pl.lit(str(Shape.SPACED)))
         .when(text.str.contains(_GROUPED))
         .then(pl.lit(str(Shape.GROUPED)))
         .when(with_comma)

@@ -14,7 +14,7 @@ from analytics_service.errors import ImportRefused
 from analytics_service.imports.layout import Layout
 from analytics_service.imports.names import AssetNames, Unnamed
 from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
-from analytics_service.imports.tables import Table
+from analytics_service.imports.tables import FAULTS, Table
 from analytics_service.imports.times import Kind, TimeRules, mixed, read_times
 from analytics_service.market.instants import DAY, unix_second
 from analytics_service.market.rates import RATE_LIMIT
@@ -51,7 +51,8 @@ class ReadingRules:
 @dataclass(slots=True)
 class ReadFile:
     """A file that was read: its good rows (asset code, observed_at, value), its counts of rows, and how its times and
-    numbers are written, each with the first line that is written so."""
+    numbers are written, each with the first line that is written so. `named` has the first asset in each field that
+    must name the same asset in all rows."""
 
     table: Table
     layout: Layout
@@ -63,6 +64,7 @@ class ReadFile:
     shapes: dict[Shape, tuple[int, str]] = field(default_factory=dict)
     percents: int = 0
     above_one: tuple[int, str] | None = None
+    named: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     @property
     def zone(self) -> str:
@@ -74,7 +76,7 @@ class ReadFile:
         """How numbers are written, in words after a comma; empty for plain numbers."""
         numbers = self.rules.numbers
         comma = ", decimal comma" if numbers.mark is Mark.COMMA else ""
-        thousands = ", with marks of thousands" if Shape.GROUPED in self.shapes else ""
+        thousands = ", with marks of thousands" if {Shape.GROUPED, Shape.SPACED} & set(self.shapes) else ""
         unit = ", in percent" if self.percents or numbers.percent else ", as fractions (0.05 means 5 %)"
         return f"{comma}{thousands}{unit if self.rules.is_ratio else ''}"
 
@@ -96,10 +98,12 @@ def read_file(
     ImportRefused when the file can be read in two ways, or not at all.
     """
     file = ReadFile(table, layout, rules)
+    _require_distinct(table, layout, names)
     for block, size in table.blocks():
         rows = block.filter(pl.any_horizontal(pl.col([*table.fields, "extra"]).str.strip_chars() != ""))
         times = read_times(rows[layout.time], rules.times)
         note_times(file, rows, layout.time, times, rules.times)
+        _require_same(file, rows, rules.history)
         for values, asset in layout.values.items():
             _add(file, rows, times, (values, asset), names, rules, reject)
         advance(size)
@@ -124,10 +128,11 @@ def _add(
         times["second"], *numbers, pl.col(file.layout.time).alias("time"), pl.col(values).alias("written")
     )
     read = read.with_columns(times["kind"], times["twice"], asset=codes, asset_fault=faults)
-    if file.layout.own or len(file.layout.values) > 1:
+    if file.layout.own or file.layout.wide:
         read = read.filter(pl.col("written").str.strip_chars() != "")
     _note_numbers(file, read, rules)
-    judged = read.with_columns(reason=_reason(rules))
+    reason = _reason(rules)
+    judged = read.with_columns(reason=pl.format("column {}: {}", pl.lit(asset), reason) if file.layout.wide else reason)
     good = judged.filter(pl.col("reason").is_null())
     file.good.append(good.select("asset", pl.col("second").cast(pl.UInt32).alias("observed_at"), "value"))
     file.read += read.height
@@ -136,7 +141,7 @@ def _add(
         file.rejected += bad.height
         last = file.table.fields[-1]
         rest = pl.concat_str(pl.lit(file.table.delimiter), "extra")
-        whole = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, rest))
+        whole = pl.when(pl.col("extra").is_in(["", *FAULTS])).then(last).otherwise(pl.concat_str(last, rest))
         reject(bad.with_columns(whole.alias(last)).select("line", *file.table.fields, "reason"))
 
 
@@ -170,27 +175,60 @@ def _repeated(code: int | Unnamed, count: int) -> tuple[pl.Series, pl.Series]:
 def _reason(rules: ReadingRules) -> pl.Expr:
     """The first reason for rejecting a row; null for a good row."""
     time, value, written = pl.col("time").str.strip_chars(), pl.col("value"), pl.col("written").str.strip_chars()
-    is_negative = written.str.contains(r"^-.*[1-9]") & value.is_not_null()
+    # Compared as text: a number that rounds to zero may be negative, and -0 is not.
+    is_negative = written.str.contains(r"^(?:\$\s*)?-[^eE]*[1-9]") & value.is_not_null()
     too_large = f"is above {RATE_LIMIT}" if rules.history.kind is RATE else "is not below 10^20"
     above = value > RATE_LIMIT if rules.history.kind is RATE else pl.lit(value=False)
+    extra = pl.col("extra")
+    many = "the row has more fields than the first line; a field with the delimiter in it needs quotes"
+    unsplit = {fault: extra == fault for fault in FAULTS} | {many: extra != ""}
     reasons = {
-        "the row has more fields than the first line; a field with the delimiter in it needs quotes": pl.col("extra")
-        != "",
         "the time is empty": time == "",
         "the time is negative": time.str.contains(r"^-[0-9]"),
         "the time is in the future": pl.col("second") > rules.latest,
         "the time is before 1970": pl.col("second") < 0,
         f"{rules.times.zone} has this time twice, or never; write it with an offset": pl.col("twice"),
-        "the time cannot be read": pl.col("second").is_null(),
+        "the time cannot be read; write it such as 2026-01-31T12:00:00Z": pl.col("second").is_null(),
         "the value is empty": written == "",
         "the value is in percent": pl.col("percent") & (not rules.is_ratio),
-        f"the value {too_large}": above | (value.is_null() & written.str.contains(r"^[+-]?\$?[0-9][0-9,.]{19,}$")),
+        f"the value {too_large}": above | pl.col("large"),
         "the value is not a number": value.is_null(),
         "the value is negative": is_negative & (rules.history is not NET_TVL),
     }
-    fault = pl.coalesce(*(pl.when(applies).then(pl.lit(message)) for message, applies in list(reasons.items())[:1]))
-    rest = (pl.when(applies).then(pl.lit(message)) for message, applies in list(reasons.items())[1:])
-    return pl.coalesce(fault, "asset_fault", *rest)
+    fault, rest = (
+        [pl.when(applies).then(pl.lit(message)) for message, applies in messages.items()]
+        for messages in (unsplit, reasons)
+    )
+    return pl.coalesce(*fault, "asset_fault", *rest)
+
+
+def _require_distinct(table: Table, layout: Layout, names: AssetNames) -> None:
+    """ImportRefused if several columns of values are of the same asset."""
+    columns: dict[int, str] = {}
+    for column in layout.values.values():
+        code = None if column is None else names.code(column)
+        if isinstance(code, int) and columns.setdefault(code, str(column)) is not column:
+            raise ImportRefused(
+                f"The columns {columns[code]!r} and {column!r} of {table.path} are of the same asset. Keep one of them."
+            )
+
+
+def _require_same(file: ReadFile, rows: pl.DataFrame, history: History) -> None:
+    """ImportRefused if a file that is to be of one asset, or of the sum over all, names several."""
+    for column in file.layout.same:
+        texts = rows[column].str.strip_chars()
+        for _, index in _firsts(texts.str.to_lowercase().replace("", None)):
+            seen = rows["line"][index], texts[index]
+            first = file.named.setdefault(column, seen)
+            if first[1].lower() != seen[1].lower():
+                cure = (
+                    "Leave out --symbol, which says that it is of one."
+                    if history.by_asset
+                    else f"The history {history.slug} has no assets: import only rows of the sum over all."
+                )
+                raise ImportRefused(
+                    f"{file.table.path} is of several assets, {file.where(first)} and {file.where(seen)}. {cure}"
+                )
 
 
 class Noted(Protocol):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,7 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import unpacked
-from analytics_service.imports.tables import Table, numbered_fields
+from analytics_service.imports.tables import NOT_AN_OBJECT, Table, numbered_fields
 
 _BLOCK_ROWS = 100_000
 # The columns are those of the first rows.
@@ -19,8 +20,6 @@ _LOOKED_AT = 1_000
 # Bytes of a file that is a single array or a page.
 _MAX_BYTES = 512 * 2**20
 _POINTS = ("t", "asset_id", "symbol", "v")
-# Numbers stay as they are written.
-_parsed = partial(json.loads, parse_int=str, parse_float=str)
 _Record = dict[str, Any]
 
 
@@ -28,7 +27,7 @@ def json_table(path: Path) -> Table:
     """The table of a JSON file."""
     first = next(_lines(path))[1]
     try:
-        is_record = isinstance(record := _parsed(first), dict) and "data" not in record
+        is_record = isinstance(record := _parsed(first), dict) and not isinstance(record.get("data"), dict)
     except ValueError:
         is_record = False
     if is_record:
@@ -46,10 +45,19 @@ def json_table(path: Path) -> Table:
         return _whole_table(path, _POINTS, rows, "a page of history", "point")
     if isinstance(document, list) and all(isinstance(record, dict) for record in document):
         columns = _columns(document)
-        return _whole_table(path, columns, [_texts(record, columns) for record in document], "a JSON array", "row")
+        rows = [_texts(record, columns) for record in document]
+        return replace(_whole_table(path, columns, rows, "a JSON array", "row"), types=_types(document))
     raise ImportRefused(
         f"{path} is neither JSON with an object a line, nor an array of objects, nor a page of history."
     )
+
+
+def _parsed(content: bytes) -> Any:
+    """A JSON value, with numbers as they are written. ValueError if the content is none."""
+    try:
+        return json.loads(content, parse_int=str, parse_float=str, parse_constant=str)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
@@ -61,11 +69,12 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _line_table(path: Path) -> Table:
-    first = (_record(line) for _, line, _ in islice(_lines(path), _LOOKED_AT))
-    columns = _columns(record for record in first if record is not None)
+    lines = (_record(line) for _, line, _ in islice(_lines(path), _LOOKED_AT))
+    records = [record for record in lines if record is not None]
+    columns = _columns(records)
     blocks = partial(_line_blocks, path, columns)
     size = path.stat().st_size
-    return Table(path, columns, numbered_fields(columns), size, "line", blocks, "JSON lines")
+    return Table(path, columns, numbered_fields(columns), size, "line", blocks, "JSON lines", _types(records))
 
 
 def _record(line: bytes) -> _Record | None:
@@ -80,6 +89,11 @@ def _columns(records: Iterable[_Record]) -> list[str]:
     return list(dict.fromkeys(name for record in records for name in record))
 
 
+def _types(records: Iterable[_Record]) -> dict[str, pl.DataType]:
+    """The type of columns that have arrays or objects, which cannot be read."""
+    return {name: pl.Object() for record in records for name, value in record.items() if isinstance(value, dict | list)}
+
+
 def _texts(record: _Record, columns: Sequence[str]) -> list[str]:
     """The values of a record as text; null, arrays and objects as nothing."""
     return [_text(record.get(name)) for name in columns]
@@ -88,14 +102,17 @@ def _texts(record: _Record, columns: Sequence[str]) -> list[str]:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return value if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    # JSON may have halves of surrogate pairs, which are no text.
+    return value if value.isascii() else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _line_blocks(path: Path, columns: list[str]) -> Iterator[tuple[pl.DataFrame, int]]:
     lines, reported = _lines(path), 0
     while block := list(islice(lines, _BLOCK_ROWS)):
         records = [_record(line) for _, line, _ in block]
-        extra = ["" if record is not None else "not an object" for record in records]
+        extra = ["" if record is not None else NOT_AN_OBJECT for record in records]
         rows = [_texts(record or {}, columns) for record in records]
         size, reported = block[-1][2] - reported, block[-1][2]
         yield _frame([number for number, _, _ in block], columns, rows, extra), size
@@ -124,7 +141,7 @@ def _page_rows(path: Path, page: _Record) -> Iterator[list[str]]:
                 points = [(point["t"], point["v"]) for point in series["points"]]
             else:
                 points = list(zip(page["t"], series["v"], strict=True))
-            yield from ([t, asset_id, symbol, v or ""] for t, v in points)
+            yield from ([_text(t), _text(asset_id), _text(symbol), _text(v)] for t, v in points)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ImportRefused(
             f"{path} is JSON, but no page of history with values: {type(error).__name__} {error}. Candles cannot be "

@@ -4,6 +4,7 @@ Text, JSON and integer or decimal columns are read exactly. Binary floats are re
 which is most likely the intended number.
 """
 
+import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +15,11 @@ import polars as pl
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import file_state, require_file
 
+OPEN_QUOTE = "a quote is not closed on the line; fields may not have line ends in them"
+LONG_FIELD = f"a field has more than {csv.field_size_limit():,} characters"
+NOT_AN_OBJECT = "the line is not a JSON object"
+# In place of the rest of a line that cannot be split into fields.
+FAULTS = (OPEN_QUOTE, LONG_FIELD, NOT_AN_OBJECT)
 Blocks = Callable[[], Iterator[tuple[pl.DataFrame, int]]]
 
 
@@ -23,7 +29,8 @@ class Table:
 
     `columns` are the names in the file, in its order, and `fields` the corresponding columns of the rows. `blocks`
     yields rows and the size of each block, which add up to `size`. Rows have the columns `line` (number of the row in
-    the file), the fields, and `extra` (the rest of a line after the last field, without empty fields at the end).
+    the file), the fields, and `extra` (the rest of a line after the last field, without empty fields at the end, or one
+    of FAULTS).
     `row_label` is the unit of a row's number: "line", "row" or "point". `types` are those of typed columns, by name;
     a column that is not `readable` is empty in all rows. `delimiter` is that of text.
     """

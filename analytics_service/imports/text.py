@@ -8,6 +8,7 @@ empty rows.
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -18,22 +19,27 @@ import polars as pl
 
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.files import unpacked
-from analytics_service.imports.tables import Table, numbered_fields
+from analytics_service.imports.tables import LONG_FIELD, OPEN_QUOTE, Table, numbered_fields
 
 _BLOCK_CHARACTERS = 16 * 2**20
 _LONGEST_HEADER = 64 * 2**10
 _LONGEST_LINE = 4 * _BLOCK_CHARACTERS
 _DELIMITERS = ",;\t|"
+_NAMED_DELIMITER = re.compile(rf'"?sep=([{_DELIMITERS}])"?', re.IGNORECASE)
+_QUOTED = re.compile(r'"[^"]*"')
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def text_table(path: Path, start: bytes) -> Table:
     """The table of a file whose content, unpacked, begins with `start`. The header names the columns, and its most
-    frequent delimiter is that of the file."""
+    frequent delimiter is that of the file, unless a line such as sep=; before it says which is."""
     encoding = _encoding(path, start)
     with _reading(path, encoding) as (_, stream):
-        number, header = _header(stream)
-    delimiter = max(_DELIMITERS, key=header.count)
+        number, header = _header(path, stream, 0)
+        named = _NAMED_DELIMITER.fullmatch(header)
+        if named:
+            number, header = _header(path, stream, number)
+    delimiter = named[1] if named else max(_DELIMITERS, key=_QUOTED.sub("", header).count)
     columns = [name.strip() for name in _fields(header, delimiter)]
     if not header:
         raise ImportRefused(f"{path} is empty. Its first line must name the columns.")
@@ -49,7 +55,7 @@ def _encoding(path: Path, start: bytes) -> str:
     if b"\0" in start:
         raise ImportRefused(
             f"{path} is not text, Parquet or Arrow that can be read. Text must be UTF-8, or UTF-16 with a byte order "
-            "mark."
+            "mark. Unpack archives, and save spreadsheets as CSV."
         )
     return "utf-8-sig"
 
@@ -61,9 +67,11 @@ def _reading(path: Path, encoding: str) -> Iterator[tuple[IO[bytes], io.TextIOWr
         yield raw, io.TextIOWrapper(content, encoding, errors="replace")
 
 
-def _header(stream: io.TextIOWrapper) -> tuple[int, str]:
-    """The number and the content of the first line that is not blank; empty without one."""
-    for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_HEADER), ""), start=1):
+def _header(path: Path, stream: io.TextIOWrapper, before: int) -> tuple[int, str]:
+    """The number and the content of the next line that is not blank, after a number of lines; empty without one."""
+    for number, line in enumerate(iter(lambda: stream.readline(_LONGEST_HEADER), ""), start=before + 1):
+        if len(line) == _LONGEST_HEADER:
+            raise ImportRefused(f"The first line of {path}, which must name the columns, is too long.")
         if line.strip():
             return number, line.strip("\r\n")
     return 0, ""
@@ -113,6 +121,16 @@ def _struct(names: list[str]) -> pl.Struct:
 
 
 def _quoted(lines: pl.Series, count: int, delimiter: str) -> list[tuple[str, ...]]:
-    """The fields of lines, and the rest of each after `count` fields."""
-    split = (_fields(line, delimiter) for line in lines)
-    return [(*row[:count], *[""] * (count - len(row)), delimiter.join(row[count:])) for row in split]
+    """The fields of lines, and the rest of each after `count` fields, or why it cannot be split."""
+    split = (_split(line, delimiter) for line in lines)
+    return [(*row[:count], *[""] * (count - len(row)), fault or delimiter.join(row[count:])) for row, fault in split]
+
+
+def _split(line: str, delimiter: str) -> tuple[list[str], str]:
+    # A second line is read only if a quote is still open at the end of the first.
+    reader = csv.reader([line, ""], delimiter=delimiter, skipinitialspace=True)
+    try:
+        fields = next(reader)
+    except csv.Error:
+        return [], LONG_FIELD
+    return fields, "" if reader.line_num == 1 else OPEN_QUOTE

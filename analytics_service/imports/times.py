@@ -20,11 +20,16 @@ UNITS: Mapping[Unit, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # The least number of each unit; for smaller numbers the unit must be named.
 _FROM: Mapping[Unit, int] = {"s": 10**8, "ms": 10**11, "us": 10**14, "ns": 10**17}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_CLOCK = r"(?:[T ,]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d*)?)?)?\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2}|[+-]\d{2})?$"
-_WORDS = r"(?i)^(\d{1,2}\s+)?([a-z]{3})[a-z]*\.?\s+(?:(\d{1,2}),?\s+)?(\d{4})"
+_MONTH = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    "nov(?:ember)?|dec(?:ember)?"
+)
+_ZONE = r"(Z|UTC|GMT|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)"
+_CLOCK = rf"(?:[T ,]+([0-9]{{1,2}}):([0-5][0-9])(?::([0-5][0-9])(?:[.,][0-9]*)?)?)?\s*{_ZONE}?$"
+_WORDS = rf"(?i)^([0-9]{{1,2}}\s+)?({_MONTH})\.?\s+(?:([0-9]{{1,2}}),?\s+)?([0-9]{{4}})"
 _PATTERNS = {
-    "ymd": r"(?i)^(\d{4})[-/](\d{1,2})[-/](\d{1,2})" + _CLOCK,
-    "other": r"(?i)^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})" + _CLOCK,
+    "ymd": r"(?i)^([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})" + _CLOCK,
+    "other": r"(?i)^([0-9]{1,2})[-/.]([0-9]{1,2})[-/.]([0-9]{4})" + _CLOCK,
     "words": _WORDS + _CLOCK,
 }
 
@@ -62,7 +67,7 @@ def read_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     """`second` (Int64, unix) and `kind` (of Kind) of each text; both null for a text that is no time. A second is null
     where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never."""
     stripped = pl.col("text").str.strip_chars()
-    number = stripped.str.extract(r"^\+?(\d{1,19})(?:\.\d*)?$").cast(pl.Int64, strict=False)
+    number = stripped.str.extract(r"^\+?([0-9]{1,19})(?:\.[0-9]*)?$").cast(pl.Int64, strict=False)
     rows = pl.DataFrame({"text": texts}).select(text=stripped, number=number)
     numbers = rows.select(second=_number_second(rules.unit), kind=_number_kind(rules.unit))
     if rows["number"].null_count() == 0:
@@ -127,9 +132,10 @@ def _parts(order: Order) -> Iterator[pl.Expr]:
     groups = {name: pl.col("text").str.extract_groups(pattern).struct for name, pattern in _PATTERNS.items()}
     ymd, other, words = groups["ymd"], groups["other"], groups["words"]
     first, second = ("2", "1") if order == "dmy" else ("1", "2")
-    named = words.field("2").str.to_lowercase()
+    named = words.field("2").str.to_lowercase().str.head(3)
     month = named.replace_strict(list(_MONTHS), [f"{n:02}" for n in range(1, 13)], default=None)
-    day = pl.coalesce(words.field("1").str.strip_chars(), words.field("3"))
+    before, after = words.field("1").str.strip_chars(), words.field("3")
+    day = pl.when(before.is_null() | after.is_null()).then(pl.coalesce(before, after))
     yield pl.coalesce(ymd.field("1"), other.field("3"), words.field("4")).alias("year")
     yield pl.coalesce(ymd.field("2"), other.field(first), month).alias("month")
     yield pl.coalesce(ymd.field("3"), other.field(second), day).alias("day")
@@ -149,8 +155,8 @@ def _offset() -> pl.Expr:
 
 
 def _local_seconds(walls: pl.Series, has_clock: pl.Series, zone: str | None) -> pl.DataFrame:
-    """`second` of wall times in a zone, and `twice` for those that it has twice or never. A date is its first second,
-    which every date has."""
+    """`second` of wall times in a zone, and `twice` for those that it has twice or never. A date is its first second;
+    a zone that has changed sides of the date line lacks a date."""
     nothing = {"second": pl.lit(None, pl.Int64), "twice": pl.lit(value=False)}
     if zone is None:
         return pl.select(second=pl.Series([None] * len(walls), dtype=pl.Int64), twice=pl.repeat(False, len(walls)))
@@ -161,11 +167,14 @@ def _local_seconds(walls: pl.Series, has_clock: pl.Series, zone: str | None) -> 
     days = walls.filter(unclear & ~has_clock).unique().to_list()
     firsts = [_first_second(day.date(), ZoneInfo(zone)) for day in days]
     first = walls.replace_strict(pl.Series(days, dtype=walls.dtype), firsts, default=None, return_dtype=pl.Int64)
-    return pl.select(second=pl.coalesce(instants, pl.when(~has_clock).then(first)), twice=unclear & has_clock)
+    second = pl.select(pl.coalesce(instants, pl.when(~has_clock).then(first))).to_series()
+    return pl.select(second=second, twice=unclear & second.is_null())
 
 
-def _first_second(day: date, zone: ZoneInfo) -> int:
-    return to_second(zone, datetime.combine(day, time.min))
+def _first_second(day: date, zone: ZoneInfo) -> int | None:
+    """The first second of a day; null if the zone does not have that day."""
+    second = to_second(zone, datetime.combine(day, time.min))
+    return second if datetime.fromtimestamp(second, zone).date() == day else None
 
 
 def mixed(kinds: Sequence[Kind]) -> bool:

@@ -11,6 +11,7 @@ import polars as pl
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import FORMULA, stripped
 from analytics_service.imports.forms import Form, FormTable, Key
+from analytics_service.imports.tables import FAULTS
 from analytics_service.market.assets import FORMULA_MARKS, Asset, AssetGroup, id_key
 from analytics_service.market.instants import DAY, MILLISECONDS, unix_second
 from analytics_service.store.columns import DECIMAL
@@ -198,6 +199,7 @@ def _explained(bad: pl.DataFrame, names: Names, table: FormTable, latest: int) -
     key, time = _stripped("key"), _stripped("time")
     column, time_column = form.columns["key"], form.columns["time"]
     reasons = {
+        **{fault: pl.col("extra") == fault for fault in FAULTS},
         f"the row has more than {len(table.fields)} fields": pl.col("extra") != "",
         "the row is empty": pl.concat_str(*map(_stripped, table.fields)) == "",
         f"{column} is empty": key == "",
@@ -216,7 +218,9 @@ def _explained(bad: pl.DataFrame, names: Names, table: FormTable, latest: int) -
         reasons[f"{form.columns[flag]} is neither True nor False"] = _flag(flag).is_null()
     reason = pl.coalesce(pl.when(applies).then(pl.lit(message)) for message, applies in reasons.items())
     last = table.fields[-1]
-    last_field = pl.when(pl.col("extra") == "").then(last).otherwise(pl.concat_str(last, pl.lit(","), "extra"))
+    last_field = (
+        pl.when(pl.col("extra").is_in(["", *FAULTS])).then(last).otherwise(pl.concat_str(last, pl.lit(","), "extra"))
+    )
     return bad.with_columns(last_field.alias(last), reason.alias("reason")).select("line", *table.fields, "reason")
 
 

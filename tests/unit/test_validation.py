@@ -41,7 +41,7 @@ from tests.unit.price_files import HEADER, NOON, judge, written
         ("AAA,100,99999999999999999999.9999999999999999995", "USD_price is not below 10^20"),
         ("AAA,100,nan", "USD_price is not a number"),
         ("AAA,100,1.2.3", "USD_price is not a number"),
-        ('"AAA,100,1', "unknown symbol: neither in the assets file (--assets) nor in the store"),
+        ('"AAA,100,1', "a quote is not closed on the line; fields may not have line ends in them"),
     ],
 )
 def test_a_bad_row_is_rejected_alone_and_with_its_reason(tmp_path: Path, row: str, reason: str) -> None:

@@ -1,0 +1,53 @@
+"""Files of histories made for a test, and what an import reads in them."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+from analytics_service.imports.history_files import HistoryRequest, LoadedHistory, load_history
+from analytics_service.imports.layout import Choice
+from analytics_service.imports.numerals import NumberRules
+from analytics_service.imports.times import TimeRules
+from analytics_service.store import histories
+from analytics_service.store.histories import History
+
+AT = datetime(2026, 10, 1, tzinfo=UTC)
+HEADER = "time,symbol,price\n"
+BY_NAME, BY_SIZE, AS_WRITTEN = Choice(), TimeRules(), NumberRules()
+IN_UTC = TimeRules(zone="UTC")
+
+Rows = list[tuple[str, int, Decimal]]
+
+
+class Silent:
+    """Reports nothing."""
+
+    def stage(self, label: str, total: int) -> None:
+        pass
+
+    def advance(self, count: int) -> None:
+        pass
+
+
+def loaded(
+    *paths: Path,
+    history: History = histories.PRICES,
+    choice: Choice = BY_NAME,
+    times: TimeRules = BY_SIZE,
+    numbers: NumberRules = AS_WRITTEN,
+    fraction: bool = False,
+) -> LoadedHistory:
+    """The content of files, for an empty store, with new assets."""
+    request = HistoryRequest(history, paths, choice, times, numbers, fraction, new_assets=True)
+    return load_history(None, request, AT, Silent(), keep_rejected=False)
+
+
+def rows_of(content: LoadedHistory) -> Rows:
+    """The rows as they will be stored: asset id, second and value."""
+    return [(str(asset), second, value) for asset, second, value in content.loaded.rows.iter_rows()]
+
+
+def written(folder: Path, content: str | bytes, name: str = "file.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path

@@ -1,0 +1,175 @@
+"""Times in files of histories. The oracle is datetime with zoneinfo."""
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics_service.imports.times import UNITS, Kind, TimeRules, Unit, read_times
+
+ZONES = [
+    "America/New_York",
+    "Europe/London",
+    "America/Santiago",
+    "America/Havana",
+    "Africa/Cairo",
+    "Asia/Beirut",
+    "Australia/Lord_Howe",
+    "Asia/Kathmandu",
+    "Pacific/Apia",
+    "America/Sao_Paulo",
+    "Asia/Kolkata",
+]
+# 2024-01-02T03:04:05Z
+SECOND = 1_704_164_645
+MIDNIGHT = 1_704_153_600
+AS_WRITTEN = TimeRules()
+IN_UTC = TimeRules("UTC")
+WALLS = st.datetimes(datetime.fromisoformat("1971-01-01"), datetime.fromisoformat("2037-12-31"))
+
+
+def read(text: str, rules: TimeRules = AS_WRITTEN) -> tuple[int | None, Kind | None, bool]:
+    row = read_times(pl.Series([text]), rules).row(0, named=True)
+    return row["second"], row["kind"], row["twice"]
+
+
+def instants(wall: datetime, zone: ZoneInfo) -> set[int]:
+    """The seconds at which the clocks of a zone show a wall time: none in a gap, two where they are set back."""
+    seconds = {int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1)}
+    return {second for second in seconds if datetime.fromtimestamp(second, zone).replace(tzinfo=None) == wall}
+
+
+def first_second(day: date, zone: ZoneInfo) -> int | None:
+    """The first second of a day, found by going through the quarters of an hour around it; None without that day."""
+    noon = int(datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp())
+    quarters = range(noon - 36 * 3600, noon + 36 * 3600, 900)
+    return next((second for second in quarters if datetime.fromtimestamp(second, zone).date() == day), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("2024-01-02T03:04:05Z", SECOND),
+        ("2024-01-02 03:04:05 UTC", SECOND),
+        ("2024-01-02 03:04:05.999999999+00", SECOND),
+        ("2024-01-02T03:04:05,5+0000", SECOND),
+        ("2024-01-02T08:49:05+05:45", SECOND),
+        ("2024-01-01T22:04:05-0500", SECOND),
+        ("2024/1/2 3:04:05 gmt", SECOND),
+        ("Jan 2, 2024 03:04:05 UTC", SECOND),
+        ("2 january 2024 03:04:05Z", SECOND),
+        ("2024-01-02Z", MIDNIGHT),
+        ("2024-01-02T03:04Z", SECOND - 5),
+    ],
+)
+def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
+    assert read(text) == (second, Kind.ZONED, False)
+    assert read(text, TimeRules("Asia/Kolkata")) == (second, Kind.ZONED, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "second", "kind"),
+    [
+        ("2024-01-02 03:04:05", IN_UTC, SECOND, Kind.LOCAL),
+        ("2024-01-02", IN_UTC, MIDNIGHT, Kind.DATE),
+        ("Jan 2, 2024", IN_UTC, MIDNIGHT, Kind.DATE),
+        ("01/02/2024", TimeRules("UTC", order="mdy"), MIDNIGHT, Kind.DATE),
+        ("02.01.2024", TimeRules("UTC", order="dmy"), MIDNIGHT, Kind.DATE),
+        ("01/02/2024", IN_UTC, None, Kind.ORDERLESS),
+        ("2024-01-02", AS_WRITTEN, None, Kind.DATE),
+        ("2024-01-02 03:04:05", AS_WRITTEN, None, Kind.LOCAL),
+        # Years, days of Excel, and dates without marks might all be unix seconds.
+        ("2024", IN_UTC, None, Kind.SMALL),
+        ("45293.5", IN_UTC, None, Kind.SMALL),
+        ("20240102", IN_UTC, None, Kind.SMALL),
+        ("45293", TimeRules(unit="s"), 45293, Kind.SECONDS),
+    ],
+)
+def test_what_a_time_leaves_open_follows_from_the_rules(
+    text: str, rules: TimeRules, second: int | None, kind: Kind
+) -> None:
+    assert read(text, rules) == (second, kind, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-02-30 00:00Z",
+        "2023-02-29",
+        "2024-01-01T24:00Z",
+        "2016-12-31T23:59:60Z",
+        "2024-01-01T12:60Z",
+        "2024-01-01T00:00+25:00",
+        "2024-01-01T00:00+15:00",
+        "2024-01-01T00:00+05:99",
+        "2024-01-01 01:00 PM",
+        "1/1/24",
+        "Mayhem 1, 2024",
+        "1 Jan 2, 2024",
+        "Jan 2024",
+        "2024-01-01 EST",
+        "2024-01",
+        "2024-W01-1",
+        "13/13/2024",
+        "1.7e9",
+        "1704067200,5",
+        "-5",
+        "NaT",
+        "null",
+        "٢٠٢٤-01-01",
+        "17040672001704067200",
+    ],
+)
+def test_what_is_no_time_for_certain_is_no_time(text: str) -> None:
+    assert read(text, TimeRules("UTC", order="mdy")) == (None, None, False)
+
+
+@given(st.sampled_from(list(UNITS)), st.integers(10**8, 2**32 - 1), st.data())
+def test_the_unit_of_a_number_follows_from_its_size_and_fractions_are_floored(
+    unit: Unit, second: int, data: st.DataObject
+) -> None:
+    text = (
+        f"{second * UNITS[unit] + data.draw(st.integers(0, UNITS[unit] - 1))}{data.draw(st.sampled_from(['', '.9']))}"
+    )
+    assert read(text) == read(text, TimeRules("Asia/Tokyo", unit))
+    assert read(text)[0] == second
+
+
+@given(WALLS, st.integers(-12 * 60, 14 * 60))
+def test_any_offset_is_that_of_datetime(wall: datetime, minutes: int) -> None:
+    sign, (hours, rest) = "-" if minutes < 0 else "+", divmod(abs(minutes), 60)
+    text = f"{wall:%Y-%m-%dT%H:%M:%S.%f}{sign}{hours:02}:{rest:02}"
+    assert read(text)[0] == int(
+        (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
+    )
+
+
+@given(WALLS.map(lambda wall: wall.replace(microsecond=0)), st.sampled_from(ZONES))
+def test_a_wall_time_is_read_only_if_its_zone_has_it_once(wall: datetime, name: str) -> None:
+    expected = instants(wall, ZoneInfo(name))
+    second, _, twice = read(str(wall), TimeRules(name))
+    assert (second, twice) == ((*expected, False) if len(expected) == 1 else (None, True))
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_wall_times_around_every_change_of_clocks(name: str) -> None:
+    zone = ZoneInfo(name)
+    hours = [datetime.fromisoformat("2011-01-01") + timedelta(minutes=30 * n) for n in range(48 * 366 * 2)]
+    rows = read_times(pl.Series(map(str, hours)), TimeRules(name))
+    for wall, second, twice in zip(hours, rows["second"], rows["twice"], strict=True):
+        expected = instants(wall, zone)
+        assert (second, twice) == ((*expected, False) if len(expected) == 1 else (None, True)), wall
+
+
+@pytest.mark.parametrize("name", ZONES)
+def test_a_date_is_its_first_second_in_the_zone(name: str) -> None:
+    """Also where midnight is skipped or doubled. Samoa had no 2011-12-30."""
+    days = [date(2009, 1, 1) + timedelta(days=n) for n in range(366 * 4)] + [date(2026, 9, 6), date(2026, 11, 1)]
+    rows = read_times(pl.Series(map(str, days)), TimeRules(name))
+    for day, second, twice in zip(days, rows["second"], rows["twice"], strict=True):
+        expected = first_second(day, ZoneInfo(name))
+        assert (second, twice) == (expected, expected is None), day
+    assert (name == "Pacific/Apia") == (None in rows["second"].to_list())
