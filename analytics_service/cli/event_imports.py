@@ -2,18 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, open_store_to_read, store_location
-from analytics_service.cli.import_report import SKIP, STOPPED
+from analytics_service.cli.context import load_settings, store_location
+from analytics_service.cli.import_report import SKIP
+from analytics_service.cli.import_store import import_store
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
-from analytics_service.cli.signals import explaining_stop
 from analytics_service.cli.values import value_type
 from analytics_service.config.values import zone
 from analytics_service.imports.event_files import ROLES
@@ -72,14 +72,7 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
     """
     settings = load_settings(data_dir=data_dir)
     request = _request(**options)
-    with ExitStack() as stack:
-        bars = stack.enter_context(closing(ProgressBars()))
-        store: Store | None
-        if dry_run:
-            store = stack.enter_context(open_store_to_read(settings))
-        else:
-            store = stack.enter_context(open_store(settings))
-            stack.enter_context(explaining_stop(STOPPED))
+    with closing(ProgressBars()) as bars, import_store(settings, dry_run=dry_run) as store:
         content = load_events(store, request, datetime.now(UTC), bars, keep_rejected=not dry_run)
         bars.close()
         for line in _understood(content, has_prices=store is not None):

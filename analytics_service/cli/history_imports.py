@@ -1,18 +1,18 @@
 """`import HISTORY`: one history from files as people have them."""
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, open_store_to_read
-from analytics_service.cli.import_report import SKIP, STOPPED, report, understood
+from analytics_service.cli.context import load_settings
+from analytics_service.cli.import_report import SKIP, report, understood
+from analytics_service.cli.import_store import import_store
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
-from analytics_service.cli.signals import explaining_stop
 from analytics_service.cli.values import value_type
 from analytics_service.config.values import zone
 from analytics_service.imports.files import expanded
@@ -85,14 +85,7 @@ def history_command(history: History) -> click.Command:
 def _import_history(history: History, **options: Any) -> None:
     dry_run, settings = options["dry_run"], load_settings(data_dir=options["data_dir"])
     request = _history_request(history, options)
-    with ExitStack() as stack:
-        bars = stack.enter_context(closing(ProgressBars()))
-        store: Store | None
-        if dry_run:
-            store = stack.enter_context(open_store_to_read(settings))
-        else:
-            store = stack.enter_context(open_store(settings))
-            stack.enter_context(explaining_stop(STOPPED))
+    with closing(ProgressBars()) as bars, import_store(settings, dry_run=dry_run) as store:
         content = load_history(store, request, datetime.now(UTC), bars, keep_rejected=not dry_run)
         bars.close()
         for line in understood(content):

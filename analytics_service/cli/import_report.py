@@ -17,10 +17,6 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, shown
 
 SKIP = "Import the good rows; write the others to FILE.rejected.csv."
-STOPPED = (
-    "The import was stopped. Either nothing was written or, if its rows were being put in place, the service or the "
-    "next command completes it. The same command may be run again: it ends in the same state."
-)
 _ROWS = 3
 
 

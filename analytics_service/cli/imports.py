@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, open_store_to_read, store_location
+from analytics_service.cli.context import load_settings, open_store, store_location
 from analytics_service.cli.event_imports import import_events_command
 from analytics_service.cli.history_imports import history_command
-from analytics_service.cli.import_report import SKIP, STOPPED, report
+from analytics_service.cli.import_report import SKIP, report
+from analytics_service.cli.import_store import import_store
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
-from analytics_service.cli.signals import explaining_stop
 from analytics_service.imports.definitions import define_assets
 from analytics_service.imports.families import PRICES, RATES, Family
 from analytics_service.imports.run import Request, import_files, try_import
@@ -102,13 +102,12 @@ def _import(family: Family, dry_run: bool, data_dir: Path | None, **options: Any
     """Import files. `options` are the other fields of a Request."""
     request = Request(family, **options)
     settings = load_settings(data_dir=data_dir)
-    with closing(ProgressBars()) as bars:
-        if dry_run:
-            with open_store_to_read(settings) as existing:
-                summary = try_import(existing, request, datetime.now(UTC), bars)
+    now = datetime.now(UTC)
+    with closing(ProgressBars()) as bars, import_store(settings, dry_run=dry_run) as store:
+        if dry_run or store is None:
+            summary = try_import(store, request, now, bars)
         else:
-            with open_store(settings) as store, explaining_stop(STOPPED):
-                summary = import_files(store, request, datetime.now(UTC), bars)
+            summary = import_files(store, request, now, bars)
     report(summary, settings, dry_run)
 
 
