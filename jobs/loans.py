@@ -3,18 +3,20 @@
 Events are stored up to the family's newest snapshot, so an older snapshot needs no events from the source. Each
 snapshot is the previous complete snapshot plus the events in between. So it is exact in whatever order snapshots are
 taken, and its cost does not grow with the number of events. Loans originated are the events of action borrow;
-liquidations are the debt repaid in events of action liquidate (rule 2.20). Flash loans are summed separately.
+liquidations are the debt repaid in events of action liquidate (rule 2.20). Flash loans are summed separately. What the
+source states as the sum over all events takes the place of the sum of events.
 """
 
 import logging
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-from analytics_service.market.events import Event
+from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.totals import Totals
 from analytics_service.market.values import EXACT, LIMIT, ZERO, quantized_below_limit
 from analytics_service.sources.base import Source
 from analytics_service.store.columns import quantize_ratio
@@ -50,17 +52,20 @@ def collect(batch: Batch) -> list[Snapshot]:
     begins = [previous, *ends[:-1]]
     events = _new_events(source, newest, max(newest, ends[-1]))
     stored = read_event_sums(store, begins, min(newest, ends[-1])) if previous < newest else []
+    stated = [_stated(source.totals(at)) for at in instants]
     # An asset that can be borrowed has a history even before its first loan or liquidation.
-    listed = [market.asset_id for market in source.markets(instants[-1]) if market.debt]
+    listed = stated[-1].get(Action.BORROW) or [
+        market.asset_id for market in source.markets(instants[-1]) if market.debt
+    ]
     sums = _plus(read_sums(store, previous) if previous else {}, (), listed)
     histories = numbered(store, account_event_frame(events), newest)
     lending = [event for event in events if is_lending(event) and unix_second(event.at) > newest]
     rows = lending_frame(lending)
     written, snapshots = 0, []
-    for at, begin, end in zip(instants, begins, ends, strict=True):
+    for at, begin, end, totals in zip(instants, begins, ends, stated, strict=True):
         first, last = _count_until(lending, begin), _count_until(lending, end)
         added = [event_sum for event_sum in stored if event_sum.since == begin]
-        sums = _plus(sums, [*added, *_event_sums(lending[first:last], begin)])
+        sums = {**_plus(sums, [*added, *_event_sums(lending[first:last], begin)]), **totals}
         until = _count_until(events, max(end, newest))
         dated = {"event": rows[first:last], ACCOUNT_EVENTS: histories[written:until]}
         snapshots.append(Snapshot(at, observations_of(sums_by_asset(sums), at), flash_rows(sums), dated))
@@ -108,6 +113,18 @@ def _event_sums(events: Iterable[Event], since: int) -> list[EventSum]:
         for event in events
         if event.action in SUMMED and event.usd is not None
     ]
+
+
+def _stated(totals: Totals) -> Sums:
+    """The sums that the source states, as far as it does."""
+    stated: dict[Action, Mapping[str, Decimal]] = {
+        action: {TOTAL: stated_sum.total, **stated_sum.by_asset}
+        for action, stated_sum in ((Action.BORROW, totals.loans), (Action.LIQUIDATE, totals.liquidations))
+        if stated_sum
+    }
+    if totals.flash_loans is not None:
+        stated[Action.BORROW_FLASH_LOAN] = {TOTAL: totals.flash_loans}
+    return stated
 
 
 def _plus(sums: Sums, added: Iterable[EventSum], listed: Iterable[str] = ()) -> Sums:

@@ -41,7 +41,7 @@ def collect(batch: Batch) -> list[Snapshot]:
     }
     observed_at = pl.lit(second, pl.UInt32).alias("observed_at")
     dated = {table: rows.with_columns(observed_at) for table, rows in changes.items()}
-    return [Snapshot(at, rows=activity_rows(items), dated=dated)]
+    return [Snapshot(at, rows=activity_rows(items, batch.source.activity(at)), dated=dated)]
 
 
 def _refuse_past(batch: Batch, at: int) -> None:

@@ -83,8 +83,9 @@ def backfill(
     return written
 
 
-def instants_to_fill(start: datetime, end: datetime, interval: timedelta) -> list[datetime]:
-    """The instants of a backfill, oldest first: the multiples of `interval` in [start, end].
+def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_ends: bool = False) -> list[datetime]:
+    """The instants of a backfill, oldest first: the multiples of `interval` in [start, end]; `at_ends`, the seconds
+    before the multiples.
 
     SnapshotRefused for more than two million instants.
     """
@@ -94,7 +95,8 @@ def instants_to_fill(start: datetime, end: datetime, interval: timedelta) -> lis
             f"From --start to --end there are about {count:,} snapshots {interval} apart, and one backfill takes at "
             f"most {_MAX_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
         )
-    return multiples(start, end, interval)
+    early = timedelta(seconds=at_ends)
+    return [at - early for at in multiples(start + early, end + early, interval)]
 
 
 def require_history(job: Job) -> None:

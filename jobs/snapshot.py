@@ -13,6 +13,7 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.instants import DAY, shown, unix_second
 from analytics_service.market.markets import Market
 from analytics_service.market.prices import Price
+from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
 from analytics_service.store import rewrite
 from analytics_service.store.admission import claim
@@ -50,6 +51,13 @@ class Batch:
         if not markets and self.source.has_markets:
             raise SourceError(f"{self.source.spec} has no markets as of {shown(at)}.")
         return markets
+
+    def rates(self, at: datetime) -> Rates:
+        """The rates of the source's markets at an instant. SourceError when it has none."""
+        rates = self.source.rates(at)
+        if not rates.lend and not rates.borrow:
+            raise SourceError(f"{self.source.spec} has no rates as of {shown(at)}.")
+        return rates
 
     def prices(self, at: datetime) -> Sequence[Price]:
         """The source's prices at an instant. SourceError when it quotes none.

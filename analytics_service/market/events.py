@@ -1,5 +1,6 @@
 """Events of addresses. Loans originated, liquidations and the histories of addresses are made from them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from uuid import UUID, uuid5
 
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # The namespace of events' uuids: an event has the same uuid wherever it is read.
 _NAMESPACE = UUID("0a66ad88-cab3-5b27-816f-43b9bd2f33d9")
 
@@ -68,7 +70,10 @@ class Event:
 
     @property
     def uuid(self) -> str:
-        """A version 5 UUID of the event's identity: the same whenever, and wherever, the event is read."""
+        """A UUID of the event's identity: the same whenever, and wherever, the event is read. It is the `id` if that is
+        a UUID, and otherwise a version 5 UUID."""
+        if _UUID.fullmatch(self.id):
+            return self.id
         return str(uuid5(_NAMESPACE, f"{self.tx_hash};{self.id}"))
 
 

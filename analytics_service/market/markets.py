@@ -7,11 +7,15 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class LendMarket:
-    """Deposits of an asset. `principal` is owed to lenders; receipt tokens are claims on it."""
+    """Deposits of an asset. `principal` is owed to lenders; receipt tokens are claims on it.
+
+    `interest_paid` to lenders so far is None unless the source states it; then it is estimated from snapshots.
+    """
 
     apr: Decimal
     principal: int
     receipt_supply: int
+    interest_paid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,11 +56,12 @@ class Arrangement:
 
     A linear schedule unlocks from `begins_at` to `ends_at`. A lump sum unlocks at `begins_at` and has no `ends_at`.
     At `reclaimed_at` the admin took back the locked amount. `staked` and `held` are totals of the beneficiary.
+    Without a `member_class`, an arrangement is in no group.
     """
 
     address: str
     index: int
-    member_class: MemberClass
+    member_class: MemberClass | None
     kind: ScheduleKind
     amount: int
     claimed: int

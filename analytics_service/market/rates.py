@@ -1,12 +1,13 @@
 """Interest rates: APY from APR, and the means of several rates."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
 from analytics_service.errors import OutOfRange
 from analytics_service.market.instants import DAY
+from analytics_service.market.markets import Market
 from analytics_service.market.values import EXACT, fraction, quantized, total
 
 SECONDS_PER_YEAR = 365 * DAY
@@ -34,6 +35,23 @@ class NetRate:
 
     apr: Decimal
     apy: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The APRs of all lend markets and of all debt markets, by asset id."""
+
+    lend: Mapping[str, Decimal]
+    borrow: Mapping[str, Decimal]
+
+    @classmethod
+    def of(cls, markets: Iterable[Market]) -> "Rates":
+        """The rates of markets."""
+        listed = list(markets)
+        return cls(
+            lend={market.asset_id: market.lend.apr for market in listed if market.lend},
+            borrow={market.asset_id: market.debt.apr for market in listed if market.debt},
+        )
 
 
 @lru_cache(maxsize=10_000)

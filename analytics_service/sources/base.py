@@ -6,12 +6,15 @@ from enum import StrEnum
 from typing import Protocol
 
 from analytics_service.errors import SourceError
+from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
+from analytics_service.market.rates import Rates
+from analytics_service.market.totals import Totals
 
 
 class Sample(StrEnum):
@@ -35,6 +38,8 @@ class Source(Protocol):
     has_markets: bool = True
     """Whether the protocol has markets. If not, it needs neither `markets` nor `config`, and snapshots of markets and
     rates are empty. If so, an answer without markets is a fault of the source."""
+    at_ends: bool = False
+    """Whether a backfill takes the last second of each interval, not its first: for a source whose past is buckets."""
 
     @property
     def spec(self) -> str:
@@ -84,6 +89,10 @@ class Source(Protocol):
             raise self._without("markets")
         return ()
 
+    def rates(self, at: datetime) -> Rates:
+        """The APRs of all lend and debt markets. The default has those of `markets`."""
+        return Rates.of(self.markets(at))
+
     def config(self, at: datetime) -> GlobalConfig:
         """The rules for all borrowing."""
         if self.has_markets:
@@ -97,6 +106,10 @@ class Source(Protocol):
         """
         return ()
 
+    def totals(self, at: datetime) -> Totals:
+        """Sums over the events of all users, from a source whose `events` are not all. The default states none."""
+        return Totals()
+
     def ptoken(self, at: datetime) -> Ptoken:
         """The protocol token with its staking pools. The default has neither supply nor pools."""
         return no_ptoken(at)
@@ -108,6 +121,10 @@ class Source(Protocol):
     def positions(self, at: datetime) -> Iterable[Position]:
         """The position of every address with a position."""
         return ()
+
+    def activity(self, at: datetime) -> Activity | None:
+        """The number of all users, from a source whose `positions` are not all; None if they are."""
+        return None
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The swap contracts and their routes."""

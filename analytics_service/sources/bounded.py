@@ -9,12 +9,15 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from analytics_service.errors import SourceError
+from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Event
 from analytics_service.market.markets import GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.rates import Rates
+from analytics_service.market.totals import Totals
 from analytics_service.sources.base import Sample, Source
 
 log = logging.getLogger(__name__)
@@ -85,6 +88,7 @@ class BoundedSource(Source):
     def __init__(self, source: Source, calls: Calls) -> None:
         self.simulated = source.simulated
         self.has_markets = source.has_markets
+        self.at_ends = source.at_ends
         self._source = source
         self._calls = calls
 
@@ -106,6 +110,7 @@ class BoundedSource(Source):
 
     def hurry(self) -> None:
         self._calls.hurry()
+        self._source.hurry()
 
     def close(self) -> None:
         """Close the source. If it does not close in time, it is left to the end of the process."""
@@ -123,11 +128,17 @@ class BoundedSource(Source):
     def markets(self, at: datetime) -> Sequence[Market]:
         return self._all("markets", lambda: self._source.markets(at))
 
+    def rates(self, at: datetime) -> Rates:
+        return self._calls("rates", lambda: self._source.rates(at))
+
     def config(self, at: datetime) -> GlobalConfig:
         return self._calls("config", lambda: self._source.config(at))
 
     def events(self, after: datetime, until: datetime) -> Sequence[Event]:
         return self._all("events", lambda: self._source.events(after, until))
+
+    def totals(self, at: datetime) -> Totals:
+        return self._calls("totals", lambda: self._source.totals(at))
 
     def ptoken(self, at: datetime) -> Ptoken:
         return self._calls("ptoken", lambda: self._source.ptoken(at))
@@ -140,6 +151,9 @@ class BoundedSource(Source):
         positions = iter(self._calls("positions", lambda: self._source.positions(at)))
         while batch := self._calls("positions", lambda: list(islice(positions, _POSITIONS_AT_ONCE))):
             yield from batch
+
+    def activity(self, at: datetime) -> Activity | None:
+        return self._calls("activity", lambda: self._source.activity(at))
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         return self._all("swaps", lambda: self._source.swaps(at))

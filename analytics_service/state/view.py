@@ -120,8 +120,10 @@ class View:
 
     @Part
     def interest_paid(self) -> dict[str, int]:
-        """Interest paid to lenders so far, in denom units, by asset id."""
-        return self._read("markets", self._interest.read)
+        """Interest paid to lenders so far, in denom units, by asset id: what the source states, if it does."""
+        lends = {asset_id: market.lend for asset_id, market in self.markets.items() if market.lend}
+        stated = {asset_id: lend.interest_paid for asset_id, lend in lends.items() if lend.interest_paid is not None}
+        return stated or self._read("markets", self._interest.read)
 
     @Part
     def supply(self) -> Supply:

@@ -29,7 +29,12 @@ from analytics_service.store.columns import (
 from analytics_service.store.connection import Store
 from analytics_service.store.snapshot_table import SnapshotRows, SnapshotTable
 
-_LEND_STATE: Columns = {"apr": RATE, "principal": AMOUNT, "receipt_supply": AMOUNT}
+_LEND_STATE: Columns = {
+    "apr": RATE,
+    "principal": AMOUNT,
+    "receipt_supply": AMOUNT,
+    "interest_paid": AMOUNT.or_null,
+}
 _LEND = SnapshotTable("market_lend", "markets", {"asset_id": ASSET_ID, **_LEND_STATE}, ("asset_id",))
 _COLLATERAL_CONFIG: Columns = {
     "enabled": FLAG,

@@ -143,8 +143,9 @@ def read_digests(store: Store) -> pl.DataFrame:
     return store.frame("position_digests")
 
 
-def activity_rows(items: pl.DataFrame) -> SnapshotRows:
-    """The counts over all items of a snapshot. Debts without shares and deposits without receipts do not count."""
+def activity_rows(items: pl.DataFrame, stated: Activity | None = None) -> SnapshotRows:
+    """The counts over all items of a snapshot, or those that the source has `stated`. Debts without shares and deposits
+    without receipts do not count."""
     nonzero = items.filter(pl.col("amount") != "0")
     debts = nonzero.filter(pl.col("kind") == "debt")
     counts = {
@@ -153,6 +154,9 @@ def activity_rows(items: pl.DataFrame) -> SnapshotRows:
         "borrower_accounts": debts.select("address", "account_index").n_unique(),
         "lenders": nonzero.filter(pl.col("kind").str.starts_with("lend_"))["address"].n_unique(),
     }
+    if stated:
+        users = (stated.borrower_active, stated.borrower_account_active, stated.lender_active)
+        counts |= zip(_COUNTS[1:], users, strict=True)
     return {_SUMMARY: [counts]}
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import polars as pl
+
 from analytics_service.errors import NoSnapshot
 from analytics_service.market.ptoken import Arrangement, MemberClass, Ptoken, ScheduleKind, StakingPool
 from analytics_service.store.columns import (
@@ -12,6 +14,7 @@ from analytics_service.store.columns import (
     RATIO,
     TEXT,
     TIME,
+    Column,
     fields_of,
     word,
 )
@@ -48,6 +51,12 @@ _POOLS = SnapshotTable(
     },
     ("pool",),
 )
+# Empty if the source does not tell the class.
+_CLASS = Column(
+    pl.String,
+    lambda member: member and word(MemberClass).encode(member),
+    lambda member: MemberClass(member) if member else None,
+)
 # The column `arrangement` is the arrangement's index.
 _ARRANGEMENTS = SnapshotTable(
     "unlock_arrangement",
@@ -55,7 +64,7 @@ _ARRANGEMENTS = SnapshotTable(
     {
         "address": TEXT,
         "arrangement": INDEX,
-        "member_class": word(MemberClass),
+        "member_class": _CLASS,
         "kind": word(ScheduleKind),
         "amount": AMOUNT,
         "claimed": AMOUNT,
@@ -78,7 +87,12 @@ def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> Snapshot
         _STATE: [fields_of(ptoken)],
         _POOLS: [{**fields_of(pool), "pool": pool.index} for pool in ptoken.pools],
         _ARRANGEMENTS: [
-            {**fields_of(arrangement), "arrangement": arrangement.index, "address": arrangement.address.lower()}
+            {
+                **fields_of(arrangement),
+                "arrangement": arrangement.index,
+                "address": arrangement.address.lower(),
+                "member_class": arrangement.member_class or "",
+            }
             for arrangement in arrangements
         ],
     }

@@ -1,4 +1,4 @@
-"""The only retry policy: calls that fail with a transient error are repeated after pauses that double."""
+"""The retry policy of jobs and imports: calls with a transient error are repeated after pauses that double."""
 
 import threading
 from collections.abc import Callable

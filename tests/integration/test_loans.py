@@ -1,6 +1,7 @@
 """Loans: cumulative sums are exact in whatever order snapshots are taken."""
 
 import random
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,9 +10,11 @@ from decimal import Decimal
 import pytest
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import SourceError, StoreUnavailable
 from analytics_service.market.events import Action, Event, EventQuery
 from analytics_service.market.instants import multiples
+from analytics_service.market.markets import Market
+from analytics_service.market.totals import Sum, Totals
 from analytics_service.store.connection import Store
 from analytics_service.store.events import read_account_events
 from analytics_service.store.histories import LOANS
@@ -66,6 +69,22 @@ def test_loans_add_up_from_the_first_one_by_asset_and_in_all(store: Store) -> No
     assert run(source, store, 1) == Loans(AT_NOON + 100, {"token;a": AT_NOON, "token;b": Decimal(100)}, Decimal(7))
     assert run(source, store, 2).by_asset == {"token;a": AT_NOON + FINEST, "token;b": Decimal(100)}
     assert totals(store, 0, 1, 2) == TOTALS
+
+
+def test_sums_that_the_source_states_take_the_place_of_sums_of_events(store: Store) -> None:
+    """Those that it does not state are still summed, and nothing is asked of its markets."""
+
+    class Stating(HandMade):
+        def totals(self, at: datetime) -> Totals:
+            return Totals(Sum(Decimal(9), {"token;a": Decimal(5), "token;c": Decimal(4)}))
+
+        def markets(self, at: datetime) -> Sequence[Market]:
+            raise SourceError("The markets are away.")
+
+    source = Stating(events_=EVENTS)
+    by_asset = {"token;a": Decimal(5), "token;c": Decimal(4)}
+    assert run(source, store, 0) == Loans(Decimal(9), by_asset, Decimal(0))
+    assert run(source, store, 1) == Loans(Decimal(9), by_asset, Decimal(7))
 
 
 def test_the_source_is_asked_only_for_new_events(store: Store) -> None:

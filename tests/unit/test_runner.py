@@ -55,6 +55,14 @@ def test_a_backfill_of_too_many_instants_is_refused_before_they_are_listed() -> 
         instants_to_fill(start, NOON, timedelta(seconds=1))
 
 
+def test_a_backfill_of_ends_takes_the_seconds_before_the_multiples() -> None:
+    """Of those, the ones that lie in the range, both ends included."""
+    second, hour = timedelta(seconds=1), timedelta(hours=1)
+    ends = [NOON - second, NOON + hour - second]
+    assert instants_to_fill(NOON - second, NOON + hour - second, hour, at_ends=True) == ends
+    assert instants_to_fill(NOON, NOON + hour - 2 * second, hour, at_ends=True) == []
+
+
 def test_a_run_writes_assets_and_prices_before_the_ledger() -> None:
     store = FakeStore()
     assert run_once(PRICES, SimulatedSource("1"), store, NOON) is Outcome.DONE

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -381,6 +382,12 @@ def test_an_event_has_one_uuid_in_every_range_and_another_with_another_seed() ->
     assert part and part.items() <= whole.items()
     assert len(set(whole.values())) == len(whole)
     assert not other & set(whole.values())
+
+
+def test_an_id_that_is_a_uuid_is_kept() -> None:
+    """As that of an event that another deployment has told."""
+    event = replace(events("1", NOON, NOON + DAY)[0], id="0a66ad88-cab3-5b27-816f-43b9bd2f33d9")
+    assert event.uuid == event.id
 
 
 def test_the_uuid_of_an_event_never_changes() -> None:
