@@ -197,6 +197,8 @@ def configuration(level: str, form: str = "text") -> dict[str, Any]:
             # They log errors that they also raise. The store reports those in its own words.
             "clickhouse_connect": {"level": "CRITICAL"},
             "urllib3": {"level": "CRITICAL"},
+            # It logs each request to another deployment.
+            "httpx": {"level": "WARNING"},
         },
     }
 

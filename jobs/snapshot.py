@@ -55,7 +55,7 @@ class Batch:
     def rates(self, at: datetime) -> Rates:
         """The rates of the source's markets at an instant. SourceError when it has none."""
         rates = self.source.rates(at)
-        if not rates.lend and not rates.borrow:
+        if not (rates.lend or rates.borrow) and self.source.has_markets:
             raise SourceError(f"{self.source.spec} has no rates as of {shown(at)}.")
         return rates
 

@@ -9,6 +9,7 @@ import click
 
 from analytics_service.cli.context import load_job_settings, open_store, require_source
 from analytics_service.cli.options import data_dir_option, source_option
+from analytics_service.cli.progress import progress_bar
 from analytics_service.cli.signals import explaining_stop, set_on_signals, stopping_normally
 from analytics_service.cli.values import parse_duration, parse_instant, value_type
 from analytics_service.embedded.guest import ending_with_holder
@@ -98,7 +99,8 @@ def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta
     """Take the snapshots of a range that are not there yet.
 
     TIME is in unix seconds, or like 2026-03-01T00:00:00Z; a date alone is its midnight, UTC, also for --end. DURATION
-    is a number and s, m (minutes), h or d. Positions have no past to take.
+    is a number and s, m (minutes), h or d. Positions have no past to take. From another deployment, snapshots are taken
+    a second before the multiples, as buckets of its history end.
 
     May be interrupted and run again: it continues where it stopped. Example:
 
@@ -112,10 +114,10 @@ def jobs_backfill(name: str, start: datetime, end: datetime, interval: timedelta
     settings = load_job_settings(**overrides)
     job = JOBS[name]
     with open_store(settings) as store, closing(require_source(settings, store)) as source:
-        instants = runner.instants_to_fill(start, end, interval)
-        bar = click.progressbar(length=len(instants), label=f"Backfill of {name}")
+        instants = runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
+        bar = progress_bar(f"Backfill of {name}", len(instants), "snapshots")
         with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."), bar:
-            written = runner.backfill(job, source, store, instants, progress=bar.update)
+            written = runner.backfill(job, source, store, instants, progress=lambda count: bar.update(count, count))
     click.echo(f"{name}: {written} snapshots taken, {len(instants) - written} were there already.")
 
 

@@ -52,14 +52,22 @@ class Settings:
     source: str | None = _setting(
         None,
         values.source,
-        "Where jobs take snapshots from: simulated, simulated:<seed>, sql:<database>, one of an installed package, or "
-        "none. "
-        "Unset: where the store's data is from.",
+        "Where jobs take snapshots from: simulated, simulated:<seed>, the URL of another deployment, sql:<database>, "
+        "one of an installed package, or none. Unset: where the store's data is from.",
     )
     source_timeout: int = _setting(
         300,
         values.WholeNumber(1, 86_400),
         "Seconds that the source may take for one answer; then there is no snapshot.",
+    )
+    addresses_file: Path | None = _setting(
+        None, values.path, "File of the addresses, one a line, that are followed in another deployment. Unset: none."
+    )
+    upstream_rate: values.Rate = _setting(
+        values.Rate(600, 60), values.rate, "Requests/seconds that another deployment is sent at most."
+    )
+    upstream_names: Path | None = _setting(
+        None, values.path, "File of lines such as ptoken = brand: words in which another deployment has its brand."
     )
     data_dir: Path = _setting(
         lambda: Path(platformdirs.user_data_dir("analytics-service", appauthor=False)),

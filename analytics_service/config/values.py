@@ -18,6 +18,8 @@ RESEARCH = "research"
 _LABEL = r"\w(?:[\w-]*\w)?"
 # A host name, which may have underscores, as the names of containers have; or an IP address as URLs have it.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
+# The path before /api/v1.
+_BASE = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?(?<!/api/v1)(?<!/api/v1/)")
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@A-Z]+")
 _DATABASE = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
@@ -134,11 +136,28 @@ def source(value: str) -> str:
     """The spec of a snapshot source, which is built in or provided by an installed package."""
     if re.fullmatch(rf"none|simulated(:[^\s:]{{1,64}})?|sql:{_DATABASE}", value):
         return value
+    if value.startswith(("http:", "https:")):
+        return _deployment(value)
     provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated", "sql"}
     if value.partition(":")[0] not in provided:
         installed = f", or an installed one: {', '.join(sorted(provided))}" if provided else ""
-        raise ValueError(f"must be simulated, simulated:<seed>, sql:<database> or none{installed}")
+        raise ValueError(f"must be simulated, simulated:<seed>, https://<host>, sql:<database> or none{installed}")
     return value
+
+
+def _deployment(value: str) -> str:
+    """The URL of a deployment of this service, up to /api/v1."""
+    try:
+        parts = urlsplit(value)
+        authority = parts.netloc if parts.port else f"{parts.netloc}:0"
+    except ValueError:
+        authority, parts = "", urlsplit("")
+    if set("@?#") & set(value) or not _AUTHORITY.fullmatch(authority) or not _BASE.fullmatch(parts.path):
+        raise ValueError(
+            "must look like https://host or https://host:8443/base, without user, password, query and the /api/v1 at "
+            "the end"
+        )
+    return value.rstrip("/")
 
 
 def database_name(value: str) -> str:

@@ -15,11 +15,22 @@ from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
 from analytics_service.sources.bounded import BoundedSource, Calls
 from analytics_service.sources.sql.source import SqlSource
+from analytics_service.sources.upstream.source import UpstreamSource
 from analytics_service.store.connection import Store
 
 NONE = "none"
 SQL = "sql"
-_OWN: Mapping[str, Callable[[str, Settings, Store], Source]] = {SQL: SqlSource}
+
+
+def _open_upstream(spec: str, settings: Settings, _: Store) -> Source:
+    return UpstreamSource(spec, settings)
+
+
+_OWN: Mapping[str, Callable[[str, Settings, Store], Source]] = {
+    SQL: SqlSource,
+    "http": _open_upstream,
+    "https": _open_upstream,
+}
 
 
 def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
@@ -27,12 +38,12 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
     within ANALYTICS_SOURCE_TIMEOUT. SettingError, with the reason, if the spec is invalid."""
     name, _, rest = spec.partition(":")
     try:
-        parse_setting("source", spec)
+        spec = parse_setting("source", spec)
         if spec == NONE:
             return None
-        calls = Calls(spec, settings.source_timeout)
         own = _OWN.get(name)
         opener = partial(own, spec, settings, store) if own else partial(_opener(name), rest)
+        calls = Calls(spec, settings.source_timeout)
         opened = calls("opening", opener)
         return BoundedSource(opened, calls) if opened.may_hang else opened
     except ValueError as error:

@@ -194,3 +194,11 @@ def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SourceError, match=r"simulated has taken more than 1 s for opening\."):
         open_source("simulated", replace(Settings(), source_timeout=1), FakeStore())
     go_on.set()
+
+
+def test_a_source_learns_that_the_process_is_about_to_end(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have pauses of its own."""
+    told: list[str] = []
+    monkeypatch.setattr(oracle, "hurry", lambda: told.append("hurry"), raising=False)
+    bounded(oracle, 60).hurry()
+    assert told == ["hurry"]

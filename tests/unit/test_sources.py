@@ -70,7 +70,8 @@ def test_none_opens_no_source() -> None:
 
 @pytest.mark.parametrize("spec", ["simulate", "simulated:a b", "simulated:a:b", "sql", "sql:", "sql:a-b", "sql:1a"])
 def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
-    with pytest.raises(SettingError, match="must be simulated, simulated:<seed>, sql:<database> or none"):
+    allowed = "must be simulated, simulated:<seed>, https://<host>, sql:<database> or none"
+    with pytest.raises(SettingError, match=allowed):
         open_source(spec, Settings(), FakeStore())
 
 
@@ -117,7 +118,7 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
         ("away:node", "The source away cannot be opened: ConnectionError: node is down"),
         ("takes_nothing", r"The source takes_nothing cannot be opened: TypeError: takes_nothing\(\) takes 0"),
         ("unset", r"The source unset \(needs_a_variable:Source\) cannot be loaded: KeyError: 'CHAIN_RPC_THAT"),
-        ("chian", "sql:<database> or none, or an installed one: absent, away, broken, chain, "),
+        ("chian", "must be simulated, .* or none, or an installed one: absent, away, broken, chain, "),
     ],
 )
 def test_a_source_that_cannot_be_opened_is_explained(spec: str, message: str) -> None:

@@ -11,6 +11,7 @@ from analytics_service.errors import OutOfRange
 from analytics_service.market.instants import EPOCH
 from analytics_service.market.markets import NO_CONFIG
 from analytics_service.market.ptoken import no_ptoken
+from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
 from analytics_service.sources.checking.findings import Finding, error
 from analytics_service.store.assets import asset_frame
@@ -21,7 +22,7 @@ from analytics_service.store.markets import market_rows
 from analytics_service.store.observations import observations_of, price_frame
 from analytics_service.store.positions import item_frame
 from analytics_service.store.ptoken import ptoken_rows
-from analytics_service.store.rates import rates_of
+from analytics_service.store.rates import values_of
 from analytics_service.store.snapshot_table import SnapshotRows
 from analytics_service.store.swaps import route_rows
 
@@ -50,7 +51,7 @@ def _tables(rows: SnapshotRows) -> list[pl.DataFrame]:
 
 
 def _encode_markets(markets: Records) -> None:
-    observations_of(rates_of(markets), EPOCH)
+    observations_of(values_of(Rates.of(markets)), EPOCH)
     _tables(market_rows(markets, NO_CONFIG, {}))
 
 

@@ -1,0 +1,1 @@
+"""Another deployment of this interface as a source, read over HTTP."""

@@ -1,0 +1,54 @@
+"""Assets, prices and swap routes in upstream's answers."""
+
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind, split_id
+from analytics_service.market.positions import SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.sources.upstream.fields import Field, optional, unique
+
+_BYTE = 2**8
+
+
+def read_assets(data: Field) -> list[Asset]:
+    """Every AssetInfo of a list."""
+    assets: dict[str, Asset] = {}
+    for item in data.items():
+        asset = _asset(item)
+        assets[unique(assets, asset.id, item["asset"]["id"])] = asset
+    return list(assets.values())
+
+
+def _asset(info: Field) -> Asset:
+    group, key = split_id(info["asset"].asset_id())
+    metadata, classification = info["metadata"], info["classification"]
+    return Asset(
+        group=AssetGroup(group),
+        group_key=key,
+        name=metadata["name"].text(),
+        symbol=metadata["symbol"].text(),
+        symbol_denom=metadata["symbol_denom"].text(),
+        decimals_denom=metadata["decimals_denom"].whole(_BYTE),
+        decimals_display=metadata["decimals_display"].whole(_BYTE),
+        kind=classification["kind"].word(AssetKind),
+        origin_asset=optional(classification.get("origin_asset"), Field.asset_id),
+        receipt_asset=optional(classification.get("protocol_receipt_asset"), Field.asset_id),
+    )
+
+
+def read_prices(data: Field) -> list[Price]:
+    """The price of every asset that has one."""
+    prices: dict[str, Price] = {}
+    for item in data.items():
+        asset_id = unique(prices, item["asset"].asset_id(), item["asset"]["id"])
+        price = item["price"]
+        if price.get("price") is not None:
+            prices[asset_id] = Price(asset_id, price["last_updated_at"].time(), price["price"].not_negative())
+    return list(prices.values())
+
+
+def read_routes(address: str, data: Field) -> SwapContract:
+    """The routes of a swap contract."""
+    routes: dict[str, tuple[str, ...]] = {}
+    for item in data.items():
+        source = unique(routes, item["source"].text(), item["source"])
+        routes[source] = tuple(target.text() for target in item["targets"].items())
+    return SwapContract(address, routes)

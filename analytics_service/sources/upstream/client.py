@@ -1,0 +1,205 @@
+"""One GET request to upstream: its pace, its bounds in time and size, which failures are retried, and its envelope."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from typing import Any, NoReturn
+
+import httpx
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
+
+from analytics_service.config.settings import service_version
+from analytics_service.errors import SourceError
+from analytics_service.sources.upstream.fields import Field
+from analytics_service.sources.upstream.files import Names
+from analytics_service.sources.upstream.pace import Pace
+
+# Requests at the same time, each on a connection of its own.
+CONNECTIONS = 4
+MIB = 2**20
+_ATTEMPTS = 5
+_UNLESS_TOLD = wait_exponential(multiplier=0.5, max=10) + wait_random(0, 1)
+# 429 asks for fewer requests; the others come from proxies, and from a deployment that starts, stops or is busy.
+_PASSING = (429, 502, 503, 504)
+_AS_OF = re.compile(r"([a-z][a-z0-9_]*)=@([0-9]{1,10})(?![0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Seconds for a connection, for each wait for data, and for a whole answer; bytes of an answer."""
+
+    connect: float = 10.0
+    read: float = 30.0
+    answer: float = 120.0
+    size: int = 64 * MIB
+
+
+BOUNDS = Bounds()
+
+
+class Refused(SourceError):
+    """Upstream refuses a request for good, with a status; `kind` and `text` are those of its error."""
+
+    def __init__(self, message: str, status: int, kind: str, text: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.text = text
+
+    @property
+    def lacks_path(self) -> bool:
+        """Whether upstream itself, rather than its proxy, says that there is no such thing."""
+        return self.status == 404 and self.kind != ""
+
+
+class _Passing(SourceError):
+    """A failure that may pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The payload of an answer, its count, and the instant (unix s) of the snapshot of each family, where it says."""
+
+    data: Field
+    count: Field | None
+    as_of: Mapping[str, int]
+
+
+class Client:
+    """Asks a deployment at `url`. Safe for threads. SourceError says why there is no answer."""
+
+    def __init__(
+        self,
+        url: str,
+        pace: Pace,
+        names: Names,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        bounds: Bounds = BOUNDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.url = url
+        self.pace = pace
+        self._names = names
+        self._reading = names.reading()
+        self._bounds = bounds
+        self._clock = clock
+        self._http = httpx.Client(
+            transport=transport,
+            headers={"Accept": "application/json", "User-Agent": f"analytics-service/{service_version()}"},
+            timeout=httpx.Timeout(bounds.read, connect=bounds.connect, pool=bounds.answer),
+            limits=httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def get(self, path: str, **params: str | int) -> Answer:
+        """The answer of a path below /api/v1. Failures that may pass are retried, with pauses that grow, or those that
+        upstream asks for. Refused if it answers with another error."""
+        retrying = Retrying(
+            retry=retry_if_exception_type(_Passing),
+            wait=_UNLESS_TOLD,
+            stop=stop_after_attempt(_ATTEMPTS),
+            sleep=self.pace.pause,
+            reraise=True,
+        )
+        whose = f"{self.url}: /api/v1{self._names.path(path)}"
+        return retrying(self._ask, whose, self._names.path(path), params)
+
+    def _ask(self, whose: str, path: str, params: Mapping[str, str | int]) -> Answer:
+        try:
+            self.pace.enter()
+        except SourceError as error:
+            raise SourceError(f"{whose} is not asked. {error}") from None
+        try:
+            with self._http.stream("GET", f"{self.url}/api/v1{path}", params=params) as response:
+                body = self._body(response, whose)
+        except httpx.HTTPError as error:
+            raise _Passing(f"{whose} cannot be read: {str(error) or type(error).__name__}.") from error
+        if response.status_code != 200:
+            self._refuse(response, body, whose)
+        envelope = self._envelope(body, whose)
+        if envelope.get("error") is not None:
+            _, text = _error(envelope)
+            raise SourceError(f"{whose} answers 200 with an error: {text}")
+        data = Field(envelope, whose).get("data")
+        if data is None:
+            raise SourceError(f"{whose}: its envelope has no data.")
+        # The place of a field begins below `data`.
+        count = Field(envelope, whose).get("count")
+        return Answer(Field(data.value, whose), count, _as_of(response))
+
+    def _body(self, response: httpx.Response, whose: str) -> bytes:
+        """The body, read within its bounds."""
+        deadline = self._clock() + self._bounds.answer
+        body = bytearray()
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > self._bounds.size:
+                raise SourceError(f"{whose} answers more than {self._bounds.size // MIB} MiB.")
+            if self._clock() > deadline:
+                raise SourceError(f"{whose} takes more than {self._bounds.answer:g} s for an answer.")
+        return bytes(body)
+
+    def _envelope(self, body: bytes, whose: str) -> dict[str, Any]:
+        """The envelope. Numbers keep all their digits."""
+        try:
+            envelope = json.loads(body, parse_float=Decimal, parse_constant=_no_constant, **self._reading)
+        # Digits that Python refuses to convert are a ValueError, too.
+        except (ValueError, RecursionError, ArithmeticError) as error:
+            raise _Passing(f"{whose} answers {len(body)} bytes that are not JSON: {error!s:.200}.") from error
+        if not isinstance(envelope, dict):
+            raise SourceError(f"{whose} answers JSON that is not an object.")
+        return envelope
+
+    def _refuse(self, response: httpx.Response, body: bytes, whose: str) -> NoReturn:
+        """Raise the error that a status other than 200 stands for."""
+        status = response.status_code
+        try:
+            kind, text = _error(json.loads(body))
+        except (ValueError, RecursionError):
+            kind, text = "", ""
+        message = f"{whose} answers {status}{f': {text}' if text else ''}."
+        if response.is_redirect:
+            raise SourceError(f"{message} It redirects; name the URL where it is now.")
+        if status in _PASSING:
+            self.pace.hold(_retry_after(response))
+            raise _Passing(message)
+        raise Refused(message, status, kind, text)
+
+
+def _error(envelope: Any) -> tuple[str, str]:
+    """Kind and message of the error in an envelope, as far as there are any."""
+    error = envelope.get("error") if isinstance(envelope, dict) else None
+    if not isinstance(error, dict):
+        return "", ""
+    text = "".join(filter(str.isprintable, str(error.get("message") or "")))
+    return str(error.get("kind") or ""), text.rstrip(".")[:200]
+
+
+def _retry_after(response: httpx.Response) -> float:
+    """Seconds for which upstream asks to be left alone: a number, or a time by its own clock. 0 if it says nothing."""
+    value = response.headers.get("Retry-After", "")
+    if re.fullmatch(r"[0-9]{1,7}", value):
+        return float(value)
+    try:
+        until = parsedate_to_datetime(value)
+        now = parsedate_to_datetime(response.headers["Date"]) if "Date" in response.headers else datetime.now(UTC)
+        return max((until - now).total_seconds(), 0.0)
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _as_of(response: httpx.Response) -> dict[str, int]:
+    return {family: int(second) for family, second in _AS_OF.findall(response.headers.get("As-Of", ""))}
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON value")

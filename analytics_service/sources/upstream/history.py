@@ -1,0 +1,143 @@
+"""Upstream's histories: their values as of instants, by pages of hourly buckets (rules 2.4 to 2.8)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from analytics_service.market.instants import HOUR, unix_second
+from analytics_service.sources.upstream.client import Answer, Client, Refused
+from analytics_service.sources.upstream.fields import Field, unique
+from analytics_service.store.observations import TOTAL
+
+# Buckets of a page, as many as the contract's sample has.
+_BUCKETS = 200
+# How long upstream may take to write what belongs into a bucket that has ended.
+_SETTLING = timedelta(minutes=5)
+
+# Values by asset id, or under TOTAL for a history that has a single series.
+Values = Mapping[str, Decimal]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Values of consecutive hourly buckets from `start` (unix s) on."""
+
+    start: int
+    buckets: list[dict[str, Decimal]]
+
+    def find(self, start: int) -> Values | None:
+        index = (start - self.start) // HOUR
+        return self.buckets[index] if 0 <= index < len(self.buckets) else None
+
+
+class Histories:
+    """Values of histories as of instants. The last page of each history is kept, for the next instants of a backfill.
+
+    A bucket's value is the last at or before its last second, so instants at the last second of an hour share pages.
+    Any other instant is asked for by itself.
+    """
+
+    def __init__(self, client: Client, now: Callable[[], datetime]) -> None:
+        self._client = client
+        self._now = now
+        self._pages: dict[str, _Page] = {}
+        # An extension. Without it, hours are whole ones in most zones that upstream may have.
+        self._zone: dict[str, str | int] = {"tz": "UTC"}
+
+    def values(self, path: str, at: datetime) -> Values:
+        """The value of each series as of an instant; series without a value are left out. SourceError for a page that
+        is not the one that was asked for."""
+        second = unix_second(at)
+        start, settled = second + 1 - HOUR, unix_second(self._now() - _SETTLING)
+        if (second + 1) % HOUR or second > settled:
+            return self._bucket(path, second)
+        page = self._pages.get(path)
+        values = page.find(start) if page else None
+        if values is None:
+            count = min(_BUCKETS, (settled + 1 - start) // HOUR)
+            page = self._pages[path] = _Page(start, self._buckets(path, start, count))
+            values = page.buckets[0]
+        return values
+
+    def _bucket(self, path: str, second: int) -> Values:
+        """The values of the bucket that begins and ends with a second."""
+        answer = self._client.get(path, start=second, end=second, period="h", limit=1)
+        values: dict[str, Decimal] = {}
+        for asset_id, points in _series(answer.data).items():
+            for point in _exactly(points, 1):
+                # The bucket's beginning depends on upstream's zone.
+                if not 0 <= second - unix_second(point["t"].time()) < HOUR:
+                    raise point["t"].error(f"is not the start of the hour that holds {second}")
+                _add(values, asset_id, point)
+        return values
+
+    def _buckets(self, path: str, start: int, count: int) -> list[dict[str, Decimal]]:
+        """The values of `count` hourly buckets, each of which must come exactly once, at its place."""
+        buckets: list[dict[str, Decimal]] = []
+        ids: set[str] | None = None
+        while len(buckets) < count:
+            offset = len(buckets)
+            answer = self._ask(
+                path, start=start, end=start + count * HOUR - 1, period="h", limit=_BUCKETS, offset=offset
+            )
+            series, size = _series(answer.data), _page_size(answer, offset, count)
+            if ids is not None and series.keys() != ids:
+                raise answer.data.error("has other series than the page before")
+            ids = set(series)
+            page: list[dict[str, Decimal]] = [{} for _ in range(size)]
+            for asset_id, points in series.items():
+                for index, point in enumerate(_exactly(points, size)):
+                    expected = start + (offset + index) * HOUR
+                    if unix_second(point["t"].time()) != expected:
+                        raise point["t"].error(f"is not the start of bucket {offset + index}, {expected}")
+                    _add(page[index], asset_id, point)
+            buckets += page
+        return buckets
+
+    def _ask(self, path: str, **params: str | int) -> Answer:
+        try:
+            return self._client.get(path, **params, **self._zone)
+        except Refused as error:
+            if error.status != 400 or not self._zone:
+                raise
+            answer = self._client.get(path, **params)
+            self._zone = {}
+            return answer
+
+
+def _series(data: Field) -> dict[str, Field]:
+    """The points of each series by asset id; of a single series under TOTAL."""
+    listed = data.get("series")
+    if listed is None:
+        return {TOTAL: data["points"]}
+    series: dict[str, Field] = {}
+    for item in listed.items():
+        asset = item["asset"]
+        series[unique(series, asset.asset_id(), asset["id"])] = item["points"]
+    return series
+
+
+def _page_size(answer: Answer, offset: int, count: int) -> int:
+    """The number of buckets of a page, by its pagination, which must go on where the page ends."""
+    pagination = answer.data["pagination"]
+    total, following = pagination["interval_count"], pagination.get("next_offset")
+    if total.whole() != count:
+        raise total.error(f"is not the number of hours that were asked for, {count}")
+    end = count if following is None else following.whole()
+    if following is not None and not offset < end < count:
+        raise following.error(f"is not the offset of a page between {offset} and {count}")
+    return end - offset
+
+
+def _exactly(points: Field, count: int) -> list[Field]:
+    items = points.items()
+    if len(items) != count:
+        raise points.error(f"has {len(items)} points instead of {count}")
+    return items
+
+
+def _add(values: dict[str, Decimal], asset_id: str, point: Field) -> None:
+    value = point.get("v")
+    if value is not None:
+        values[asset_id] = value.decimal()

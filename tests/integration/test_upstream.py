@@ -1,0 +1,160 @@
+"""A store that follows another deployment shows what that one shows."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config.settings import Settings
+from analytics_service.config.values import Rate
+from analytics_service.market.instants import unix_second
+from analytics_service.sources.bounded import BoundedSource, Calls
+from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.sources.upstream.source import UpstreamSource
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import Outcome, backfill, instants_to_fill, run_once
+from tests import clickhouse
+from tests.doubles import FreshHeads
+from tests.integration.databases import database
+from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, Client, at
+
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+FIRST, LAST = at(NOON), at(NOON) + 10 * MINUTE
+TICKS = [FIRST, FIRST + 5 * MINUTE, LAST]
+# Upstream has snapshots of every twenty minutes of these hours, of which the follower asks for the hours' ends.
+START, END = FIRST - 6 * HOUR, FIRST - 2 * HOUR
+
+
+@dataclass
+class Clock:
+    now: datetime = FIRST
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class Deployment:
+    """A store and its HTTP service, which shows at once what is written."""
+
+    settings: Settings
+    store: Store
+    clock: Clock
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.app = create_app(self.settings, self.store, self.clock, FreshHeads(self.store))
+        self.client = Client(self.app)
+
+    def transport(self) -> httpx.BaseTransport:
+        """The way to the service, which notes what it is asked."""
+        service = httpx.WSGITransport(self.app)
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            self.asked.append(request.url.raw_path.decode())
+            return service.handle_request(request)
+
+        return httpx.MockTransport(answer)
+
+    def take(self, source: Any, instant: datetime) -> None:
+        self.clock.now = instant + timedelta(seconds=1)
+        for job in JOBS.values():
+            assert run_once(job, source, self.store, instant) is Outcome.DONE, job.name
+
+
+@dataclass
+class Pair:
+    upstream: Deployment
+    follower: Deployment
+    source: BoundedSource
+
+    def answers(self, path: str, query: str) -> list[Any]:
+        """What both answer."""
+        both = [
+            deployment.client.simulate_get(path, query_string=query) for deployment in (self.upstream, self.follower)
+        ]
+        assert [answer.status_code for answer in both] == [200, 200], (path, both[1].text)
+        return [answer.json for answer in both]
+
+
+@pytest.fixture(scope="module")
+def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """A deployment with hours of history and three ticks, and another that followed the ticks and then filled in the
+    hours."""
+    addresses = tmp_path_factory.mktemp("files") / "addresses"
+    addresses.write_text(f"# followed\n{RICH_ADDRESS}\n{EMPTY_ADDRESS}\n\n{SWAP_CONTRACT.upper()}\n")
+    theirs = replace(server, clickhouse_database="test_upstream")
+    ours = replace(server, clickhouse_database="test_follower", addresses_file=addresses, upstream_rate=Rate(10**6, 1))
+    simulated, clock = SimulatedSource("1"), Clock()
+    with database(theirs) as first, database(ours) as second:
+        upstream, follower = Deployment(theirs, first, clock), Deployment(ours, second, clock)
+        own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), wait=lambda _: None, now=clock)
+        with closing(BoundedSource(own, Calls("http://upstream", 60))) as source:
+            for job in JOBS.values():
+                if job.history:
+                    backfill(job, simulated, first, instants_to_fill(START, END, 20 * MINUTE))
+            for tick in TICKS:
+                upstream.take(simulated, tick)
+                follower.take(source, tick)
+            upstream.asked.clear()
+            for job in JOBS.values():
+                if job.history:
+                    backfill(job, source, second, instants_to_fill(START + HOUR, END, HOUR, at_ends=True))
+            yield Pair(upstream, follower, source)
+
+
+@pytest.mark.parametrize("path", [path for path in SNAPSHOT_ROUTES if path not in HISTORIES])
+@pytest.mark.parametrize("when", ["", f"at={NOON + 300}", f"at={NOON}"])
+def test_every_route_shows_the_state_of_upstream(path: str, when: str, pair: Pair) -> None:
+    theirs, ours = pair.answers(path, "&".join(filter(None, (ROUTES[path].query, when))))
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("path", HISTORIES)
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"start={NOON}&end={NOON + 600}&period=min",
+        f"start={NOON - 5 * 3600}&end={NOON - 2 * 3600 - 1}&period=h",
+        f"start={NOON - 5 * 3600}&end={NOON + 600}&period=h&interval=3",
+    ],
+    ids=["ticks", "backfill", "both"],
+)
+def test_every_history_is_that_of_upstream(path: str, query: str, pair: Pair) -> None:
+    theirs, ours = pair.answers(path, query)
+    assert ours == theirs
+
+
+def test_a_backfill_asks_for_pages_of_prices_and_rates(pair: Pair) -> None:
+    """Four hours of three histories were three requests."""
+    pages = [path for path in pair.upstream.asked if "rate-history" in path or "price-history" in path]
+    assert len(pages) == 3
+    assert all("limit=200" in path for path in pages)
+
+
+def test_a_backfill_that_is_run_again_asks_for_nothing(pair: Pair) -> None:
+    pair.upstream.asked.clear()
+    instants = instants_to_fill(START + HOUR, END, HOUR, at_ends=True)
+    assert [unix_second(instant) - NOON for instant in instants] == [-4 * 3600 - 1, -3 * 3600 - 1, -2 * 3600 - 1]
+    assert backfill(JOBS["prices"], pair.source, pair.follower.store, instants) == 0
+    assert pair.upstream.asked == []
+
+
+def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:
+    """The interface does not tell them."""
+    legs = "SELECT uuid, leg FROM account_event FINAL WHERE address = {address:String} AND leg != '' ORDER BY uuid"
+
+    def rows(settings: Settings) -> Sequence[Sequence[object]]:
+        with clickhouse.client(settings) as own:
+            return own.query(legs, parameters={"address": RICH_ADDRESS}).result_rows
+
+    ours = rows(pair.follower.settings)
+    assert ours == rows(pair.upstream.settings)
+    assert {leg for _, leg in ours} == {"debt", "collateral"}
