@@ -10,7 +10,7 @@ from typing import Any, cast
 import click
 
 from analytics_service.cli.context import load_settings, store_location
-from analytics_service.cli.import_report import SKIP
+from analytics_service.cli.import_report import ORDER_HELP, SKIP
 from analytics_service.cli.import_store import import_store
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
@@ -19,7 +19,7 @@ from analytics_service.config.values import zone
 from analytics_service.imports.event_files import ROLES
 from analytics_service.imports.event_imports import EventRequest, LoadedEvents, load_events
 from analytics_service.imports.files import expanded
-from analytics_service.imports.times import UNITS, TimeRules
+from analytics_service.imports.times import ORDERS, UNITS, TimeRules
 from analytics_service.market.events import Action, Event
 from analytics_service.market.instants import shown
 from analytics_service.store.connection import Store
@@ -54,7 +54,7 @@ def _action(text: str) -> tuple[str, Action]:
 @click.option("--amounts", "unit", type=click.Choice(["units", "denom"]), help="Whether amounts are in standard units.")
 @click.option("--zone", type=value_type(zone), metavar="ZONE", help="Zone of times that name none.")
 @click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times, whatever their size.")
-@click.option("--date-order", type=click.Choice(["dmy", "mdy"]), help="Order in dates as 01/02/2026.")
+@click.option("--date-order", type=click.Choice(list(ORDERS)), help=ORDER_HELP)
 @click.option("--assets", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of new assets.")
 @click.option("--skip-invalid", is_flag=True, help=SKIP)
 @click.option("--dry-run", is_flag=True, help="Show what was understood; write nothing.")
@@ -104,8 +104,11 @@ def _understood(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
         columns = (f"{role}: {file.table.columns[file.table.fields.index(name)]}" for role, name in file.fields.items())
         yield f"{file.table.path.name}: {file.table.format}"
         yield f"  columns: {', '.join(columns)}"
+        if file.ignored:
+            yield f"  ignored: {', '.join(file.ignored)}"
         yield f"  time: {', '.join(file.kinds) or 'no rows'}"
         yield f"  amounts: {'standard units' if file.unit == 'units' else 'denom units'}"
+    yield from content.notes
     events = content.events
     if not events:
         return

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from analytics_service.cli.context import load_settings
-from analytics_service.cli.import_report import SKIP, report, understood
+from analytics_service.cli.import_report import ORDER_HELP, SKIP, report, understood
 from analytics_service.cli.import_store import import_store
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
@@ -19,7 +19,7 @@ from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import HistoryRequest, load_history
 from analytics_service.imports.layout import Choice
 from analytics_service.imports.numerals import Mark, NumberRules
-from analytics_service.imports.times import UNITS, TimeRules
+from analytics_service.imports.times import ORDERS, UNITS, TimeRules
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import History
 
@@ -45,7 +45,7 @@ def _history_options(command: _Command) -> _Command:
         click.option(
             "--decimal-comma/--decimal-point", "comma", default=None, help="Mark between whole numbers and decimals."
         ),
-        click.option("--date-order", "order", type=click.Choice(["dmy", "mdy"]), help="Order in dates as 01/02/2026."),
+        click.option("--date-order", "order", type=click.Choice(list(ORDERS)), help=ORDER_HELP),
         click.option(
             "--time-unit", "unit", type=click.Choice(list(UNITS)), help="Unit of unix times, whatever their size."
         ),

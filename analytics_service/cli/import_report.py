@@ -16,6 +16,7 @@ from analytics_service.imports.rejected import SHOWN, with_rest
 from analytics_service.market.assets import Asset
 from analytics_service.market.instants import instant, shown
 
+ORDER_HELP = "Order of day and month in dates as 01/02/2026; ymd reads numbers such as 20260201 as dates."
 SKIP = "Import the good rows; write the others to FILE.rejected.csv."
 _ROWS = 3
 
@@ -40,6 +41,7 @@ def understood(content: LoadedHistory) -> Iterator[str]:
     new = [f"{asset.id} ({asset.symbol}, {asset.decimals_denom} decimals)" for asset in content.loaded.new]
     if new:
         yield f"New assets: {_listed(new, len(new))}"
+    yield from content.notes
     yield "First rows as stored:"
     yield from _first_rows(rows.head(_ROWS))
 

@@ -129,6 +129,18 @@ def as_registered(asset: Asset, registered: Collection[str]) -> Asset:
     return replace(asset, group_key=split_id(stored)[1])
 
 
+def notes_on_symbols(new: Iterable[Asset], registered: Iterable[Asset]) -> list[str]:
+    """A line about each new asset whose symbol another asset in the store has."""
+    ids: dict[str, list[str]] = {}
+    for asset in registered:
+        ids.setdefault(asset.symbol.casefold(), []).append(asset.id)
+    return [
+        f"Note: {asset.symbol} becomes the symbol of {asset.id}; in the store it is that of {', '.join(same)}"
+        for asset in new
+        if (same := ids.get(asset.symbol.casefold()))
+    ]
+
+
 def _conflict(row: dict[str, str], same_symbol: Asset | None, same_address: Asset | None) -> str | None:
     asset = token(row)
     if same_symbol and id_key(same_symbol.id) != id_key(asset.id):

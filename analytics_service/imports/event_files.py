@@ -11,7 +11,7 @@ from typing import Literal
 import polars as pl
 
 from analytics_service.errors import ImportRefused
-from analytics_service.imports.layout import column_of
+from analytics_service.imports.layout import TIMES, column_of
 from analytics_service.imports.names import AssetNames, Unnamed
 from analytics_service.imports.reading import AHEAD, note_times
 from analytics_service.imports.tables import Table
@@ -26,7 +26,7 @@ from analytics_service.store.columns import AMOUNT_LIMIT, TIME_LIMIT
 AmountUnit = Literal["units", "denom"]
 # The usual names of the columns of each role.
 ROLES: Mapping[str, Sequence[str]] = {
-    "time": ("time", "timestamp", "date", "datetime", "block_time", "block_timestamp", "event_time", "t", "ts"),
+    "time": TIMES,
     "address": ("address", "account_address", "account", "user", "wallet", "borrower", "owner"),
     "action": ("action", "event", "event_type", "kind", "type"),
     "asset": ("asset_id", "asset", "symbol", "ticker", "token"),
@@ -83,6 +83,12 @@ class EventFile:
     rejected: int = 0
     kinds: dict[Kind, tuple[int, str]] = field(default_factory=dict)
     ids: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def ignored(self) -> list[str]:
+        """The names of the columns that are not read."""
+        used = set(self.fields.values())
+        return [name for name, column in zip(self.table.columns, self.table.fields, strict=True) if column not in used]
 
     def where(self, seen: tuple[int, str]) -> str:
         """A row and what it says, in words."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from analytics_service.imports.assets_file import as_registered, read_assets_file
+from analytics_service.imports.assets_file import as_registered, notes_on_symbols, read_assets_file
 from analytics_service.imports.event_content import publish_events, require_no_jobs, valued
 from analytics_service.imports.event_files import AmountUnit, EventFile, EventRules, open_events, read_events
 from analytics_service.imports.names import AssetNames
@@ -19,6 +19,8 @@ from analytics_service.store.assets import read_assets
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import IMPORTED
 from analytics_service.store.progress import Reporter
+
+_CURE = "describe it in such a file, with the columns symbol, address and decimals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,8 @@ class EventRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvents:
-    """The events of files, with their values, in the order of the files; the new assets among theirs, and the number
-    of rows that were rejected."""
+    """The events of files, with their values, in the order of the files; the new assets among theirs, the number of
+    rows that were rejected, and notes on what may not be meant."""
 
     files: Sequence[EventFile]
     events: Sequence[Event]
@@ -46,6 +48,7 @@ class LoadedEvents:
     symbols: Mapping[str, str]
     rejected: int
     rejected_files: Sequence[Path]
+    notes: Sequence[str]
 
     def write(self, store: Store) -> None:
         """Write the events, all at once. StoreUnavailable when ClickHouse stays away; then the same import may be
@@ -69,7 +72,7 @@ def load_events(
     described = read_assets_file(request.assets) if request.assets else []
     listed = {asset.id: asset for asset in (as_registered(asset, registered) for asset in described)}
     assets = {**listed, **registered}
-    names = AssetNames(listed.values(), registered.values(), add_new=False)
+    names = AssetNames(listed.values(), registered.values(), add_new=False, cure=_CURE)
     rules = EventRules(request.columns, request.actions, request.times, request.unit, at)
     files = [open_events(open_table(path), rules) for path in request.files]
     with rejections([file.table for file in files], skip=request.skip_invalid, keep=keep_rejected) as rejects:
@@ -83,4 +86,5 @@ def load_events(
     used = {event.asset_id for event in events}
     new = [asset for asset in listed.values() if asset.id in used and asset.id not in registered]
     symbols = {asset_id: assets[asset_id].symbol for asset_id in used}
-    return LoadedEvents(files, events, new, symbols, rejected, rejected_files)
+    notes = notes_on_symbols(new, registered.values())
+    return LoadedEvents(files, events, new, symbols, rejected, rejected_files, notes)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from analytics_service.imports.assets_file import as_registered, differ, read_assets_file
+from analytics_service.imports.assets_file import as_registered, differ, notes_on_symbols, read_assets_file
 from analytics_service.imports.families import Family
 from analytics_service.imports.layout import Choice, lay_out
 from analytics_service.imports.loaded import Loaded
@@ -52,11 +52,13 @@ class HistoryRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoadedHistory:
-    """The content of files of a history, and how each file was read. `symbols` are those of the assets, by id."""
+    """The content of files of a history, and how each file was read. `symbols` are those of the assets, by
+    id, and `notes` say what may not be meant."""
 
     loaded: Loaded
     files: Sequence[ReadFile]
     symbols: dict[str, str]
+    notes: Sequence[str]
 
 
 def load_history(
@@ -92,7 +94,7 @@ def load_history(
     new += _with_decimals([asset for asset in names.new.values() if asset.id in used], rows)
     symbols = {asset.id: asset.symbol for asset in [*registered.values(), *listed, *new] if asset.id in used}
     loaded = Loaded(family, request.files, read, rejected, rejected_files, rows, new, kept)
-    return LoadedHistory(loaded, files, symbols)
+    return LoadedHistory(loaded, files, symbols, notes_on_symbols(new, registered.values()))
 
 
 def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> Sequence[ReadFile]:

@@ -1,5 +1,6 @@
 """Which columns of a file are the time, the value and the asset."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,13 +12,18 @@ from analytics_service.imports.tables import Table
 from analytics_service.store.histories import History
 
 # Names of columns, in lower case and without marks between words.
-_TIMES = ("time", "timestamp", "date", "datetime", "snapped_at", "t", "ts", "block_time", "block_timestamp")
+TIMES = (
+    *("time", "timestamp", "date", "datetime", "day", "t", "ts", "unix"),
+    *("snapped_at", "observed_at", "block_time", "block_timestamp", "open_time", "event_time"),
+)
 _ASSETS = ("asset_id", "symbol", "asset", "ticker", "id", "asset_address")
 _VALUES = ("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "price_usd")
 # Names of columns that tell assets apart; ids may be those of rows.
 _DISTINCT = tuple(name for name in _ASSETS if name != "id")
 # The columns of pages of history as the service writes them.
 _OWN = (("t", "time", "asset_id", "symbol", "v"), ("t", "asset_id", "symbol", "v"), ("t", "v"), ("t", "time", "v"))
+# Where a word begins in a name such as txHash.
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CANDLES = {"o", "h", "l", "c", "n"}
 
 
@@ -69,7 +75,7 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
         raise ImportRefused(
             f"{table.path} has candles, and only values can be imported. Ask for a page without agg=ohlc."
         )
-    time = _field(table, "time", choice.time, _TIMES)
+    time = _field(table, "time", _time_named(table, choice), TIMES)
     if table.types.get(table.columns[table.fields.index(time)]) == pl.Float32:
         raise ImportRefused(f"The times of {table.path} are of type Float32, in which they are rounded to minutes.")
     if choice.wide:
@@ -83,6 +89,14 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
     ignored = [column for column, field in zip(table.columns, table.fields, strict=True) if field not in used]
     same = _candidates(table, _DISTINCT) if asset is None else ()
     return Layout(time, {value: choice.symbol}, asset, None if symbol == asset else symbol, ignored, own, same=same)
+
+
+def _time_named(table: Table, choice: Choice) -> str | None:
+    """The name of the column of times: as the caller says, or else that of an unnamed first column, as data frames
+    write their index, if no other may be meant."""
+    if choice.time is None and table.columns[0].strip() == "" and not _candidates(table, TIMES):
+        return table.columns[0]
+    return choice.time
 
 
 def _require_consistent(history: History, choice: Choice) -> None:
@@ -162,7 +176,11 @@ _CURES = {
 
 
 def _candidates(table: Table, names: Collection[str]) -> list[str]:
-    return [field for column, field in zip(table.columns, table.fields, strict=True) if _normal(column) in names]
+    return [
+        field
+        for column, field in zip(table.columns, table.fields, strict=True)
+        if _normal(column) in names or _normal(_HUMP.sub("_", column)) in names
+    ]
 
 
 def _of(names: Sequence[str], name: str) -> str | None:

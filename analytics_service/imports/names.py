@@ -11,6 +11,9 @@ from analytics_service.store.observations import TOTAL
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 
 
+_CURE = "--new-assets adds it"
+
+
 @dataclass(frozen=True, slots=True)
 class Unnamed:
     """Why a name stands for no asset."""
@@ -22,15 +25,19 @@ class AssetNames:
     """The assets that names stand for. Each has a code, in the order in which it was first named.
 
     `listed` are the assets of the assets file, whose symbols come before those of the `registered` ones of the store.
-    With `add_new` a name of no asset makes a new one: `native;<symbol>`, unless it is an id or an address.
+    With `add_new` a name of no asset makes a new one: `native;<symbol>`, unless it is an id or an address. `cure` says
+    what else to do about such a name.
     """
 
-    def __init__(self, listed: Iterable[Asset], registered: Iterable[Asset], *, add_new: bool) -> None:
+    def __init__(
+        self, listed: Iterable[Asset], registered: Iterable[Asset], *, add_new: bool, cure: str = _CURE
+    ) -> None:
         self.ids: list[str] = []
         """The ids by code."""
         self.new: dict[str, Asset] = {}
         """The assets that were made, by id."""
         self._add_new = add_new
+        self._cure = cure
         self._codes: dict[str, int] = {}
         self._named: dict[tuple[str, str], int | Unnamed] = {}
         self._keys: dict[str, str] = {}
@@ -83,9 +90,7 @@ class AssetNames:
         if ids:
             return Unnamed(f"several assets have this symbol; write one of their ids: {', '.join(sorted(ids))}")
         if not self._add_new:
-            return Unnamed(
-                f"unknown asset {name[:40]!r}, neither in the store nor in an --assets file; --new-assets adds it"
-            )
+            return Unnamed(f"unknown asset {name[:40]!r}, neither in the store nor in an --assets file; {self._cure}")
         return self._made(name, symbol)
 
     def _made(self, name: str, symbol: str) -> str | Unnamed:

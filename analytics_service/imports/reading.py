@@ -15,7 +15,7 @@ from analytics_service.imports.layout import Layout
 from analytics_service.imports.names import AssetNames, Unnamed
 from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
 from analytics_service.imports.tables import FAULTS, Table
-from analytics_service.imports.times import Kind, TimeRules, mixed, read_times
+from analytics_service.imports.times import Kind, TimeRules, mixed, order_that_fits, read_times
 from analytics_service.market.instants import DAY, unix_second
 from analytics_service.market.rates import RATE_LIMIT
 from analytics_service.store.columns import DECIMAL, RATE, TIME_LIMIT
@@ -63,6 +63,8 @@ class ReadFile:
     kinds: dict[Kind, tuple[int, str]] = field(default_factory=dict)
     shapes: dict[Shape, tuple[int, str]] = field(default_factory=dict)
     percents: int = 0
+    dotted: tuple[int, str] | None = None
+    pointed: bool = False
     above_one: tuple[int, str] | None = None
     named: dict[str, tuple[int, str]] = field(default_factory=dict)
 
@@ -251,13 +253,16 @@ def note_times(file: Noted, rows: pl.DataFrame, column: str, times: pl.DataFrame
         raise ImportRefused(f"{path} mixes {both}. Write all times in one way.")
     if Kind.SMALL in kinds:
         raise ImportRefused(
-            f"The times of {path} are no dates, and too small to tell their unit: {where(kinds[Kind.SMALL])}. If they "
-            "are unix times, say which with --time-unit; write dates as 2026-01-31."
+            f"The times of {path} are too small to tell their unit: {where(kinds[Kind.SMALL])}. If they are dates such "
+            "as 20260131, say --date-order ymd; if days as spreadsheets count them, save the column as dates; if unix "
+            "times of before 1973-03, say --time-unit."
         )
-    if Kind.ORDERLESS in kinds and rules.order is None:
+    if Kind.ORDERLESS in kinds and rules.order not in ("dmy", "mdy"):
+        fits = order_that_fits(rows[column])
+        both = "Say which with --date-order dmy or --date-order mdy."
         raise ImportRefused(
-            f"{path} has dates in which the day or the month may come first, {where(kinds[Kind.ORDERLESS])}. Say which "
-            "with --date-order dmy or --date-order mdy."
+            f"{path} has dates in which the day or the month may come first, {where(kinds[Kind.ORDERLESS])}. "
+            f"{f'Its first rows allow --date-order {fits} only; say so, if it is right.' if fits else both}"
         )
     for kind in (Kind.LOCAL, Kind.DATE, Kind.ORDERLESS):
         if kind in kinds and rules.zone is None:
@@ -276,6 +281,13 @@ def _note_numbers(file: ReadFile, rows: pl.DataFrame, rules: ReadingRules) -> No
             f"{file.table.path} has numbers that make sense only if decimals follow a comma, "
             f"{file.where(file.shapes[Shape.COMMA])}. If so, say --decimal-comma."
         )
+    if file.table.delimiter == ";" and rules.numbers.mark is None:
+        # Such files come from where decimals follow a comma, and a point may separate thousands.
+        decimals = rows.filter(pl.col("written").str.contains(".", literal=True) & pl.col("shape").is_null())
+        groups = decimals["written"].str.strip_chars().str.contains(r"^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+$")
+        file.pointed |= not groups.all()
+        if groups.any() and file.dotted is None:
+            file.dotted = decimals.filter(groups)["line"][0], decimals.filter(groups)["written"][0]
     file.percents += int(rows["percent"].sum())
     if rules.is_ratio and file.above_one is None:
         above = rows.filter(pl.col("value") >= 1)
@@ -295,6 +307,11 @@ def _require_clear(file: ReadFile, rules: ReadingRules) -> None:
         raise ImportRefused(
             f"{path} has numbers in which the comma may separate thousands or decimals, "
             f"{file.where(shapes[Shape.EITHER])}. Say which with --decimal-point or --decimal-comma."
+        )
+    if file.dotted and not file.pointed:
+        raise ImportRefused(
+            f"{path} has semicolons between fields, so the points of its numbers may separate thousands or decimals, "
+            f"{file.where(file.dotted)}. Say which with --decimal-point or --decimal-comma."
         )
     if 0 < file.percents < file.read and rules.is_ratio and not rules.numbers.percent:
         raise ImportRefused(f"{path} has values with and without %. Write all in one way, or say --percent.")

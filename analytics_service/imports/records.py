@@ -48,7 +48,8 @@ def json_table(path: Path) -> Table:
         rows = [_texts(record, columns) for record in document]
         return replace(_whole_table(path, columns, rows, "a JSON array", "row"), types=_types(document))
     raise ImportRefused(
-        f"{path} is neither JSON with an object a line, nor an array of objects, nor a page of history."
+        f"{path} is neither JSON with an object a line, nor an array of objects, nor a page of history. Take the array "
+        "of objects out of what is around it."
     )
 
 

@@ -130,6 +130,6 @@ def _refusal(rejected: int, read: int, examples: list[str]) -> str:
         [
             f"{rejected:,} of {read:,} rows cannot be imported, so nothing was written:",
             *with_rest(examples, rejected),
-            "Correct them, or import the others with --skip-invalid.",
+            "Correct them." if rejected == read else "Correct them, or import the others with --skip-invalid.",
         ]
     )

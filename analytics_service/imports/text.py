@@ -43,6 +43,8 @@ def text_table(path: Path, start: bytes) -> Table:
     columns = [name.strip() for name in _fields(header, delimiter)]
     if not header:
         raise ImportRefused(f"{path} is empty. Its first line must name the columns.")
+    if "\N{REPLACEMENT CHARACTER}" in header:
+        raise ImportRefused(f"{path} is not UTF-8. Convert it, such as with iconv -f cp1252 -t utf-8.")
     fields = numbered_fields(columns)
     blocks = partial(_blocks, path, encoding, fields, delimiter, number)
     shown = f"text, {encoding.upper().removesuffix('-SIG')}, separated by {_NAMES[delimiter]}"

@@ -15,7 +15,8 @@ import polars as pl
 from analytics_service.history.calendar import to_second
 
 Unit = Literal["s", "ms", "us", "ns"]
-Order = Literal["dmy", "mdy"]
+Order = Literal["dmy", "mdy", "ymd"]
+ORDERS: Sequence[Order] = ("dmy", "mdy", "ymd")
 UNITS: Mapping[Unit, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # The least number of each unit; for smaller numbers the unit must be named.
 _FROM: Mapping[Unit, int] = {"s": 10**8, "ms": 10**11, "us": 10**14, "ns": 10**17}
@@ -25,7 +26,8 @@ _MONTH = (
     "nov(?:ember)?|dec(?:ember)?"
 )
 _ZONE = r"(Z|UTC|GMT|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)"
-_CLOCK = rf"(?:[T ,]+([0-9]{{1,2}}):([0-5][0-9])(?::([0-5][0-9])(?:[.,][0-9]*)?)?)?\s*{_ZONE}?$"
+_HALF = r"(?:\s*([AP]M))?"
+_CLOCK = rf"(?:[T ,]+([0-9]{{1,2}}):([0-5][0-9])(?::([0-5][0-9])(?:[.,][0-9]*)?)?{_HALF})?\s*{_ZONE}?$"
 _WORDS = rf"(?i)^([0-9]{{1,2}}\s+)?({_MONTH})\.?\s+(?:([0-9]{{1,2}}),?\s+)?([0-9]{{4}})"
 _PATTERNS = {
     "ymd": r"(?i)^([0-9]{4})[-/]([0-9]{1,2})[-/]([0-9]{1,2})" + _CLOCK,
@@ -56,7 +58,7 @@ NUMBERS: Mapping[Unit, Kind] = dict(
 @dataclass(frozen=True, slots=True)
 class TimeRules:
     """How times are to be read: the zone of those that name none, the unit of numbers, and the order of day and month
-    in dates such as 01/02/2026. None of what was not said."""
+    in dates such as 01/02/2026; with `ymd` numbers of eight digits are dates. None of what was not said."""
 
     zone: str | None = None
     unit: Unit | None = None
@@ -67,6 +69,8 @@ def read_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     """`second` (Int64, unix) and `kind` (of Kind) of each text; both null for a text that is no time. A second is null
     where the rules do not say how to read it, and `twice` where its zone has that wall time twice or never."""
     stripped = pl.col("text").str.strip_chars()
+    if rules.order == "ymd":
+        stripped = stripped.str.replace(r"^([0-9]{4})([0-9]{2})([0-9]{2})$", "$1-$2-$3")
     number = stripped.str.extract(r"^\+?([0-9]{1,19})(?:\.[0-9]*)?$").cast(pl.Int64, strict=False)
     rows = pl.DataFrame({"text": texts}).select(text=stripped, number=number)
     numbers = rows.select(second=_number_second(rules.unit), kind=_number_kind(rules.unit))
@@ -105,12 +109,12 @@ def _walls(rows: pl.DataFrame, rules: TimeRules) -> pl.DataFrame:
     has_clock = parts["hour"].is_not_null()
     wall = pl.concat_str(
         pl.format("{}-{}-{}", "year", pl.col("month").str.zfill(2), pl.col("day").str.zfill(2)),
-        pl.format(" {}:", pl.col("hour").fill_null("0").str.zfill(2)),
+        pl.format(" {}:", _hour()),
         pl.format("{}:{}", pl.col("minute").fill_null("00"), pl.col("second").fill_null("00")),
     ).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us")
     walls = parts.select(wall=wall, offset=_offset())
     valid, zoned = walls["wall"].is_not_null(), walls["offset"].is_not_null()
-    unclear = parts["orderless"] if rules.order is None else pl.lit(value=False)
+    unclear = parts["orderless"] if rules.order in (None, "ymd") else pl.lit(value=False)
     kind = (
         pl.when(unclear)
         .then(pl.lit(str(Kind.ORDERLESS)))
@@ -128,10 +132,11 @@ def _walls(rows: pl.DataFrame, rules: TimeRules) -> pl.DataFrame:
 
 
 def _parts(order: Order) -> Iterator[pl.Expr]:
-    """Year, month, day, hour, minute, second and zone as text, and whether the order of day and month is not clear."""
+    """Year, month, day, hour, minute, second, half of the day and zone as text, and whether the order of day
+    and month is not clear."""
     groups = {name: pl.col("text").str.extract_groups(pattern).struct for name, pattern in _PATTERNS.items()}
     ymd, other, words = groups["ymd"], groups["other"], groups["words"]
-    first, second = ("2", "1") if order == "dmy" else ("1", "2")
+    first, second = ("1", "2") if order == "mdy" else ("2", "1")
     named = words.field("2").str.to_lowercase().str.head(3)
     month = named.replace_strict(list(_MONTHS), [f"{n:02}" for n in range(1, 13)], default=None)
     before, after = words.field("1").str.strip_chars(), words.field("3")
@@ -139,9 +144,25 @@ def _parts(order: Order) -> Iterator[pl.Expr]:
     yield pl.coalesce(ymd.field("1"), other.field("3"), words.field("4")).alias("year")
     yield pl.coalesce(ymd.field("2"), other.field(first), month).alias("month")
     yield pl.coalesce(ymd.field("3"), other.field(second), day).alias("day")
-    for index, name in enumerate(("hour", "minute", "second", "zone"), start=4):
+    for index, name in enumerate(("hour", "minute", "second", "half", "zone"), start=4):
         yield pl.coalesce(*(groups[key].field(str(index + (key == "words"))) for key in groups)).alias(name)
     yield other.field("1").is_not_null().alias("orderless")
+
+
+def _hour() -> pl.Expr:
+    """The hour with two digits, midnight without one; null for one that a clock of 12 hours lacks."""
+    hour, half = pl.col("hour").cast(pl.Int64, strict=False), pl.col("half").str.to_uppercase()
+    of_half = pl.when(hour.is_between(1, 12)).then(hour % 12 + pl.when(half == "PM").then(12).otherwise(0))
+    whole = pl.when(half.is_null()).then(hour.fill_null(0)).otherwise(of_half)
+    return whole.cast(pl.String).str.zfill(2)
+
+
+def order_that_fits(texts: pl.Series) -> Order | None:
+    """The only order that all dates such as 13/02/2026 allow; None if both or neither do."""
+    groups = pl.col("text").str.strip_chars().str.extract_groups(_PATTERNS["other"]).struct
+    first, second = (groups.field(number).cast(pl.Int64, strict=False).max() > 12 for number in ("1", "2"))
+    is_dmy, is_mdy = texts.alias("text").to_frame().select(first.alias("dmy"), second.alias("mdy")).row(0)
+    return None if bool(is_dmy) == bool(is_mdy) else "dmy" if is_dmy else "mdy"
 
 
 def _offset() -> pl.Expr:

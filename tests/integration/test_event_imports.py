@@ -199,6 +199,14 @@ def test_the_unit_of_amounts_is_never_guessed(tmp_path: Path) -> None:
     assert event.amount == 15 * 10**17
 
 
+def test_a_second_asset_of_a_symbol_is_noted(store: Store, tmp_path: Path) -> None:
+    imports.run(store, imports.prices_file(tmp_path, PRICES))
+    other = tmp_path / "other.csv"
+    other.write_text("symbol,address,decimals\nAAA,0xee,2\n")
+    content = load(store, tmp_path, text(EVENTS[:1]), assets=other)
+    assert content.notes == ["Note: AAA becomes the symbol of token;0xee; in the store it is that of token;0xa"]
+
+
 def test_words_and_columns_are_as_the_caller_says(tmp_path: Path) -> None:
     content = f"when,who,what,asset,amount\n{START},{ALICE},Top up,AAA,3\n"
     columns = {"time": "when", "address": "who", "action": "what"}

@@ -28,6 +28,8 @@ OF_ETH = Choice(symbol="ETH")
             "open_time;open;high;low;close;close_time\n1704067200000;9;9;9;1.5;1704070799999\n",
             Choice("Open Time", symbol="ETH"),
         ),
+        (",ETH,BTC\n2024-01-01,1.5,\n", Choice(wide=True)),
+        ("blockTime,assetId,usdPrice\n1704067200,ETH,1.5\n", BY_NAME),
         ("id,time,price\n1,1704067200,1.5\n", OF_ETH),
         ("time,symbol,price\n1704067200,ETHUSD,1.5\n", OF_ETH),
         ("time,symbol,Price,price\n1704067200,ETH,9,1.5\n", Choice(value="price")),

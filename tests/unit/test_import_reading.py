@@ -70,10 +70,12 @@ def test_a_bad_row_is_named_with_its_line_and_reason_and_nothing_is_imported(
         (["1704067200", "1704067200000"], BY_SIZE, r"mixes unix seconds \(line 2: .*milliseconds \(line 3: "),
         (["1704067200", "2024-01-01T00:00Z"], IN_UTC, "mixes unix seconds .* and times with a zone"),
         (["45292"], BY_SIZE, "too small to tell their unit: line 2: '45292'.*--time-unit"),
-        (["20240101"], IN_UTC, "write dates as 2026-01-31"),
+        (["20240101"], IN_UTC, "--date-order ymd"),
         (["2024-01-01"], BY_SIZE, "has dates, line 2: '2024-01-01'.*--zone UTC"),
         (["2024-01-01T00:00Z", "2024-01-01 01:00"], BY_SIZE, "has times without a zone, line 3.*--zone UTC"),
-        (["12/31/2024"], IN_UTC, "--date-order dmy or --date-order mdy"),
+        (["12/11/2024"], IN_UTC, "--date-order dmy or --date-order mdy"),
+        (["12/11/2024", "12/31/2024", "12/11/2024"], IN_UTC, "allow --date-order mdy only"),
+        (["12.11.2024", "31.12.2024", "1.1.2024"], IN_UTC, "allow --date-order dmy only"),
         (["12/31/2024"], TimeRules(order="mdy"), "--zone UTC"),
         (["2024-10-27 01:30"], TimeRules("Europe/London"), "Europe/London has this time twice, or never"),
     ],
@@ -104,6 +106,17 @@ def test_numbers_that_can_be_read_in_two_ways_are_refused_with_the_option(
     path = written(tmp_path, HEADER + "".join(f'1704067200,ETH,"{value}"\n' for value in values))
     with pytest.raises(ImportRefused, match=message):
         loaded(path, history=history, choice=Choice(value="price"))
+
+
+def test_points_in_a_file_with_semicolons_may_separate_thousands(tmp_path: Path) -> None:
+    """Unless a number shows that they do not."""
+    header, rows = "time;symbol;price\n", "1704067200;ETH;3.319\n1704067201;ETH;12.500\n"
+    path = written(tmp_path, header + rows)
+    with pytest.raises(ImportRefused, match=r"line 2: '3\.319'\. Say which with --decimal-point"):
+        loaded(path)
+    assert [value for *_, value in rows_of(loaded(path, numbers=NumberRules(Mark.COMMA)))] == [3319, 12500]
+    shown = written(tmp_path, f"{header}{rows}1704067202;ETH;4.1\n")
+    assert [value for *_, value in rows_of(loaded(shown))] == [Decimal("3.319"), Decimal("12.5"), Decimal("4.1")]
 
 
 @pytest.mark.parametrize(

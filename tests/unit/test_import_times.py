@@ -63,6 +63,9 @@ def first_second(day: date, zone: ZoneInfo) -> int | None:
         ("2 january 2024 03:04:05Z", SECOND),
         ("2024-01-02Z", MIDNIGHT),
         ("2024-01-02T03:04Z", SECOND - 5),
+        ("2024-01-02 3:04:05 am UTC", SECOND),
+        ("Jan 2, 2024 12:00 AM UTC", MIDNIGHT),
+        ("2024-01-02 12:00:00PMZ", MIDNIGHT + 12 * 3600),
     ],
 )
 def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
@@ -85,6 +88,8 @@ def test_a_time_with_a_zone_needs_no_option(text: str, second: int) -> None:
         ("2024", IN_UTC, None, Kind.SMALL),
         ("45293.5", IN_UTC, None, Kind.SMALL),
         ("20240102", IN_UTC, None, Kind.SMALL),
+        ("20240102", TimeRules("UTC", order="ymd"), MIDNIGHT, Kind.DATE),
+        ("01/02/2024", TimeRules("UTC", order="ymd"), None, Kind.ORDERLESS),
         ("45293", TimeRules(unit="s"), 45293, Kind.SECONDS),
     ],
 )
@@ -105,7 +110,8 @@ def test_what_a_time_leaves_open_follows_from_the_rules(
         "2024-01-01T00:00+25:00",
         "2024-01-01T00:00+15:00",
         "2024-01-01T00:00+05:99",
-        "2024-01-01 01:00 PM",
+        "2024-01-01 13:00 PM",
+        "2024-01-01 0:30 AM",
         "1/1/24",
         "Mayhem 1, 2024",
         "1 Jan 2, 2024",
