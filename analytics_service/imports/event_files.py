@@ -77,6 +77,7 @@ class EventFile:
 
     table: Table
     fields: Mapping[str, str]
+    rules: EventRules
     unit: AmountUnit | None
     events: list[Event] = field(default_factory=list)
     read: int = 0
@@ -119,14 +120,13 @@ def open_events(table: Table, rules: EventRules) -> EventFile:
             )
     title = table.columns[table.fields.index(fields["amount"])].lower()
     unit: AmountUnit | None = "denom" if title == "amount_denom" else "units" if title == "amount_units" else None
-    return EventFile(table, fields, rules.unit or unit)
+    return EventFile(table, fields, rules, rules.unit or unit)
 
 
 def read_events(
     file: EventFile,
     names: AssetNames,
     assets: Mapping[str, Asset],
-    rules: EventRules,
     reject: Callable[[pl.DataFrame], None],
     advance: Callable[[int], None],
 ) -> None:
@@ -135,6 +135,7 @@ def read_events(
 
     ImportRefused if times, or the unit of amounts, can be read in two ways.
     """
+    rules = file.rules
     latest = min(unix_second(rules.at) + AHEAD, TIME_LIMIT - 1)
     for block, size in file.table.blocks():
         rows = block.filter(pl.any_horizontal(pl.col([*file.table.fields, "extra"]).str.strip_chars() != ""))
@@ -147,7 +148,7 @@ def read_events(
             try:
                 if extra:
                     raise _Fault("the row has more fields than the first line")
-                file.events.append(_event(file, row, _second(second, latest), names, assets, rules))
+                file.events.append(_event(file, row, _second(second, latest), names, assets))
                 reasons.append(None)
             except _Fault as fault:
                 reasons.append(str(fault))
@@ -170,12 +171,7 @@ def _second(second: int | None, latest: int) -> int:
 
 
 def _event(
-    file: EventFile,
-    row: Mapping[str, str],
-    second: int,
-    names: AssetNames,
-    assets: Mapping[str, Asset],
-    rules: EventRules,
+    file: EventFile, row: Mapping[str, str], second: int, names: AssetNames, assets: Mapping[str, Asset]
 ) -> Event:
     code = names.code(row["asset"]) if row["asset"] else Unnamed("the asset is empty")
     if isinstance(code, Unnamed):
@@ -185,7 +181,7 @@ def _event(
         address = parse_address(row["address"])
     except ValueError as error:
         raise _Fault(f"the address {error}") from None
-    action = _action(row["action"], rules.actions)
+    action = _action(row["action"], file.rules.actions)
     leg = _leg(action, row.get("leg", ""))
     asset = assets.get(asset_id)
     amount = _amount(file, row["amount"], asset)

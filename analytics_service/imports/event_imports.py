@@ -78,7 +78,7 @@ def load_events(
     with rejections([file.table for file in files], skip=request.skip_invalid, keep=keep_rejected) as rejects:
         for index, file in enumerate(files):
             reporter.stage(f"Reading {file.table.path.name}", file.table.size)
-            read_events(file, names, assets, rules, rejects.of(file.table, index), reporter.advance)
+            read_events(file, names, assets, rejects.of(file.table, index), reporter.advance)
         rejected = sum(file.rejected for file in files)
         rejected_files = rejects.finish(sum(file.read for file in files), rejected)
     last = {event.id: event for file in files for event in file.events}

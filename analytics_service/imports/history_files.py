@@ -72,19 +72,17 @@ def load_history(
     if store is not None:
         require_admitted(store, IMPORTED)
     registered = read_assets(store) if store is not None else {}
-    listed = (
-        [as_registered(asset, list(registered)) for asset in read_assets_file(request.assets)] if request.assets else []
-    )
+    described = read_assets_file(request.assets) if request.assets else []
+    listed = [as_registered(asset, registered) for asset in described]
     kept = [stored for asset in listed if (stored := registered.get(asset.id)) and differ(asset, stored)]
     names = AssetNames(listed, registered.values(), add_new=request.new_assets)
-    tables = [open_table(path) for path in request.files]
-    layouts = [lay_out(table, request.history, request.choice) for table in tables]
     rules = ReadingRules(request.history, request.times, request.numbers, request.fraction, at)
-    files: list[ReadFile] = []
+    tables = [open_table(path) for path in request.files]
+    files = [ReadFile(table, lay_out(table, request.history, request.choice), rules) for table in tables]
     with rejections(tables, skip=request.skip_invalid, keep=keep_rejected) as rejects:
-        for index, (table, layout) in enumerate(zip(tables, layouts, strict=True)):
-            reporter.stage(f"Reading {table.path.name}", table.size)
-            files.append(read_file(table, layout, names, rules, rejects.of(table, index), reporter.advance))
+        for index, file in enumerate(files):
+            reporter.stage(f"Reading {file.table.path.name}", file.table.size)
+            read_file(file, names, rejects.of(file.table, index), reporter.advance)
         read, rejected = sum(file.read for file in files), sum(file.rejected for file in files)
         rejected_files = rejects.finish(read, rejected)
     family = Family(request.history.family, (), {"value": request.history})

@@ -88,18 +88,13 @@ class ReadFile:
 
 
 def read_file(
-    table: Table,
-    layout: Layout,
-    names: AssetNames,
-    rules: ReadingRules,
-    reject: Callable[[pl.DataFrame], None],
-    advance: Callable[[int], None],
-) -> ReadFile:
+    file: ReadFile, names: AssetNames, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None]
+) -> None:
     """Read all rows of a file. `reject` is called with blocks of bad rows (line, the file's fields, reason) in order.
 
     ImportRefused when the file can be read in two ways, or not at all.
     """
-    file = ReadFile(table, layout, rules)
+    table, layout, rules = file.table, file.layout, file.rules
     _require_distinct(table, layout, names)
     for block, size in table.blocks():
         rows = block.filter(pl.any_horizontal(pl.col([*table.fields, "extra"]).str.strip_chars() != ""))
@@ -107,23 +102,18 @@ def read_file(
         note_times(file, rows, layout.time, times, rules.times)
         _require_same(file, rows, rules.history)
         for values, asset in layout.values.items():
-            _add(file, rows, times, (values, asset), names, rules, reject)
+            bad = _add(file, rows, times, (values, asset), names)
+            if bad.height:
+                reject(bad)
         advance(size)
     _require_clear(file, rules)
-    return file
 
 
 def _add(
-    file: ReadFile,
-    rows: pl.DataFrame,
-    times: pl.DataFrame,
-    column: tuple[str, str | None],
-    names: AssetNames,
-    rules: ReadingRules,
-    reject: Callable[[pl.DataFrame], None],
-) -> None:
-    """Add the rows of a column of values, whose asset is named if all are of the same."""
-    values, asset = column
+    file: ReadFile, rows: pl.DataFrame, times: pl.DataFrame, column: tuple[str, str | None], names: AssetNames
+) -> pl.DataFrame:
+    """Add the rows of a column of values, whose asset is named if all are of the same. Returns the bad ones."""
+    (values, asset), rules = column, file.rules
     numbers = read_numbers(rows[values], rules.numbers)
     codes, faults = _codes(file.layout, rows, asset, names)
     read = rows.select("line", "extra", *file.table.fields).with_columns(
@@ -138,13 +128,12 @@ def _add(
     good = judged.filter(pl.col("reason").is_null())
     file.good.append(good.select("asset", pl.col("second").cast(pl.UInt32).alias("observed_at"), "value"))
     file.read += read.height
-    if good.height < read.height:
-        bad = judged.filter(pl.col("reason").is_not_null())
-        file.rejected += bad.height
-        last = file.table.fields[-1]
-        rest = pl.concat_str(pl.lit(file.table.delimiter), "extra")
-        whole = pl.when(pl.col("extra").is_in(["", *FAULTS])).then(last).otherwise(pl.concat_str(last, rest))
-        reject(bad.with_columns(whole.alias(last)).select("line", *file.table.fields, "reason"))
+    bad = judged.filter(pl.col("reason").is_not_null())
+    file.rejected += bad.height
+    last = file.table.fields[-1]
+    rest = pl.concat_str(pl.lit(file.table.delimiter), "extra")
+    whole = pl.when(pl.col("extra").is_in(["", *FAULTS])).then(last).otherwise(pl.concat_str(last, rest))
+    return bad.with_columns(whole.alias(last)).select("line", *file.table.fields, "reason")
 
 
 def _codes(layout: Layout, rows: pl.DataFrame, asset: str | None, names: AssetNames) -> tuple[pl.Series, pl.Series]:
