@@ -6,3 +6,6 @@ ALTER TABLE market_lend
 
 ALTER TABLE unlock_arrangement
     COMMENT COLUMN IF EXISTS member_class 'Group of the beneficiary: team, advisor or investor; empty if the source does not tell it';
+
+ALTER TABLE snapshot
+    COMMENT COLUMN IF EXISTS at 'Instant of the snapshot; for an import, its newest observation, or 1970 if it brought values but no state';
