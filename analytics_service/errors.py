@@ -22,7 +22,11 @@ class AccessRefused(StoreFailure):
 
 
 class SchemaError(AnalyticsError):
-    """The schema in ClickHouse is not that of this version."""
+    """The schema in ClickHouse is not that of this version. `reason` is ClickHouse's own, for logs only."""
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class NoSnapshot(AnalyticsError):

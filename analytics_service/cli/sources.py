@@ -99,6 +99,6 @@ def _report(findings: list[Finding]) -> None:
     if not any(counts.values()):
         click.echo("Nothing is wrong with this source.")
         return
-    click.echo(f"{counts[Level.ERROR]} errors, {counts[Level.WARNING]} warnings.")
+    click.echo(", ".join(f"{count} {level}{'' if count == 1 else 's'}" for level, count in counts.items()) + ".")
     if counts[Level.ERROR]:
         sys.exit(1)

@@ -1,8 +1,8 @@
 """Opens the source that a spec names: `<name>` or `<name>:<rest>`, or `none`.
 
 Sources of this service's own are called with the whole spec, the settings and the store. All others are entry points of
-the group SOURCES. Each is a class or function that takes the rest (empty without a colon) and returns a Source; its
-ValueError says what the rest must be.
+the group SOURCES. Each is a class or function that takes the rest (empty without a colon) and returns a Source, whose
+spec has the same name; its ValueError says what the rest must be.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,7 +45,9 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
         opener = partial(own, spec, settings, store) if own else partial(_opener(name), rest)
         calls = Calls(spec, settings.source_timeout)
         opened = calls("opening", opener)
-        return BoundedSource(opened, calls) if opened.may_hang else opened
+        source = BoundedSource(opened, calls) if opened.may_hang else opened
+        _require_name(source, name)
+        return source
     except ValueError as error:
         raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None
     except AnalyticsError:
@@ -53,6 +55,16 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
     # Any exception, because the source may come from another package.
     except Exception as error:
         raise SettingError(f"The source {name} cannot be opened: {type(error).__name__}: {error}.") from error
+
+
+def _require_name(source: Source, name: str) -> None:
+    """Closes a source that its own spec would not open again, as later commands do without --source. SettingError."""
+    if str(source.spec).partition(":")[0] != name:
+        source.close()
+        raise SettingError(
+            f"The source {name} has the spec {source.spec!r}, which would not open it again. "
+            f"Its `spec` must be {name}, or {name}:<rest>."
+        )
 
 
 def _opener(name: str) -> Callable[[str], Source]:

@@ -53,8 +53,21 @@ class Column:
         return replace(self, nullable=True)
 
 
+def type_of(value: object) -> str:
+    """The type of a value in words, such as `an int`; None is its own."""
+    return "None" if value is None else with_article(type(value))
+
+
+def with_article(kind: type) -> str:
+    """The name of a type, such as `an int`."""
+    return f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"
+
+
 def amount_digits(amount: int) -> str:
-    """A whole amount as digits. OutOfRange outside [0, 2^256), which ClickHouse would silently wrap around."""
+    """A whole amount as digits. OutOfRange for other numbers, and outside [0, 2^256), which ClickHouse would silently
+    wrap around."""
+    if type(amount) is not int:
+        raise OutOfRange(f"{amount} is {type_of(amount)}; amounts are int, in denom units.")
     if not 0 <= amount < AMOUNT_LIMIT:
         raise OutOfRange(f"{amount} is not an amount: it must not be negative, and be below 2^256.")
     return str(amount)
@@ -78,6 +91,8 @@ def stored_second(at: datetime) -> int:
 
 def _integer_below(limit: int) -> Callable[[int], int]:
     def checked(number: int) -> int:
+        if type(number) is not int:
+            raise OutOfRange(f"{number} is {type_of(number)}; it must be an int.")
         if not 0 <= number < limit:
             raise OutOfRange(f"{number} cannot be stored: it must not be negative, and be below {limit}.")
         return number

@@ -265,7 +265,8 @@ def _service_error(error: Exception, operation: str, url: str) -> AnalyticsError
         return StoreFailure(f"ClickHouse could not be used: {operation}.")
     if error.code in _NO_SCHEMA:
         return SchemaError(
-            f"ClickHouse lacks a table or column this version needs ({operation}); run `analytics-service migrate`."
+            f"ClickHouse lacks a table or column this version needs ({operation}); run `analytics-service migrate`.",
+            _reason(error),
         )
     if error.code in _REFUSED_USER:
         return AccessRefused(

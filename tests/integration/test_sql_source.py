@@ -306,7 +306,7 @@ def test_views_that_are_not_as_they_must_be_are_refused_when_the_source_is_opene
     [
         (
             "'native;ub', '2026-03-01 10:00:00', NULL",
-            "usd of asset_id native;ub, .* is None: there must be a value",
+            "usd of asset_id native;ub, .* is NULL: there must be a value\\.$",
         ),
         ("'ub', '2026-03-01 10:00:00', 1", "asset_id is 'ub': 'ub' is not the id of an asset: it must be native;<den"),
     ],
@@ -328,7 +328,7 @@ def test_a_value_that_cannot_be_used_is_named_with_its_row(row: str, message: st
         (
             "market",
             "'native;ua' AS asset_id, 5 AS lend_principal",
-            "lend_apr .* there must be a value, because",
+            "lend_apr .* is no column of the view: there must be a value, because",
         ),
         ("market", "'native;ua' AS asset_id, 5 AS lend_principal, 'x' AS lend_apr", "lend_apr .* must be a decimal"),
         (
@@ -357,6 +357,19 @@ def test_a_view_that_fails_is_named(views: Views) -> None:
     views.run("CREATE OR REPLACE VIEW {}.source_config AS SELECT 'native;ua' AS hnative WHERE false")
     with pytest.raises(SourceError, match="source_config has 0 rows as of 2026-03-01T12:00:00Z, and must have one"):
         views.source().config(NOON)
+
+
+def test_a_table_that_a_view_lost_is_not_one_of_the_service(views: Views) -> None:
+    views.run(
+        "CREATE TABLE {0}.base (hnative String) ENGINE = Memory",
+        "CREATE VIEW {0}.source_config AS SELECT hnative FROM {0}.base",
+    )
+    source = views.source()
+    views.run("DROP TABLE {}.base SYNC")
+    with pytest.raises(SourceError, match=r"the view source_config cannot be read: .*base") as refused:
+        source.config(NOON)
+    assert str(refused.value).endswith(f"Look at the tables that {views.name}.source_config is made from.")
+    assert "migrate" not in str(refused.value)
 
 
 def test_the_services_own_database_is_no_source(settings: Settings, store: Store) -> None:

@@ -8,7 +8,7 @@ import pytest
 from analytics_service.errors import OutOfRange
 from analytics_service.market.positions import Account, Balance, Holding, Position, Unbonding
 from analytics_service.market.ptoken import MemberClass
-from analytics_service.store.columns import ASSET_ID, COUNT, INDEX, RATIO, TEXT, TIME, Column, encoded, word
+from analytics_service.store.columns import AMOUNT, ASSET_ID, COUNT, INDEX, RATIO, TEXT, TIME, Column, encoded, word
 from analytics_service.store.positions import item_frame
 
 FIRST, LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2106, 2, 7, 6, 28, 15, tzinfo=UTC)
@@ -29,6 +29,9 @@ def test_the_least_and_the_greatest_value_are_stored(column: Column, least: obje
         (INDEX, 2**32, "4294967296 cannot be stored"),
         (COUNT, -1, "-1 cannot be stored"),
         (COUNT, 2**64, "18446744073709551616 cannot be stored"),
+        (AMOUNT, Decimal("1.5"), r"1\.5 is a Decimal; amounts are int, in denom units"),
+        (AMOUNT, True, "True is a bool; amounts are int"),
+        (INDEX, Decimal(1), "1 is a Decimal; it must be an int"),
         (TIME, FIRST - timedelta(microseconds=1), "1969-12-31 23:59:59.999999"),
         (TIME, LAST + timedelta(seconds=1), "2106-02-07 06:28:16"),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from analytics_service.cli.sources import _report
 from analytics_service.errors import SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
 from analytics_service.market.events import Action, Event, Leg
@@ -79,7 +80,9 @@ class Sound(Source):
         return self.assets_
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        return [Price(asset_id, self.observed(at), usd) for asset_id, usd in self.usd.items()]
+        """The prices, which were a dollar higher on each day before."""
+        days = (NOW - at).days
+        return [Price(asset_id, self.observed(at), usd + days if days else usd) for asset_id, usd in self.usd.items()]
 
     def markets(self, at: datetime) -> Sequence[Market]:
         return self.markets_
@@ -187,7 +190,26 @@ BAD: dict[str, tuple[Sound, str]] = {
         Sound(usd={"uatom": Decimal(1)}),
         "error: prices: asset_id: 'uatom' is not the id of an asset: it must b",
     ),
-    "no record": (Sound(assets_=({"id": "x"},)), "error: assets: not records as sources/base.py declares them: Attrib"),
+    "no record": (Sound(assets_=({"id": "x"},)), "error: assets: a record is a dict; it must be an Asset."),
+    "an amount that is a Decimal": (
+        lend(principal=Decimal("1000000.50") * 10**6),
+        "error: markets: lend.principal of token;0xdac is a Decimal; it must be an int. Amounts are int, in denom unit",
+    ),
+    "held as a Decimal": (
+        Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, Decimal(5), 0),)),)),  # type: ignore[arg-type]
+        f"error: positions: lends.0.held of {ALICE} is a Decimal; it must be an int.",
+    ),
+    "milliseconds of a price": (
+        Sound(observed=lambda at: 1795780800000),  # type: ignore[arg-type,return-value]
+        "error: prices: observed_at of native;uatom is an int; it must be an aware datetime.",
+    ),
+    "text of a price": (Sound(usd={ATOM.id: "1"}), "error: prices: usd of native;uatom is a str; it must be a Decimal"),
+    "a number of an event": (borrow(id=7), "error: events: id of 7 is an int; it must be a str."),
+    "no rules": (Sound(config_=None), "error: config: a record is None; it must be a GlobalConfig."),  # type: ignore[arg-type]
+    "a route as text": (
+        Sound(swaps_=(SwapContract(ALICE, {"uatom": "uusdt"}),)),  # type: ignore[dict-item]
+        f"error: swaps: routes.uatom of {ALICE} is a str; it must be a tuple.",
+    ),
     "a rate above 100": (lend(apr=Decimal(400)), "error: markets: apr of asset_id token;0xdac: 400 is not an APR"),
     # Assets.
     "no assets": (Sound(assets_=()), "error: assets: there are none, so there is no snapshot."),
@@ -282,6 +304,7 @@ BAD: dict[str, tuple[Sound, str]] = {
         "warning: markets: more debt than lend principal: token;0xdac.",
     ),
     "standard units": (lend(principal=500), "warning: markets: hardly anything in them: token;0xdac (500)."),
+    "less than a cent": (lend(principal=9_000), "warning: markets: hardly anything in them: token;0xdac (9000)."),
     "too many units": (lend(principal=10**20), "warning: markets: worth more than 10^13 USD: token;0xdac (1000"),
     "a fee in percent": (
         Sound(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2))),
@@ -301,6 +324,14 @@ BAD: dict[str, tuple[Sound, str]] = {
         "warning: events: of a borrow account, but wi",
     ),
     "no leg": (borrow(action=Action.LIQUIDATE), "warning: events: liquidations without leg, which count as"),
+    "two transactions": (
+        Sound(
+            events_=tuple(
+                replace(EVENTS[0], id=leg, action=Action.LIQUIDATE, leg=leg, tx_hash=f"hash of {leg}") for leg in Leg
+            )
+        ),
+        f"warning: events: the legs of a liquidation have different tx_hash: {ALICE} at 2026-02-12T20:00:00Z.",
+    ),
     "no destination": (borrow(action=Action.SEND), "warning: events: sends without destination: 400."),
     "an address": (borrow(address="alice"), "warning: events: addresses that cannot be asked for: alice."),
     "a value": (borrow(usd=Decimal(7)), "warning: events: usd is not amount times price: 400 (7 instead of 1)."),
@@ -316,6 +347,10 @@ BAD: dict[str, tuple[Sound, str]] = {
     "more than all": (
         Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 0, 10**9),)),)),
         "warning: positions: more lend than the market has: token;0xdac.",
+    ),
+    "shares in standard units": (
+        Sound(positions_=(Position(ALICE, lends=(LendPosition(USDT.id, 4_000, 5_000),)),)),
+        "warning: positions: all of them are worth less than a cent. Shares are in denom units.",
     ),
     "no such pool": (
         Sound(positions_=(Position(ALICE, stakes=(Stake(3, 0, 1, False, None, Decimal(0)),)),)),
@@ -374,6 +409,73 @@ def test_a_past_that_changes_only_later_is_an_error() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("at", "what"),
+    [
+        (1795780800000, "is an int; it must be an aware datetime."),
+        ("2026-03-01", "is a str; it must be an aware datetime."),
+        (datetime(2026, 2, 1), "is 2026-02-01 00:00:00, without a time zone. Use UTC."),  # noqa: DTZ001
+    ],
+)
+def test_a_time_that_is_none_is_told_with_everything_else(at: object, what: str) -> None:
+    class Timeless(Sound):
+        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+            return [replace(EVENTS[0], at=at)]  # type: ignore[arg-type]
+
+    assert said(Timeless(config_=replace(NO_CONFIG, liquidation_fee=Decimal(2)))) == [
+        f"error: events: at of 400 {what}",
+        "warning: config: liquidation_fee is 2, which is more than 100 %. It is a fraction.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        (10, "history is an int; it must be a timedelta."),
+        (-DAY, "history is -1 day, 0:00:00. It must not be negative, nor begin before 1970."),
+        (timedelta.max, "history is 999999999 days, 23:59:59.999999. It must not be negative, nor begin before 1970."),
+    ],
+)
+def test_a_history_that_cannot_be_is_an_error(history: timedelta, message: str) -> None:
+    class Old(Sound):
+        pass
+
+    Old.history = history  # type: ignore[assignment,method-assign]
+    assert said(Old()) == [f"error: {message}"]
+
+
+def test_an_attribute_that_raises_is_an_error() -> None:
+    class Broken(Sound):
+        @property
+        def since(self) -> datetime:
+            raise KeyError("launch.")
+
+    assert said(Broken()) == ["error: since: it raised KeyError: 'launch.'."]
+
+
+def test_a_fault_is_told_once() -> None:
+    """Not for each instant, and not as a past that changes, although NaN is not equal to itself."""
+    assert said(Sound(usd={ATOM.id: Decimal("NaN"), USDT.id: Decimal(1)}))[:1] == [
+        "error: prices: price of asset_id native;uatom: NaN is not a price: it must be finite, not negative and below "
+        "10^20. The whole snapshot is lost."
+    ]
+    assert len([line for line in said(Sound(usd={ATOM.id: Decimal("NaN")})) if "NaN" in line]) == 1
+
+
+def test_the_newest_prices_as_those_of_the_past_are_told() -> None:
+    class Newest(Sound):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            return [Price(asset_id, self.observed(at), usd) for asset_id, usd in self.usd.items()]
+
+    (line,) = said(Newest())
+    assert line.startswith(
+        "warning: prices: those of 2026-01-30T12:00:00Z are those of now, with another observed_at: native;uatom."
+    )
+    # An oracle that has nothing newer, and a stablecoin.
+    assert said(Newest(observed=lambda at: min(at, NOW - 30 * DAY)))[0].startswith("warning: prices: more than a day")
+    assert not [line for line in said(Newest(usd={USDT.id: Decimal(1)})) if "those of now" in line]
+
+
 def test_a_present_that_changes_is_a_warning() -> None:
     source = Sound()
 
@@ -396,13 +498,31 @@ def test_an_event_that_belongs_to_no_range_or_to_two_is_an_error() -> None:
     assert "400 was not there, and then was" in line
 
 
+@pytest.mark.parametrize("hours", [2, 400])
+def test_a_range_excludes_its_beginning_and_includes_its_end(hours: int) -> None:
+    class WithoutEnd(Sound):
+        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+            return [event for event in self.events_ if after < event.at < until]
+
+    class WithBeginning(Sound):
+        def events(self, after: datetime, until: datetime) -> Sequence[Event]:
+            return [event for event in self.events_ if after <= event.at <= until]
+
+    at = NOW - hours * HOUR - timedelta(minutes=7)
+    events = (replace(EVENTS[0], at=at),)
+    (end,) = said(WithoutEnd(events_=events))
+    assert "400 was there, and then was not. Each event belongs to one range, (after, until]" in end
+    (beginning,) = said(WithBeginning(events_=events))
+    assert "400 was not there, and then was. Each event" in beginning
+
+
 def test_what_raises_is_told_and_the_rest_is_asked_for() -> None:
     class Broken(Sound):
         def markets(self, at: datetime) -> Sequence[Market]:
-            raise ConnectionError("no route to the node")
+            raise ConnectionError("no route to the node.")
 
         def ptoken(self, at: datetime) -> Ptoken:
-            raise SourceError("The node is away.")
+            raise SourceError("The node is away..")
 
     assert [line for line in said(Broken(positions_=())) if not line.startswith("note")] == [
         "error: markets: asked as of 2026-03-01T12:00:00Z, it raised ConnectionError: no route to the node. Only "
@@ -475,3 +595,9 @@ def test_a_source_that_cannot_be_opened_exits_with_2(spec: str, message: str, tm
     result = run("source", "check", spec, ANALYTICS_DATA_DIR=str(tmp_path / "data"))
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_the_end_counts_errors_and_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        _report([Finding(Level.ERROR, "a"), Finding(Level.WARNING, "b"), Finding(Level.WARNING, "c")])
+    assert capsys.readouterr().out.endswith("1 error, 2 warnings.\n")

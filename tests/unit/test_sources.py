@@ -25,6 +25,11 @@ class Chain(Source):
         self.spec = f"chain:{rest}"
     spec = ""
 
+class Lagoon(Source):
+    def __init__(self, rest):
+        self.spec = f"lagune:{rest}"
+    spec = ""
+
 def away(rest):
     raise ConnectionError(f"{rest} is down")
 
@@ -37,6 +42,7 @@ chain = chain_source:Chain
 broken = chain_source:Missing
 absent = no_such_module:Source
 away = chain_source:away
+lagoon = chain_source:Lagoon
 takes_nothing = chain_source:takes_nothing
 unset = needs_a_variable:Source
 """
@@ -116,6 +122,10 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
         ("broken", r"The source broken \(chain_source:Missing\) cannot be loaded"),
         ("absent", r"The source absent \(no_such_module:Source\) cannot be loaded"),
         ("away:node", "The source away cannot be opened: ConnectionError: node is down"),
+        (
+            "lagoon:a",
+            "The source lagoon has the spec 'lagune:a', which would not open it again. Its `spec` must be lago",
+        ),
         ("takes_nothing", r"The source takes_nothing cannot be opened: TypeError: takes_nothing\(\) takes 0"),
         ("unset", r"The source unset \(needs_a_variable:Source\) cannot be loaded: KeyError: 'CHAIN_RPC_THAT"),
         ("chian", "must be simulated, .* or none, or an installed one: absent, away, broken, chain, "),

@@ -2,22 +2,32 @@
 
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
-from analytics_service.market.instants import shown
+from analytics_service.market.instants import EPOCH, shown
 from analytics_service.sources.base import Source
-from analytics_service.sources.checking.findings import Finding, error, note, warning
-from analytics_service.sources.checking.judging import Answers, judge, judge_past_prices
-from analytics_service.sources.checking.parts import EVENTS, PARTS, Part, Records, difference, storable
+from analytics_service.sources.checking.findings import Finding, error, note, sentence, warning
+from analytics_service.sources.checking.judging import Answers, judge, judge_past_prices, judge_unmoved_prices
+from analytics_service.sources.checking.misfits import misfits
+from analytics_service.sources.checking.parts import EVENTS, PARTS, PRICES, Part, Records, difference, storable
+from analytics_service.store.columns import type_of
 
 # How long ago the past instants are; a source with history is asked for its beginning, too.
 _AGO = (timedelta(hours=1), timedelta(days=1))
 _FIRST = timedelta(days=30)
+# The attributes of a source and their types; spec is looked at when it is opened.
+_ATTRIBUTES = {
+    "simulated": bool,
+    "has_markets": bool,
+    "at_ends": bool,
+    "history": timedelta | None,
+    "since": datetime | None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +58,20 @@ class Stage:
 
 
 Step = Answered | Stage | Finding
-# The steps of asking for a part, which return its records, or None when there is no answer.
+# The steps of asking for a part, which return its records, or None when there is no answer that can be used.
 Asking = Generator[Step, None, Records | None]
 
 
 def check(source: Source, plan: Plan) -> Iterator[Step]:
     """The answers as they come, and everything that is wrong with the source."""
     run = _Check(source, plan)
+    yield from run.attributes()
     yield Stage(f"As of {shown(plan.now)}:")
     yield from run.present()
     for at in run.instants:
         yield Stage(f"As of {shown(at)} ...")
         yield from run.past(at)
+    yield from run.unmoved()
     yield Stage("The same again ...")
     yield from run.windows()
     yield from run.again("at once")
@@ -74,30 +86,46 @@ class _Check:
     def __init__(self, source: Source, plan: Plan) -> None:
         self._source = source
         self._plan = plan
-        first = source.history or _FIRST
-        self.instants = sorted({plan.now - ago for ago in (*_AGO, first)}, reverse=True)
+        self._has_history = False
+        # The past instants, the newest first.
+        self.instants: list[datetime] = []
         self._answers: dict[tuple[Part, datetime], Records] = {}
-        # Parts that had no answer.
+        # Parts that had no answer, or one that cannot be stored: each is told once.
         self._refusing: set[Part] = set()
         # Parts whose past is not that of its time, and those that were slow: each is told once.
         self._unsteady: set[Part] = set()
         self._slow: set[str] = set()
+
+    def attributes(self) -> Iterator[Step]:
+        """The types of attributes, and the instants that follow from the history."""
+        values = dict[str, Any]()
+        for name, declared in _ATTRIBUTES.items():
+            try:
+                value = getattr(self._source, name)
+            # Any exception, because the source may come from another package.
+            except Exception as fault:
+                yield error(f"{name}: it raised {type(fault).__name__}: {sentence(fault)}")
+                continue
+            if misfit := next(misfits(value, declared), None):
+                yield error(f"{name} is {type_of(value)}; it must be {misfit.allowed}.")
+            else:
+                values[name] = value
+        history, now = values.get("history"), self._plan.now
+        if history is not None and not timedelta() <= history <= now - EPOCH:
+            yield error(f"history is {history}. It must not be negative, nor begin before 1970.")
+            history = None
+        self._has_history = bool(history)
+        self.instants = sorted({now - ago for ago in (*_AGO, history or _FIRST)}, reverse=True)
 
     def present(self) -> Iterator[Step]:
         """Everything as of now: can it be stored, is it plausible, and how long does it take?"""
         now, usable = self._plan.now, dict[str, Any]()
         required = {"assets", "prices", "config", "ptoken", *(["markets"] if self._source.has_markets else [])}
         for part in PARTS:
-            began = self._plan.clock()
             answer = yield from self._first(part, now)
             if answer is None:
-                self._refusing.add(part)
                 continue
-            yield Answered(part.name, len(answer), self._plan.clock() - began)
-            if fault := storable(part, answer):
-                yield fault
-            else:
-                usable[part.name] = answer
+            usable[part.name] = answer
             if not answer and part.name in required:
                 yield error(f"{part.name}: there are none, so there is no snapshot.")
             elif not answer:
@@ -105,29 +133,41 @@ class _Check:
         yield from judge(Answers(now, **usable))
 
     def past(self, at: datetime) -> Iterator[Step]:
-        """What the source says of a past instant. A part that had no answer before is not asked."""
+        """What the source says of a past instant. A part without a usable answer before is not asked."""
         for part in PARTS:
             if not part.has_past or part is EVENTS or part in self._refusing:
                 continue
             answer = yield from self._first(part, at)
-            if answer is None:
-                self._refusing.add(part)
-            elif fault := storable(part, answer):
-                yield fault
-            elif part.name == "prices" and not answer:
+            if answer is None or part is not PRICES:
+                continue
+            if not answer:
                 yield note(f"prices: there are none as of {shown(at)}, so history begins later.")
-            elif part.name == "prices" and part not in self._unsteady:
+            elif part not in self._unsteady:
                 for fault in judge_past_prices(Answers(at, prices=answer)):
                     self._unsteady.add(part)
                     yield fault
 
+    def unmoved(self) -> Iterator[Step]:
+        """Whether the prices of the past are those of now."""
+        answers = [
+            Answers(at, prices=self._answers[PRICES, at])
+            for at in (self._plan.now, *self.instants)
+            if self._answers.get((PRICES, at))
+        ]
+        if answers and answers[0].at == self._plan.now:
+            yield from judge_unmoved_prices(answers[0], answers[1:])
+
     def windows(self) -> Iterator[Step]:
-        """Whether the events of shorter ranges are those of all time within these ranges."""
+        """Whether the events of shorter ranges are those of all time within these ranges. One range begins, and one
+        ends, exactly at an event."""
         every = self._answers.get((EVENTS, self._plan.now))
         if every is None:
             return
-        ends = [*reversed(self.instants), self._plan.now]
-        for after, until in pairwise(ends):
+        # Ranges begin and end at whole seconds.
+        times = [event.at for event in every if not event.at.microsecond and EPOCH < event.at < self._plan.now]
+        newest = max(times, default=self._plan.now).astimezone(UTC)
+        exact = {newest, newest - timedelta(seconds=1)}
+        for after, until in pairwise(sorted({*self.instants, self._plan.now, *exact})):
             yield from self._window(every, after, until)
 
     def again(self, when: str) -> Iterator[Step]:
@@ -157,7 +197,7 @@ class _Check:
     def _window(self, every: Records, after: datetime, until: datetime) -> Iterator[Step]:
         if EVENTS in self._unsteady:
             return
-        window = Part(EVENTS.name, EVENTS.job, lambda source, at: source.events(after, at), EVENTS.encode)
+        window = replace(EVENTS, ask=lambda source, at: source.events(after, at))
         answer = yield from self._ask(window, until)
         if answer is None:
             return
@@ -166,14 +206,23 @@ class _Check:
             self._unsteady.add(EVENTS)
             yield error(
                 f"events: of all events, those later than {shown(after)} and not later than {shown(until)} are not the "
-                f"ones that the source has for this range: {what}. Each event belongs to one range, and is read once."
+                f"ones that the source has for this range: {what}. Each event belongs to one range, "
+                "(after, until], and is read once."
             )
 
     def _first(self, part: Part, at: datetime) -> Asking:
-        """Ask for a part as of an instant, and remember the answer."""
+        """Ask for a part as of an instant, and remember the answer if it can be stored."""
+        began = self._plan.clock()
         answer = yield from self._ask(part, at)
-        if answer is not None:
-            self._answers[part, at] = answer
+        if answer is not None and at == self._plan.now:
+            yield Answered(part.name, len(answer), self._plan.clock() - began)
+        fault = storable(part, answer) if answer else None
+        if fault:
+            yield fault
+        if answer is None or fault:
+            self._refusing.add(part)
+            return None
+        self._answers[part, at] = answer
         return answer
 
     def _ask(self, part: Part, at: datetime) -> Asking:
@@ -187,8 +236,8 @@ class _Check:
         # Any exception, because the source may come from another package.
         except Exception as fault:
             yield error(
-                f"{part.name}: asked as of {shown(at)}, it raised {type(fault).__name__}: {fault}. Only SourceError is "
-                "tried again; any other exception costs the snapshot."
+                f"{part.name}: asked as of {shown(at)}, it raised {type(fault).__name__}: {sentence(fault)} Only "
+                "SourceError is tried again; any other exception costs the snapshot."
             )
             return None
         slow = self._delay(part, self._plan.clock() - began)
@@ -199,9 +248,11 @@ class _Check:
 
     def _refused(self, part: Part, at: datetime, reason: str) -> Finding:
         if at == self._plan.now:
-            return error(f"{part.name}: {reason} If this lasts, there is no snapshot.")
-        level = warning if self._source.history else note
-        return level(f"{part.name}: no answer as of {shown(at)}, so there is no backfill of that time. {reason}")
+            return error(f"{part.name}: {sentence(reason)} If this lasts, there is no snapshot.")
+        level = warning if self._has_history else note
+        return level(
+            f"{part.name}: no answer as of {shown(at)}, so there is no backfill of that time. {sentence(reason)}"
+        )
 
     def _delay(self, part: Part, seconds: float) -> Finding | None:
         """What to say of the time that an answer took, if it was long."""

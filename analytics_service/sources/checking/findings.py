@@ -39,6 +39,11 @@ def note(message: str) -> Finding:
     return Finding(Level.NOTE, message)
 
 
+def sentence(words: object) -> str:
+    """The words of others, such as those of an exception, with a single full stop."""
+    return f"{str(words).rstrip('. ')}."
+
+
 def listed(names: Iterable[str]) -> str:
     """The first names, and the number of the others."""
     every = list(dict.fromkeys(names))

@@ -1,6 +1,6 @@
 """What is wrong, or looks wrong, in a source's answers about one instant: ids, ranges, units, and what does not fit."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -10,13 +10,13 @@ from itertools import pairwise
 
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset, AssetKind, id_key, is_formula, linked
-from analytics_service.market.events import Action, Event
+from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import shown
 from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price, quoted
 from analytics_service.market.ptoken import Arrangement, Ptoken
-from analytics_service.market.values import ONE, ZERO, exact_value, receipt_price, rounded, with_receipt_prices
+from analytics_service.market.values import ONE, ZERO, exact_value, receipt_price, rounded, total, with_receipt_prices
 from analytics_service.sources.checking.findings import Finding, error, listed, note, warning
 
 _DAY = timedelta(days=1)
@@ -29,6 +29,8 @@ _HIGHEST_PRICE, _HIGHEST_VALUE = Decimal(10) ** 7, Decimal(10) ** 13
 _LOWEST_PRICE = Decimal(10) ** -12
 # A whole market of less than this many standard units: its amounts are probably in standard units already.
 _SMALLEST_MARKET = Decimal("0.001")
+# USD.
+_CENT = Decimal("0.01")
 _MANY_DECIMALS = 36
 _OF_ACCOUNTS = (Action.BORROW, Action.RETURN, Action.DEPOSIT_COLLATERAL, Action.WITHDRAW_COLLATERAL, Action.LIQUIDATE)
 _SUMMED = (Action.BORROW, Action.LIQUIDATE, Action.BORROW_FLASH_LOAN)
@@ -129,6 +131,21 @@ def judge_past_prices(answers: Answers) -> Iterator[Finding]:
         )
 
 
+def judge_unmoved_prices(now: Answers, earlier: Sequence[Answers]) -> Iterator[Finding]:
+    """Prices that have been the same for days, although each has a time of its own. `earlier` has the newest first.
+    Prices of 1 USD do not count, because that of a stablecoin may stay."""
+    present = {price.asset_id: price for price in now.prices if price.usd != ONE}
+    past = [(answers, price) for answers in earlier for price in answers.prices if price.asset_id in present]
+    if any(price.usd != present[price.asset_id].usd for _, price in past):
+        return
+    days_ago = [price for answers, price in past if answers.at <= now.at - _DAY]
+    if moved := [price.asset_id for price in days_ago if price.observed_at < present[price.asset_id].observed_at]:
+        yield warning(
+            f"prices: those of {shown(earlier[-1].at)} are those of now, with another observed_at: {listed(moved)}. "
+            "Answer with the prices of that time, and with the time at which each was observed."
+        )
+
+
 def _times_of_prices(answers: Answers) -> Iterator[Finding]:
     prices, at = answers.prices, answers.at
     yield from judge_past_prices(answers)
@@ -198,9 +215,10 @@ def _amounts(answers: Answers) -> Iterator[Finding]:
         amount = max((*(part or 0 for part in parts), market.debt.balance if market.debt else 0))
         if asset is None or not amount:
             continue
-        if exact_value(amount, asset.decimals_denom, ONE) < _SMALLEST_MARKET:
+        value = exact_value(amount, asset.decimals_denom, answers.usd.get(asset.id, ZERO))
+        if exact_value(amount, asset.decimals_denom, ONE) < _SMALLEST_MARKET or ZERO < value < _CENT:
             small.append(f"{asset.id} ({amount})")
-        if exact_value(amount, asset.decimals_denom, answers.usd.get(asset.id, ZERO)) > _HIGHEST_VALUE:
+        if value > _HIGHEST_VALUE:
             large.append(f"{asset.id} ({amount})")
     if small:
         yield warning(f"markets: hardly anything in them: {listed(small)}. Amounts are in denom units.")
@@ -239,10 +257,27 @@ def judge_events(answers: Answers) -> Iterator[Finding]:
         yield warning(f"events: of a borrow account, but without account_index: {listed(accountless)}.")
     if legless := [event.id for event in events if event.action == Action.LIQUIDATE and event.leg is None]:
         yield warning(f"events: liquidations without leg, which count as the debt repaid: {listed(legless)}.")
+    if torn := _torn_liquidations(events):
+        yield warning(
+            f"events: the legs of a liquidation have different tx_hash: {listed(torn)}. Both are of one transaction."
+        )
     if unsent := [event.id for event in events if event.action == Action.SEND and not event.destination]:
         yield warning(f"events: sends without destination: {listed(unsent)}.")
     yield from _addresses("events", (event.address for event in events))
     yield from _values_of_events(answers)
+
+
+def _torn_liquidations(events: Iterable[Event]) -> list[str]:
+    """Where the debts and the collaterals of liquidations, of an address and an instant, are of other transactions."""
+    hashes: dict[tuple[str, datetime], dict[Leg, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for event in events:
+        if event.action == Action.LIQUIDATE and event.leg:
+            hashes[event.address.lower(), event.at][event.leg].add(event.tx_hash)
+    return [
+        f"{address} at {shown(at)}"
+        for (address, at), legs in hashes.items()
+        if len(legs) == len(Leg) and legs[Leg.DEBT] != legs[Leg.COLLATERAL]
+    ]
 
 
 def _values_of_events(answers: Answers) -> Iterator[Finding]:
@@ -253,7 +288,7 @@ def _values_of_events(answers: Answers) -> Iterator[Finding]:
             continue
         value = exact_value(event.amount, asset.decimals_denom, event.price)
         # A cent, and a part in a hundred, for values that the source has rounded.
-        if abs(value - event.usd) > max(Decimal("0.01"), abs(event.usd) / 100):
+        if abs(value - event.usd) > max(_CENT, abs(event.usd) / 100):
             wrong.append(f"{event.id} ({_plain(event.usd)} instead of {_plain(value)})")
     if wrong:
         yield warning(f"events: usd is not amount times price: {listed(wrong)}. Amounts are in denom units.")
@@ -287,6 +322,13 @@ def judge_positions(answers: Answers) -> Iterator[Finding]:
                 f"positions: more {kind} than the market has: {listed(over)}. Holdings are shares, and those of lend "
                 "are receipt tokens."
             )
+    values = [
+        exact_value(amount, answers.by_id[key].decimals_denom, answers.usd[key])
+        for key, amount in (collateral + debt + lent).items()
+        if key in answers.by_id and answers.usd.get(key)
+    ]
+    if values and total(values) < _CENT:
+        yield warning("positions: all of them are worth less than a cent. Shares are in denom units.")
     pools = {pool.index for ptoken in answers.ptoken for pool in ptoken.pools}
     if lost := [str(stake.pool) for position in positions for stake in position.stakes if stake.pool not in pools]:
         yield warning(f"positions: stakes in pools that ptoken does not have: {listed(lost)}.")

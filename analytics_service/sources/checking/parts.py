@@ -3,19 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
 
 from analytics_service.errors import OutOfRange
+from analytics_service.market.assets import Asset
+from analytics_service.market.events import Event
 from analytics_service.market.instants import EPOCH
-from analytics_service.market.markets import NO_CONFIG
-from analytics_service.market.ptoken import no_ptoken
+from analytics_service.market.markets import NO_CONFIG, GlobalConfig, Market
+from analytics_service.market.positions import Position, SwapContract
+from analytics_service.market.prices import Price
+from analytics_service.market.ptoken import Arrangement, Ptoken, no_ptoken
 from analytics_service.market.rates import Rates
 from analytics_service.sources.base import Source
-from analytics_service.sources.checking.findings import Finding, error
+from analytics_service.sources.checking.findings import Finding, error, sentence
+from analytics_service.sources.checking.misfits import Misfit, misfits
 from analytics_service.store.assets import asset_frame
-from analytics_service.store.columns import fields_of
+from analytics_service.store.columns import fields_of, type_of
 from analytics_service.store.events import account_event_frame
 from analytics_service.store.loans import is_lending, lending_frame
 from analytics_service.store.markets import market_rows
@@ -35,10 +41,11 @@ Records = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a source. `job` names the job that asks for it, `encode` makes batches of the records for the store,
-    and `without` says what is not shown when it is empty."""
+    """A part of a source, whose records are of the type `of`. `job` names the job that asks for it, `encode` makes
+    batches of the records for the store, and `without` says what is not shown when it is empty."""
 
     name: str
+    of: type
     job: str
     ask: Callable[[Source, datetime], Iterable[Any]]
     encode: Callable[[Records], object]
@@ -60,18 +67,21 @@ def _encode_events(events: Records) -> None:
     lending_frame(filter(is_lending, events))
 
 
+PRICES = Part("prices", Price, "prices", lambda source, at: source.prices(at), price_frame)
 EVENTS = Part(
     "events",
+    Event,
     "loans",
     lambda source, at: source.events(EPOCH, at),
     _encode_events,
     "loans originated, liquidations and the histories of addresses are empty",
 )
 PARTS = (
-    Part("assets", "prices", lambda source, at: source.assets(at), asset_frame),
-    Part("prices", "prices", lambda source, at: source.prices(at), price_frame),
+    Part("assets", Asset, "prices", lambda source, at: source.assets(at), asset_frame),
+    PRICES,
     Part(
         "markets",
+        Market,
         "markets",
         lambda source, at: source.markets(at),
         _encode_markets,
@@ -79,6 +89,7 @@ PARTS = (
     ),
     Part(
         "config",
+        GlobalConfig,
         "markets",
         lambda source, at: [source.config(at)],
         lambda configs: [_tables(market_rows((), config, {})) for config in configs],
@@ -86,12 +97,14 @@ PARTS = (
     EVENTS,
     Part(
         "ptoken",
+        Ptoken,
         "ptoken",
         lambda source, at: [source.ptoken(at)],
         lambda ptokens: [_tables(ptoken_rows(ptoken, ())) for ptoken in ptokens],
     ),
     Part(
         "arrangements",
+        Arrangement,
         "ptoken",
         lambda source, at: source.arrangements(at),
         lambda arrangements: _tables(ptoken_rows(no_ptoken(EPOCH), arrangements)),
@@ -99,6 +112,7 @@ PARTS = (
     ),
     Part(
         "positions",
+        Position,
         "positions",
         lambda source, at: source.positions(at),
         item_frame,
@@ -107,6 +121,7 @@ PARTS = (
     ),
     Part(
         "swaps",
+        SwapContract,
         "routes",
         lambda source, at: source.swaps(at),
         lambda contracts: _tables(route_rows(contracts)),
@@ -118,14 +133,9 @@ PARTS = (
 def storable(part: Part, records: Records) -> Finding | None:
     """Why the store cannot hold the records of a part, if so: then the part's snapshot is lost."""
     for record in records[:_LOOKED_AT]:
-        for name, value in _values(record):
-            if isinstance(value, float):
-                return error(
-                    f"{part.name}: {name} of {named(record)} is the float {value!r}. Floats are not exact. "
-                    "Make amounts int and all else Decimal, from text and not from floats."
-                )
-            if isinstance(value, datetime) and value.tzinfo is None:
-                return error(f"{part.name}: {name} of {named(record)} is {value}, without a time zone. Use UTC.")
+        for misfit in misfits(record, part.of):
+            subject = f"{misfit.path} of {named(record)}" if misfit.path else "a record"
+            return error(f"{part.name}: {subject} is {_mistyped(misfit)}")
     try:
         part.encode(records)
     except OutOfRange as fault:
@@ -133,10 +143,23 @@ def storable(part: Part, records: Records) -> Finding | None:
     # Any other error of a record that is not what the domain declares.
     except Exception as fault:
         return error(
-            f"{part.name}: not records as sources/base.py declares them: {type(fault).__name__}: {fault}. "
+            f"{part.name}: not records as sources/base.py declares them: {type(fault).__name__}: {sentence(fault)} "
             "The whole snapshot is lost."
         )
     return None
+
+
+def _mistyped(misfit: Misfit) -> str:
+    value = misfit.value
+    if isinstance(value, float):
+        return (
+            f"the float {value!r}. Floats are not exact. Make amounts int and all else Decimal, from text and not from "
+            "floats."
+        )
+    if isinstance(value, datetime) and value.utcoffset() is None:
+        return f"{value}, without a time zone. Use UTC."
+    hint = " Amounts are int, in denom units." if isinstance(value, Decimal) else ""
+    return f"{type_of(value)}; it must be {misfit.allowed}.{hint}"
 
 
 def named(record: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import AnalyticsError, OutOfRange, SettingError, SourceError
+from analytics_service.errors import AnalyticsError, OutOfRange, SchemaError, SettingError, SourceError
 from analytics_service.market.assets import Asset, split_id
 from analytics_service.market.events import Event
 from analytics_service.market.instants import shown, unix_second
@@ -149,6 +149,12 @@ class SqlSource(Source):
         placeholders = {"columns": ", ".join(columns), "key": ", ".join(f"v.{name}" for name in view.key)}
         try:
             return self._store.frame(query, placeholders, database=self._database, view=view.name, **parameters)
+        except SchemaError as error:
+            # What is missing is below the view, and not of the service's own schema.
+            raise SourceError(
+                f"{self._spec}: the view {view.name} cannot be read: {error.reason.rstrip('.')}. "
+                f"Look at the tables that {self._database}.{view.name} is made from."
+            ) from error
         except AnalyticsError as error:
             raise SourceError(f"{self._spec}: the view {view.name} cannot be read: {error}") from error
 
@@ -161,7 +167,8 @@ class SqlSource(Source):
             except (ValueError, OutOfRange) as error:
                 whose = ", ".join(f"{key} {values[key]}" for key in _NAMING if values.get(key) not in (None, ""))
                 of = f" of {whose}" if whose else ""
-                raise SourceError(f"{self._spec}: {view.name}.{name}{of} is {row.get(name)!r}: {error}.") from error
+                reason = str(error).rstrip(".")
+                raise SourceError(f"{self._spec}: {view.name}.{name}{of} is {_stated(row, name)}: {reason}.") from error
         return values
 
     def _item(self, row: dict[str, Any]) -> list[Any]:
@@ -194,6 +201,13 @@ def _faults(columns: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             yield f"{name}.{column} has no meaning; the columns of {name} are {', '.join(view.columns)}"
     for name in columns.keys() - VIEWS.keys():
         yield f"{name} has no meaning; the views are {', '.join(VIEWS)}"
+
+
+def _stated(row: Mapping[str, Any], name: str) -> str:
+    """What a row has in a column, in words."""
+    if name not in row:
+        return "no column of the view"
+    return "NULL" if row[name] is None else repr(row[name])
 
 
 def _asset(row: dict[str, Any]) -> Asset:
