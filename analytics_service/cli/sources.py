@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ from analytics_service.cli.context import load_settings, open_store_to_read, sto
 from analytics_service.cli.options import data_dir_option
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.market.instants import MINUTE
+from analytics_service.market.instants import MINUTE, floored
 from analytics_service.sources.checking.check import Answered, Plan, Stage, check
 from analytics_service.sources.checking.findings import Finding, Level
 from analytics_service.sources.registry import SQL, open_source
@@ -62,7 +62,8 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
         opened = open_source(spec, settings, store)
         if opened is None:
             raise SettingError("There is nothing to check: the source is none.")
-        now = datetime.now(UTC).replace(microsecond=0)
+        # Jobs ask for multiples of their intervals: those of events, for which a source may lag, are the longest.
+        now = floored(datetime.now(UTC), timedelta(seconds=settings.loans_every))
         with closing(opened):
             findings: dict[Finding, None] = {}
             for step in check(opened, Plan(now, settings, pause)):
