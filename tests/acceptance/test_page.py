@@ -89,16 +89,21 @@ asset_address,timestamp,symbol,decimals,borrowing_enabled,current_liquidity_rate
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A running service that has imported prices and rates, and no source."""
+    """A running service that has imported prices, rates and total values locked, and no source."""
     folder = tmp_path_factory.mktemp("imported")
     running = Service(folder / "data", source=None, workers=1)
-    prices, assets, rates = (folder / f"{name}.csv" for name in ("prices", "assets", "rates"))
+    prices, assets, rates, tvl = (folder / f"{name}.csv" for name in ("prices", "assets", "rates", "tvl"))
     rows = [f"{name},{PRICES_END - day * 86_400},{usd}" for name, days in PRICES.items() for day, usd in days.items()]
     prices.write_text("\n".join(["symbol,timestamp,USD_price", *rows, ""]))
     assets.write_text("symbol,address,decimals\nA,0xa,6\nB,0xb,6\nC,0xc,6\n")
     rates.write_text(RATES)
+    tvl.write_text("date,tvl\n2024-01-01,1000000\n2024-01-31,1500000.5\n")
     try:
-        for arguments in (("prices", str(prices), "--assets", str(assets)), ("rates", str(rates))):
+        for arguments in (
+            ("prices", str(prices), "--assets", str(assets)),
+            ("rates", str(rates)),
+            ("tvl", str(tvl), "--zone", "UTC"),
+        ):
             code, output = running.done("import", *arguments)
             assert code == 0, output
         process = running.up()
@@ -475,6 +480,14 @@ def test_an_overview_without_markets_has_the_newest_rates_and_tells_what_there_i
     assert old.browser.said == []
     page.get_by_role("table", name="Highest lend APRs").get_by_role("link", name="C", exact=True).click()
     expect(page.locator("h1")).to_contain_text("C")
+
+
+def test_imported_sums_are_charted_up_to_their_end(old: Visit) -> None:
+    """Although values alone are no snapshot, of which the status tells."""
+    page = old.open({"range": "90d", "tz": "UTC"})
+    expect(page.locator(".panel h2").last).to_have_text("Total value locked Data ends 2024-01-31")
+    assert query(source(page, 3))["end"] == str(int(datetime(2024, 1, 31, tzinfo=UTC).timestamp()))
+    assert numbers(page, 3)[-1][-1] == "1500000.5"
 
 
 def test_each_chart_of_an_asset_ends_where_its_data_does_and_a_custom_range_where_it_says(old: Visit) -> None:
