@@ -218,11 +218,11 @@ def _parse(setting: "Field[Any]", variable: str, value: str) -> object:
     try:
         return setting.metadata["parse"](value)
     except ValueError as error:
-        shown = "***" if "password" in setting.name else repr(_without_credentials(value)[:80])
+        shown = "***" if "password" in setting.name else repr(without_credentials(value)[:80])
         raise SettingError(f"{variable}={shown} is not usable: it {error}.") from None
 
 
-def _without_credentials(value: str) -> str:
+def without_credentials(value: str) -> str:
     """A value of any setting, with *** for a user and a password before a host."""
     return _CREDENTIALS.sub(r"\1***@", value, count=1)
 

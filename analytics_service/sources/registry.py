@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 
-from analytics_service.config.settings import Settings, parse_setting
+from analytics_service.config.settings import Settings, parse_setting, without_credentials
 from analytics_service.config.values import SOURCES
 from analytics_service.errors import AnalyticsError, SettingError
 from analytics_service.sources.base import Source
@@ -49,7 +49,7 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
         _require_name(source, name)
         return source
     except ValueError as error:
-        raise SettingError(f"{spec[:80]!r} is not a source: it {error}.") from None
+        raise SettingError(f"{without_credentials(spec)[:80]!r} is not a source: it {error}.") from None
     except AnalyticsError:
         raise
     # Any exception, because the source may come from another package.

@@ -81,6 +81,11 @@ def test_any_other_spec_is_refused_with_what_is_allowed(spec: str) -> None:
         open_source(spec, Settings(), FakeStore())
 
 
+def test_a_password_in_a_refused_url_is_not_shown() -> None:
+    with pytest.raises(SettingError, match=r"'https://\*\*\*@host' is not a source: it must look like https://host"):
+        open_source("https://user:secret@host", Settings(), FakeStore())
+
+
 def test_the_simulated_source_has_cheap_history_and_samples() -> None:
     source = open_source("simulated", Settings(), FakeStore())
     assert source is not None
