@@ -101,7 +101,7 @@ def _request(files: tuple[str, ...], **options: Any) -> EventRequest:
 def _understood(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
     """What was understood of files of events, in words."""
     for file in content.files:
-        columns = (f"{role}: {file.table.columns[file.table.fields.index(name)]}" for role, name in file.fields.items())
+        columns = (f"{role}: {file.table.title(name)}" for role, name in file.fields.items())
         yield f"{file.table.path.name}: {file.table.format}"
         yield f"  columns: {', '.join(columns)}"
         if file.ignored:

@@ -50,7 +50,7 @@ def _reading(file: ReadFile) -> Iterator[str]:
     table, layout = file.table, file.layout
     yield f"  format: {table.format}"
     kinds = ", ".join(file.kinds)
-    yield f"  time: column {layout.title(table, layout.time)!r}, {kinds or 'no rows'}{file.zone}"
+    yield f"  time: column {table.title(layout.time)!r}, {kinds or 'no rows'}{file.zone}"
     yield f"  value: {_values(file)}"
     yield f"  asset: {_asset(layout, file)}"
     if layout.ignored:
@@ -60,14 +60,14 @@ def _reading(file: ReadFile) -> Iterator[str]:
 
 def _values(file: ReadFile) -> str:
     layout = file.layout
-    titles = [layout.title(file.table, field) for field in layout.values]
+    titles = [file.table.title(field) for field in layout.values]
     column = f"column {titles[0]!r}" if len(titles) == 1 else f"{len(titles)} columns"
     return f"{column}{file.notation}"
 
 
 def _asset(layout: Layout, file: ReadFile) -> str:
     if layout.asset is not None:
-        return f"column {layout.title(file.table, layout.asset)!r}"
+        return f"column {file.table.title(layout.asset)!r}"
     names = [name for name in layout.values.values() if name is not None]
     return _listed(names, len(names)) if names else "none: the sum over all assets"
 

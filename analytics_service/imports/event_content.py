@@ -6,7 +6,7 @@ Sums are those of all events, so they are made anew from the first event of the 
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from analytics_service.errors import SourceRefused
-from analytics_service.imports.publishing import number_of, resumable
+from analytics_service.imports.publishing import names_of, number_of, resumable, retries
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.instants import unix_second
@@ -44,7 +44,6 @@ from analytics_service.store.observations import (
     read_observed_since,
     read_prices_at,
 )
-from analytics_service.store.retries import Retries
 from analytics_service.store.rewrite import staging
 
 FAMILY = "loans"
@@ -89,7 +88,7 @@ def publish_events(
     wait: Callable[[float], bool | None] = time.sleep,
 ) -> None:
     """Write events, with everything that follows from them, and new assets: all at once, or nothing."""
-    retry = Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
+    retry = retries(wait)
     version = retry(lambda: new_version(store))
     retry(lambda: claim(store, read_side(store), ledger.IMPORTED))
     first = min(unix_second(event.at) for event in events)
@@ -99,7 +98,7 @@ def publish_events(
     histories = retry(lambda: _histories(store, events, first))
     definitions = versioned(retry(lambda: changed_assets(store, assets)), version)
     lending = versioned(lending_frame(event for event in events if is_lending(event)), version)
-    run = Run(FAMILY, last, "import", first, last, len(events), _named(files), version, files=number_of(files))
+    run = Run(FAMILY, last, "import", first, last, len(events), names_of(files), version, files=number_of(files))
     with staging(store, FAMILY, version, retry) as staged:
         for table, rows in (
             (OBSERVATIONS, versioned(observations, version)),
@@ -111,10 +110,6 @@ def publish_events(
         flash = flash_frame(sums[Action.BORROW_FLASH_LOAN, TOTAL], last)
         retry(lambda: store.insert("flash_loan_volume", versioned(flash, version)))
         rewrite.publish(store, staged, [run], retry)
-
-
-def _named(files: Iterable[Path]) -> str:
-    return ", ".join(path.name for path in files)
 
 
 def _summed(

@@ -13,15 +13,15 @@ import polars as pl
 from analytics_service.errors import ImportRefused
 from analytics_service.imports.layout import TIMES, column_of
 from analytics_service.imports.names import AssetNames, Unnamed
-from analytics_service.imports.reading import AHEAD, note_times
+from analytics_service.imports.reading import note_times
 from analytics_service.imports.tables import Table
-from analytics_service.imports.times import Kind, TimeRules, read_times
+from analytics_service.imports.times import Kind, TimeRules, last_second, read_times
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.assets import Asset
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.instants import instant, unix_second
+from analytics_service.market.instants import instant
 from analytics_service.market.values import EXACT
-from analytics_service.store.columns import AMOUNT_LIMIT, TIME_LIMIT
+from analytics_service.store.columns import AMOUNT_LIMIT
 
 AmountUnit = Literal["units", "denom"]
 # The usual names of the columns of each role.
@@ -91,10 +91,6 @@ class EventFile:
         used = set(self.fields.values())
         return [name for name, column in zip(self.table.columns, self.table.fields, strict=True) if column not in used]
 
-    def where(self, seen: tuple[int, str]) -> str:
-        """A row and what it says, in words."""
-        return f"{self.table.row_label} {seen[0]}: {seen[1][:60]!r}"
-
 
 class _Fault(Exception):
     """Why a row is rejected."""
@@ -118,7 +114,7 @@ def open_events(table: Table, rules: EventRules) -> EventFile:
                 f"{table.path} has the columns {', '.join(table.columns)[:200]!r}, and none has a usual name of the "
                 f"{role}. Name it with --column {role}=COLUMN."
             )
-    title = table.columns[table.fields.index(fields["amount"])].lower()
+    title = table.title(fields["amount"]).lower()
     unit: AmountUnit | None = "denom" if title == "amount_denom" else "units" if title == "amount_units" else None
     return EventFile(table, fields, rules, rules.unit or unit)
 
@@ -136,9 +132,9 @@ def read_events(
     ImportRefused if times, or the unit of amounts, can be read in two ways.
     """
     rules = file.rules
-    latest = min(unix_second(rules.at) + AHEAD, TIME_LIMIT - 1)
+    latest = last_second(rules.at)
     for block, size in file.table.blocks():
-        rows = block.filter(pl.any_horizontal(pl.col([*file.table.fields, "extra"]).str.strip_chars() != ""))
+        rows = file.table.filled(block)
         times = read_times(rows[file.fields["time"]], rules.times)
         note_times(file, rows, file.fields["time"], times, rules.times)
         reasons: list[str | None] = []

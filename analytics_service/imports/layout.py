@@ -58,10 +58,6 @@ class Layout:
     wide: bool = False
     same: Sequence[str] = ()
 
-    def title(self, table: Table, field: str) -> str:
-        """The name of a field's column in the file."""
-        return table.columns[table.fields.index(field)]
-
 
 def lay_out(table: Table, history: History, choice: Choice) -> Layout:
     """The layout of a table. ImportRefused, with the option that settles it, if columns are missing or if several could
@@ -76,7 +72,7 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
             f"{table.path} has candles, and only values can be imported. Ask for a page without agg=ohlc."
         )
     time = _field(table, "time", _time_named(table, choice), TIMES)
-    if table.types.get(table.columns[table.fields.index(time)]) == pl.Float32:
+    if table.types.get(table.title(time)) == pl.Float32:
         raise ImportRefused(f"The times of {table.path} are of type Float32, in which they are rounded to minutes.")
     if choice.wide:
         return _wide(table, time)
@@ -121,7 +117,7 @@ def _wide(table: Table, time: str) -> Layout:
         _require_type(table, field)
     if not values:
         raise ImportRefused(f"{table.path} has no column but the time. With --wide each other column is an asset.")
-    ignored = [table.columns[table.fields.index(field)] for field in table.fields if field not in {time, *values}]
+    ignored = [table.title(field) for field in table.fields if field not in {time, *values}]
     return Layout(time, values, None, None, ignored, own=False, wide=True)
 
 
@@ -150,9 +146,9 @@ def column_of(table: Table, role: str, named: str | None, synonyms: Collection[s
     ImportRefused if there is no such column, or if several could be meant; `option` is the one that names the column.
     """
     fields = _candidates(table, synonyms if named is None else (_normal(named),))
-    exact = [field for field in fields if table.columns[table.fields.index(field)] == named]
+    exact = [field for field in fields if table.title(field) == named]
     fields = exact if len(exact) == 1 else fields
-    columns = [table.columns[table.fields.index(field)] for field in fields]
+    columns = [table.title(field) for field in fields]
     if len(fields) > 1 and named is None and len(set(columns)) == len(columns):
         raise ImportRefused(
             f"{table.path} has several columns that could be the {role}: {', '.join(columns)}. Name it with {option}, "
@@ -192,7 +188,7 @@ def _normal(name: str) -> str:
 
 
 def _require_type(table: Table, field: str) -> None:
-    name = table.columns[table.fields.index(field)]
+    name = table.title(field)
     dtype = table.types.get(name)
     if dtype is not None and not is_readable(dtype):
         raise ImportRefused(

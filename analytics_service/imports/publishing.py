@@ -44,9 +44,19 @@ class Content:
         count = sum(self.family.observations(self.rows).values())
         # Values of such a family are not all that its snapshots have.
         at = ledger.VALUES_ONLY if TABLES[self.family.name] else last
-        names = ", ".join(path.name for path in self.files)
+        names = names_of(self.files)
         files = number_of(self.files)
         return ledger.Run(self.family.name, at, "import", first, last, count, names, version, files=files)
+
+
+def names_of(files: Sequence[Path]) -> str:
+    """The names of files, as the ledger has them."""
+    return ", ".join(path.name for path in files)
+
+
+def retries(wait: Callable[[float], bool | None]) -> Retries:
+    """The retries of an import: in half a minute the embedded server can restart many times. `wait` pauses."""
+    return Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
 
 
 def number_of(files: Sequence[Path]) -> int:
@@ -73,8 +83,7 @@ def publish(store: Store, content: Content, reporter: Reporter, wait: Callable[[
 
     Returns how many of the observations the store already had. `wait` pauses between attempts while ClickHouse is away.
     """
-    # In half a minute the embedded server can restart many times.
-    retry = Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
+    retry = retries(wait)
     family, version = content.family, retry(lambda: ledger.new_version(store))
     definitions = versioned(retry(lambda: changed_assets(store, content.assets)), version)
     retry(lambda: claim(store, read_side(store), ledger.IMPORTED))

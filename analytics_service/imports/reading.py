@@ -15,14 +15,11 @@ from analytics_service.imports.layout import Layout
 from analytics_service.imports.names import AssetNames, Unnamed
 from analytics_service.imports.numerals import Mark, NumberRules, Shape, read_numbers
 from analytics_service.imports.tables import FAULTS, Table
-from analytics_service.imports.times import Kind, TimeRules, mixed, order_that_fits, read_times
-from analytics_service.market.instants import DAY, unix_second
+from analytics_service.imports.times import Kind, TimeRules, last_second, mixed, order_that_fits, read_times
 from analytics_service.market.rates import RATE_LIMIT
-from analytics_service.store.columns import DECIMAL, RATE, TIME_LIMIT
+from analytics_service.store.columns import DECIMAL, RATE
 from analytics_service.store.histories import NET_TVL, UTILIZATION, History
 
-# Observations must not be from the future. A day allows for wrong clocks and zones.
-AHEAD = DAY
 _GOOD = {"asset": pl.UInt32(), "observed_at": pl.UInt32(), "value": DECIMAL}
 
 
@@ -36,11 +33,6 @@ class ReadingRules:
     numbers: NumberRules
     fraction: bool
     at: datetime
-
-    @property
-    def latest(self) -> int:
-        """The last second that an observation may have."""
-        return min(unix_second(self.at) + AHEAD, TIME_LIMIT - 1)
 
     @property
     def is_ratio(self) -> bool:
@@ -82,10 +74,6 @@ class ReadFile:
         unit = ", in percent" if self.percents or numbers.percent else ", as fractions (0.05 means 5 %)"
         return f"{comma}{thousands}{unit if self.rules.is_ratio else ''}"
 
-    def where(self, seen: tuple[int, str]) -> str:
-        """A row and what it says, in words."""
-        return f"{self.table.row_label} {seen[0]}: {seen[1][:60]!r}"
-
 
 def read_file(
     file: ReadFile, names: AssetNames, reject: Callable[[pl.DataFrame], None], advance: Callable[[int], None]
@@ -97,7 +85,7 @@ def read_file(
     table, layout, rules = file.table, file.layout, file.rules
     _require_distinct(table, layout, names)
     for block, size in table.blocks():
-        rows = block.filter(pl.any_horizontal(pl.col([*table.fields, "extra"]).str.strip_chars() != ""))
+        rows = table.filled(block)
         times = read_times(rows[layout.time], rules.times)
         note_times(file, rows, layout.time, times, rules.times)
         _require_same(file, rows, rules.history)
@@ -176,7 +164,7 @@ def _reason(rules: ReadingRules) -> pl.Expr:
     reasons = {
         "the time is empty": time == "",
         "the time is negative": time.str.contains(r"^-[0-9]"),
-        "the time is in the future": pl.col("second") > rules.latest,
+        "the time is in the future": pl.col("second") > last_second(rules.at),
         "the time is before 1970": pl.col("second") < 0,
         f"{rules.times.zone} has this time twice, or never; write it with an offset": pl.col("twice"),
         "the time cannot be read; write it such as 2026-01-31T12:00:00Z": pl.col("second").is_null(),
@@ -217,8 +205,9 @@ def _require_same(file: ReadFile, rows: pl.DataFrame, history: History) -> None:
                     if history.by_asset
                     else f"The history {history.slug} has no assets: import only rows of the sum over all."
                 )
+                table = file.table
                 raise ImportRefused(
-                    f"{file.table.path} is of several assets, {file.where(first)} and {file.where(seen)}. {cure}"
+                    f"{table.path} is of several assets, {table.where(first)} and {table.where(seen)}. {cure}"
                 )
 
 
@@ -228,15 +217,12 @@ class Noted(Protocol):
     table: Table
     kinds: dict[Kind, tuple[int, str]]
 
-    def where(self, seen: tuple[int, str]) -> str:
-        """A row and what it says, in words."""
-
 
 def note_times(file: Noted, rows: pl.DataFrame, column: str, times: pl.DataFrame, rules: TimeRules) -> None:
     """Note how times of a column are written. ImportRefused if that leaves open what they mean."""
     for name, index in _firsts(times["kind"]):
         file.kinds.setdefault(Kind(name), (rows["line"][index], rows[column][index]))
-    kinds, where, path = file.kinds, file.where, file.table.path
+    kinds, where, path = file.kinds, file.table.where, file.table.path
     if mixed(list(kinds)):
         both = " and ".join(f"{kind} ({where(seen)})" for kind, seen in list(kinds.items())[:2])
         raise ImportRefused(f"{path} mixes {both}. Write all times in one way.")
@@ -268,7 +254,7 @@ def _note_numbers(file: ReadFile, rows: pl.DataFrame, rules: ReadingRules) -> No
     if Shape.COMMA in file.shapes:
         raise ImportRefused(
             f"{file.table.path} has numbers that make sense only if decimals follow a comma, "
-            f"{file.where(file.shapes[Shape.COMMA])}. If so, say --decimal-comma."
+            f"{file.table.where(file.shapes[Shape.COMMA])}. If so, say --decimal-comma."
         )
     if file.table.delimiter == ";" and rules.numbers.mark is None:
         # Such files come from where decimals follow a comma, and a point may separate thousands.
@@ -291,22 +277,22 @@ def _firsts(names: pl.Series) -> Iterator[tuple[str, int]]:
 
 def _require_clear(file: ReadFile, rules: ReadingRules) -> None:
     """ImportRefused if numbers of the file can be read in two ways."""
-    path, shapes = file.table.path, file.shapes
+    path, where, shapes = file.table.path, file.table.where, file.shapes
     if Shape.EITHER in shapes and Shape.GROUPED not in shapes:
         raise ImportRefused(
             f"{path} has numbers in which the comma may separate thousands or decimals, "
-            f"{file.where(shapes[Shape.EITHER])}. Say which with --decimal-point or --decimal-comma."
+            f"{where(shapes[Shape.EITHER])}. Say which with --decimal-point or --decimal-comma."
         )
     if file.dotted and not file.pointed:
         raise ImportRefused(
             f"{path} has semicolons between fields, so the points of its numbers may separate thousands or decimals, "
-            f"{file.where(file.dotted)}. Say which with --decimal-point or --decimal-comma."
+            f"{where(file.dotted)}. Say which with --decimal-point or --decimal-comma."
         )
     if 0 < file.percents < file.read and rules.is_ratio and not rules.numbers.percent:
         raise ImportRefused(f"{path} has values with and without %. Write all in one way, or say --percent.")
     is_open = not (file.layout.own or file.percents or rules.numbers.percent or rules.fraction)
     if rules.is_ratio and file.above_one and is_open:
         raise ImportRefused(
-            f"{path} has rates that may be fractions above 1 or percents, {file.where(file.above_one)}. Say which with "
+            f"{path} has rates that may be fractions above 1 or percents, {where(file.above_one)}. Say which with "
             "--percent or --fraction."
         )

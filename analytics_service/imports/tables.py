@@ -45,6 +45,18 @@ class Table:
     types: Mapping[str, pl.DataType] = field(default_factory=dict)
     delimiter: str = ","
 
+    def title(self, field: str) -> str:
+        """The name of a field's column in the file."""
+        return self.columns[self.fields.index(field)]
+
+    def where(self, seen: tuple[int, str]) -> str:
+        """A row, by its number, and what it says, in words."""
+        return f"{self.row_label} {seen[0]}: {seen[1][:60]!r}"
+
+    def filled(self, block: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a block that are not blank."""
+        return block.filter(pl.any_horizontal(pl.col([*self.fields, "extra"]).str.strip_chars() != ""))
+
     def renamed(self, fields: Sequence[str]) -> "Table":
         """The same table with other names of fields."""
         names = dict(zip(self.fields, fields, strict=True))

@@ -13,6 +13,8 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics_service.history.calendar import to_second
+from analytics_service.market.instants import DAY, unix_second
+from analytics_service.store.columns import TIME_LIMIT
 
 Unit = Literal["s", "ms", "us", "ns"]
 Order = Literal["dmy", "mdy", "ymd"]
@@ -20,6 +22,8 @@ ORDERS: Sequence[Order] = ("dmy", "mdy", "ymd")
 UNITS: Mapping[Unit, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # The least number of each unit; for smaller numbers the unit must be named.
 _FROM: Mapping[Unit, int] = {"s": 10**8, "ms": 10**11, "us": 10**14, "ns": 10**17}
+# Observations must not be from the future. A day allows for wrong clocks and zones.
+_AHEAD = DAY
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
@@ -196,6 +200,11 @@ def _first_second(day: date, zone: ZoneInfo) -> int | None:
     """The first second of a day; null if the zone does not have that day."""
     second = to_second(zone, datetime.combine(day, time.min))
     return second if datetime.fromtimestamp(second, zone).date() == day else None
+
+
+def last_second(at: datetime) -> int:
+    """The last second that an observation may have at the present instant `at`."""
+    return min(unix_second(at) + _AHEAD, TIME_LIMIT - 1)
 
 
 def mixed(kinds: Sequence[Kind]) -> bool:

@@ -12,16 +12,14 @@ from analytics_service.errors import ImportRefused
 from analytics_service.imports.assets_file import FORMULA, stripped
 from analytics_service.imports.forms import Form, FormTable, Key
 from analytics_service.imports.tables import FAULTS
+from analytics_service.imports.times import last_second
 from analytics_service.market.assets import FORMULA_MARKS, Asset, AssetGroup, id_key
-from analytics_service.market.instants import DAY, MILLISECONDS, unix_second
+from analytics_service.market.instants import MILLISECONDS
 from analytics_service.store.columns import DECIMAL
 
 TimeUnit = Literal["s", "ms"]
 # As unix seconds this is the year 5138; as milliseconds it is March 1973.
 _MILLISECONDS_FROM = 10**11
-# Observations must not be from the future. A day allows for wrong clocks and zones.
-_AHEAD = DAY
-_LAST_SECOND = 2**32 - 1
 _FLAG = {"true": True, "false": False}
 _UNKNOWN = dict.fromkeys(Key, "neither in the assets file (--assets) nor in the store") | {
     Key.ADDRESS: "no row gives it a symbol and a number of decimals"
@@ -106,7 +104,7 @@ def validate_file(
     form, names, unit = table.form, rules.names, rules.unit
     nothing = {"asset": names.dtype, "observed_at": pl.UInt32(), **dict.fromkeys(form.values, DECIMAL)}
     validated, scale = ValidatedFile([pl.DataFrame(schema=nothing)]), _Scale(table, unit)
-    latest = min(unix_second(rules.at) + _AHEAD, _LAST_SECOND)
+    latest = last_second(rules.at)
     for block, size in table.blocks():
         rows = _parsed(block, names, form)
         scale.add(rows["time_number"])
