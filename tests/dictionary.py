@@ -1,4 +1,4 @@
-"""Writes the list of examples and the data dictionary into sql/README.md: `python -m tests.dictionary`."""
+"""Writes sql/DICTIONARY.md, and the list of examples into sql/README.md: `python -m tests.dictionary`."""
 
 import re
 import tempfile
@@ -13,11 +13,13 @@ from typing import NamedTuple
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.store.connection import Store
+from analytics_service.store.histories import HISTORIES
 from analytics_service.store.migrations import migrate
 from analytics_service.store.sql import scripts
 from tests.clickhouse import client
 
 README = Path(__file__).parents[1] / "sql" / "README.md"
+DICTIONARY = README.with_name("DICTIONARY.md")
 # Bookkeeping of the service, without columns in the dictionary: researchers do not need them.
 _BOOKKEEPING = frozenset({"claim", "job_run", "position_digest", "rewrite", "schema_migration", "snapshot_head"})
 # So many tables must have a column with the same type and comment for it to be described in front of them.
@@ -28,7 +30,7 @@ _PLAIN = re.compile(r"LowCardinality\((\w+)\)|DateTime\('UTC'\)")
 _COLUMNS = """
 SELECT t.name, t.engine = 'View', t.comment, c.name, c.type, c.comment
 FROM system.tables AS t
-INNER JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
+LEFT JOIN system.columns AS c ON c.database = t.database AND c.table = t.name
 WHERE t.database = currentDatabase() AND t.engine != 'MaterializedView'
 ORDER BY t.name, c.position
 """
@@ -51,10 +53,14 @@ class Table(NamedTuple):
     columns: Sequence[Column]
 
 
-def renewed(page: str, settings: Settings) -> str:
-    """The page with the examples that there are now, and the dictionary of a database."""
-    page = _with_section(page, "Examples", _examples())
-    return _with_section(page, "Data dictionary", _dictionary(_tables(settings)))
+def renewed(page: str) -> str:
+    """The page for researchers with the examples that there are now."""
+    return _with_section(page, "Examples", _examples())
+
+
+def dictionary(settings: Settings) -> str:
+    """The meaning of every view, table and column of a database."""
+    return "\n".join(_dictionary(_tables(settings))) + "\n"
 
 
 def _with_section(page: str, heading: str, lines: Sequence[str]) -> str:
@@ -76,7 +82,7 @@ def _tables(settings: Settings) -> list[Table]:
     with client(settings) as own:
         rows = own.query(_COLUMNS).result_rows
     return [
-        Table(name, bool(is_view), _ADVICE.sub("", meaning), [Column(*row[3:]) for row in columns])
+        Table(name, bool(is_view), _ADVICE.sub("", meaning), [Column(*row[3:]) for row in columns if row[3]])
         for (name, is_view, meaning), columns in groupby(rows, itemgetter(0, 1, 2))
     ]
 
@@ -91,12 +97,12 @@ def _dictionary(tables: Sequence[Table]) -> list[str]:
     def shared_by(table: Table) -> str:
         return ", ".join(f"`{column.name}`" for column in table.columns if column in shared)
 
-    lines = ["From the comments of the schema. `DESCRIBE TABLE` has the columns of the last section, too.", ""]
-    lines += [*_views(views), "", "### Columns of many tables", "", *map(_described, shared)]
+    lines = ["# Data dictionary", "", "From the comments of the schema, as `DESCRIBE TABLE` shows them, too.", ""]
+    lines += [*_views(views), "", "## Columns of many tables", "", *map(_described, shared)]
     for names, group in groupby(sorted(others, key=shared_by), shared_by):
-        lines += ["", f"### Tables with {names}" if names else "### Tables with columns of their own only"]
+        lines += ["", f"## Tables with {names}" if names else "## Tables with columns of their own only"]
         lines += _group(list(group), shared)
-    lines += ["", "### Bookkeeping of the service", ""]
+    lines += ["", "## Bookkeeping of the service", ""]
     return lines + [f"- {table.name}: {table.meaning}" for table in own]
 
 
@@ -105,20 +111,27 @@ def _group(tables: Sequence[Table], described: Sequence[Column]) -> list[str]:
     common = [column for column in _frequent(tables, max(len(tables), 2)) if column not in described]
     lines = ["", "They also have:", "", *map(_described, common)] if common else []
     for table in tables:
-        lines += ["", f"#### {table.name}", "", f"{table.meaning}.", ""]
+        lines += ["", f"### {table.name}", "", f"{table.meaning}.", ""]
         lines += [_described(column) for column in table.columns if column not in (*described, *common)]
     return lines
 
 
 def _views(views: Sequence[Table]) -> list[str]:
-    """Views of histories, which have all columns but one in common."""
-    shared = _frequent(views, len(views))
-    (meaning,) = {view.meaning.replace(view.name, "NAME") for view in views}
-    lines = ["### Views of histories", "", f"{meaning}.", "", *map(_described, shared), ""]
+    """Views of histories, which have all columns but one in common, and the others."""
+    names = {history.name for history in HISTORIES}
+    histories = [view for view in views if view.name in names]
+    shared = _frequent(histories, len(histories))
+    (meaning,) = {view.meaning.replace(view.name, "NAME") for view in histories}
+    lines = ["## Views of histories", "", f"{meaning}.", "", *map(_described, shared), ""]
     lines += ["view | value | meaning", "---|---|---"]
-    for view in views:
+    for view in histories:
         (value,) = [column for column in view.columns if column not in shared]
         lines.append(f"{view.name} | {value.name} | {value.meaning}")
+    lines += ["", "## Other views"]
+    for view in views:
+        if view not in histories:
+            lines += ["", f"### {view.name}", "", f"{view.meaning}.", *([""] if view.columns else [])]
+            lines += map(_described, view.columns)
     return lines
 
 
@@ -146,7 +159,8 @@ def main() -> None:
         closing(Store(settings)) as store,
     ):
         migrate(store)
-        README.write_text(renewed(README.read_text("utf-8"), settings), "utf-8")
+        README.write_text(renewed(README.read_text("utf-8")), "utf-8")
+        DICTIONARY.write_text(dictionary(settings), "utf-8")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ import polars as pl
 from analytics_service.errors import SchemaError
 from analytics_service.store.applied import Migration, pending
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES, History
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
 from analytics_service.store.rewrite import Recovery, drop_abandoned, wait_for_rewrites
 from analytics_service.store.sql import statements
+from analytics_service.store.views import view_statements
 
 log = logging.getLogger(__name__)
 
@@ -28,25 +28,10 @@ CREATE TABLE IF NOT EXISTS schema_migration
 ENGINE = ReplacingMergeTree ORDER BY number
 COMMENT 'Migrations that were applied to this database, one row each'
 """
-# A condition on asset_id and observed_at reads no more rows of the view than of the table.
-_VIEW = """
-CREATE OR REPLACE VIEW {name}
-(
-    asset_id LowCardinality(String) COMMENT 'Asset id; the empty string is the total over all assets',
-    symbol LowCardinality(String) COMMENT 'Symbol of the asset, as it is defined now; empty for the total',
-    observed_at DateTime('UTC') COMMENT 'Instant of the observation, whole seconds',
-    {value} Decimal(38, 18) COMMENT '{meaning}'
-)
-AS SELECT o.asset_id AS asset_id, a.symbol AS symbol, o.observed_at AS observed_at, o.value AS {value}
-FROM observation AS o FINAL
-LEFT JOIN (SELECT id, argMax(symbol, version) AS symbol FROM asset GROUP BY id) AS a ON a.id = o.asset_id
-WHERE o.history = '{name}'
-COMMENT 'Every observation of history {name}, with corrections applied'
-"""
 
 
 def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_alone: bool = False) -> list[Migration]:
-    """Apply and return the missing migrations, and create the view of each history as it is defined now.
+    """Apply and return the missing migrations, and create all views as they are defined now.
 
     SchemaError if the server is too old, an applied script has changed, or this version cannot bring the schema up to
     date; and if a scheduler writes to the store, unless the caller `is_alone` with it (rule 8.14).
@@ -68,16 +53,11 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
             store.execute(statement)
         row = {"number": migration.number, "name": migration.name, "checksum": migration.checksum}
         store.insert("schema_migration", pl.DataFrame([row], schema_overrides={"number": pl.UInt16}))
-    for history in HISTORIES:
-        store.execute(view_of(history))
+    for statement in view_statements():
+        store.execute(statement)
     Recovery(store).look()
     drop_abandoned(store)
     return missing
-
-
-def view_of(history: History) -> str:
-    """The statement that creates the view of a history."""
-    return _VIEW.format(name=history.name, value=history.value, meaning=history.meaning)
 
 
 def _require_no_scheduler(store: Store) -> None:

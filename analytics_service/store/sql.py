@@ -35,8 +35,13 @@ def _union(names: tuple[str, ...]) -> str:
 @cache
 def _query(name: str) -> str:
     """The query without comments and line breaks, because the driver scans every character."""
-    lines = (_SQL / "queries" / f"{name}.sql").read_text("utf-8").splitlines()
-    return " ".join(line.strip() for line in lines if not line.startswith("--"))
+    sql = (_SQL / "queries" / f"{name}.sql").read_text("utf-8")
+    return " ".join(line.strip() for line in without_comments(sql).splitlines())
+
+
+def without_comments(script: str) -> str:
+    """SQL without the lines that are comments."""
+    return "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("--"))
 
 
 def scripts(folder: str) -> list[Path]:
@@ -46,8 +51,4 @@ def scripts(folder: str) -> list[Path]:
 
 def statements(script: str) -> list[str]:
     """The statements of a script; each ends with a semicolon at the end of a line."""
-    return [part.strip() for part in script.split(";\n") if _has_code(part)]
-
-
-def _has_code(part: str) -> bool:
-    return any(line.strip() and not line.lstrip().startswith("--") for line in part.splitlines())
+    return [part.strip() for part in script.split(";\n") if without_comments(part).strip()]

@@ -1,7 +1,7 @@
 """A real embedded ClickHouse for all integration tests, and a separate database for each test."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -19,6 +19,8 @@ from tests.clickhouse import by_url, client
 from tests.integration.databases import database, keep_migrated
 from tests.integration.pages import commit
 from tests.integration.routes import NOON, Client, client_of
+
+Run = Callable[[str], list[tuple[Any, ...]]]
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +44,13 @@ def store(settings: Settings) -> Iterator[Store]:
     """A store on that database."""
     with database(settings) as store:
         yield store
+
+
+@pytest.fixture
+def run(settings: Settings) -> Iterator[Run]:
+    """Runs SQL as a researcher would, with a client of their own."""
+    with client(settings) as own:
+        yield lambda sql: [tuple(row) for row in own.query(sql).result_rows]
 
 
 @dataclass(frozen=True)

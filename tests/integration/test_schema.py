@@ -1,13 +1,12 @@
 """Migrations, and the schema as a public interface: its comments, its dictionary, its examples."""
 
+import re
 import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -19,28 +18,21 @@ from analytics_service.errors import SchemaError
 from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
-from analytics_service.store.histories import HISTORIES
 from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import made_by
 from analytics_service.store.sql import scripts, statements
+from analytics_service.store.views import view_statements
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests import clickhouse
-from tests.dictionary import README, renewed
+from tests.dictionary import DICTIONARY, README, dictionary, renewed
+from tests.integration.conftest import Run
 from tests.integration.handmade import HandMade
 from tests.integration.pages import asset, commit
 from tests.stored import write_assets
 
 ROOT = Path(__file__).parents[2]
-Run = Callable[[str], list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def run(settings: Settings) -> Iterator[Run]:
-    """Runs SQL as a researcher would, with a client of their own."""
-    with clickhouse.client(settings) as client:
-        yield lambda sql: [tuple(row) for row in client.query(sql).result_rows]
 
 
 def test_migrating_again_applies_nothing(store: Store) -> None:
@@ -165,7 +157,8 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
 def test_the_scripts_make_what_a_new_database_has(store: Store, run: Run) -> None:
     """Nothing else is in it, apart from the list of migrations itself."""
     present = run("SELECT name FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migration'")
-    assert {name for (name,) in present} == {*made_by(shipped()), *(history.name for history in HISTORIES)}
+    views = {re.search(r"VIEW (\w+)", statement)[1] for statement in view_statements()}
+    assert {name for (name,) in present} == {*made_by(shipped()), *views}
 
 
 def test_an_old_server_is_refused_in_plain_words() -> None:
@@ -182,16 +175,19 @@ def test_every_table_and_column_says_what_it_means(store: Store, run: Run) -> No
 
 
 @pytest.mark.usefixtures("store")
-def test_the_page_for_researchers_has_all_examples_and_the_dictionary_of_the_schema(settings: Settings) -> None:
-    """`python -m tests.dictionary` writes both."""
-    page = README.read_text("utf-8")
-    assert renewed(page, settings) == page
+def test_the_dictionary_is_that_of_the_schema(settings: Settings) -> None:
+    """`python -m tests.dictionary` writes it."""
+    assert dictionary(settings) == DICTIONARY.read_text("utf-8")
 
 
-def test_a_new_column_makes_the_page_for_researchers_stale(settings: Settings, store: Store) -> None:
+def test_the_page_for_researchers_has_all_examples() -> None:
     page = README.read_text("utf-8")
+    assert renewed(page) == page
+
+
+def test_a_new_column_makes_the_dictionary_stale(settings: Settings, store: Store) -> None:
     store.execute("ALTER TABLE asset ADD COLUMN colour String COMMENT 'Colour of charts'")
-    assert "- `colour` String: Colour of charts\n" in renewed(page, settings)
+    assert "- `colour` String: Colour of charts\n" in dictionary(settings)
 
 
 @pytest.mark.usefixtures("store")

@@ -1,0 +1,41 @@
+"""The views that people read: sql/views, made again by each migration."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from analytics_service.store.histories import HISTORIES
+from analytics_service.store.sql import scripts, statements, without_comments
+
+# Scripts that make several views, with what they put in place of {placeholders} for each.
+_EACH: Mapping[str, list[dict[str, str]]] = {
+    "01_histories": [
+        {"name": history.name, "value": history.value, "meaning": history.meaning} for history in HISTORIES
+    ],
+    "04_markets": [
+        {"name": "market", "period": "at", "when": "each snapshot"},
+        {"name": "market_hour", "period": "toStartOfHour(at)", "when": "the last snapshot of each hour"},
+        {"name": "market_day", "period": "toStartOfDay(at)", "when": "the last snapshot of each UTC day"},
+    ],
+}
+
+
+@cache
+def view_statements() -> tuple[str, ...]:
+    """The statements that create all views, in order."""
+    return tuple(_statements())
+
+
+def _statements() -> Iterator[str]:
+    functions, *views = scripts("views")
+    shared = {"functions": functions.read_text("utf-8").strip()}
+    for script in views:
+        for statement in statements(script.read_text("utf-8")):
+            for placeholders in _EACH.get(script.stem, [{}]):
+                yield _filled(statement, {**placeholders, **shared})
+
+
+def _filled(statement: str, placeholders: Mapping[str, str]) -> str:
+    """Only these placeholders: others are parameters of the view."""
+    for name, text in placeholders.items():
+        statement = statement.replace(f"{{{name}}}", text)
+    return without_comments(statement)

@@ -1,0 +1,112 @@
+-- Assets and their prices.
+
+CREATE OR REPLACE VIEW assets
+(
+    asset_id String COMMENT 'Asset id, <group>;<group_key>',
+    symbol String COMMENT 'Symbol of a standard unit',
+    name String COMMENT 'Full name',
+    kind String COMMENT 'Classification: regular, protocol_receipt_token or liquid_staking_token',
+    decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
+    origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents; else empty',
+    receipt_id String COMMENT 'Id of the receipt token of the asset; empty if it has none'
+)
+AS WITH defined AS
+(
+    SELECT
+        id,
+        argMax((symbol, name, kind, decimals_denom, ifNull(origin_asset, ''), ifNull(receipt_asset, '')), version) AS a
+    FROM asset
+    GROUP BY id
+)
+SELECT
+    d.id AS asset_id,
+    d.a.1 AS symbol,
+    d.a.2 AS name,
+    d.a.3 AS kind,
+    d.a.4 AS decimals,
+    d.a.5 AS origin_id,
+    if(d.a.6 != '', d.a.6, r.receipt) AS receipt_id
+FROM defined AS d
+LEFT JOIN
+(
+    SELECT a.5 AS origin, min(id) AS receipt
+    FROM defined
+    WHERE a.3 = 'protocol_receipt_token' AND a.5 != ''
+    GROUP BY origin
+) AS r ON r.origin = d.id
+SETTINGS join_use_nulls = 0
+COMMENT 'Every asset as it is defined now';
+
+CREATE OR REPLACE VIEW price_at
+AS WITH
+{functions},
+-- Later observations are of runs that have not ended, and cells after this one are not closed.
+(
+    SELECT toDateTime(least({at:DateTime64(3, 'UTC')}, max(last_observed_at)), 'UTC')
+    FROM snapshot_head
+    WHERE family = 'prices'
+) AS moment,
+(
+    SELECT max((at, version))
+    FROM snapshot
+    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= {at:DateTime64(3, 'UTC')}
+) AS markets,
+quoted AS
+(
+    SELECT asset_id, argMax(value, last_at) AS price, max(last_at) AS observed_at
+    FROM
+    (
+        SELECT asset_id, last_at, close AS value
+        FROM cell FINAL
+        WHERE history = 'price'
+          AND (width = 'month' AND cell < toStartOfMonth(moment)
+            OR width = 'day' AND cell >= toStartOfMonth(moment) AND cell < toStartOfDay(moment)
+            OR width = 'quarter' AND cell >= toStartOfDay(moment) AND cell < toStartOfFifteenMinutes(moment))
+
+        UNION ALL
+
+        SELECT asset_id, observed_at, value
+        FROM observation FINAL
+        WHERE history = 'price' AND observed_at >= toStartOfFifteenMinutes(moment) AND observed_at <= moment
+    )
+    GROUP BY asset_id
+)
+SELECT p.asset_id AS asset_id, a.symbol AS symbol, p.price AS price, p.observed_at AS observed_at
+FROM
+(
+    SELECT asset_id, price, observed_at
+    FROM
+    (
+        SELECT asset_id, price, observed_at, 0 AS follows
+        FROM quoted
+
+        UNION ALL
+
+        SELECT o.receipt_id, in_usd(l.redemption, q.price), q.observed_at, 1
+        FROM quoted AS q
+        INNER JOIN assets AS o ON o.asset_id = q.asset_id
+        INNER JOIN
+        (
+            SELECT asset_id, if(receipt_supply = 0, toDecimal256(1, 18), ratio(principal, receipt_supply)) AS redemption
+            FROM market_lend FINAL
+            WHERE observed_at = markets.1 AND version = markets.2
+        ) AS l ON l.asset_id = q.asset_id
+        WHERE o.receipt_id != ''
+    )
+    ORDER BY follows
+    LIMIT 1 BY asset_id
+) AS p
+LEFT JOIN assets AS a ON a.asset_id = p.asset_id
+SETTINGS join_use_nulls = 0
+COMMENT 'The price of each asset as of an instant: FROM price_at(at = \'2026-03-01 12:00:00\')';
+
+CREATE OR REPLACE VIEW price_now
+(
+    asset_id String COMMENT 'Asset id',
+    symbol String COMMENT 'Symbol of the asset',
+    price Decimal(38, 18) COMMENT 'USD per standard unit: the last price by then, or that of a receipt token without one, which follows from its origin',
+    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of that price; that of its origin if it follows from one'
+)
+AS SELECT asset_id, symbol, price, observed_at
+FROM price_at(at = toDateTime64('2106-01-01 00:00:00', 3, 'UTC'))
+COMMENT 'The present price of each asset; price_at has the same columns';
