@@ -1,11 +1,13 @@
 """The views that people read: sql/views, made again by each migration."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
 from analytics_service.store.histories import HISTORIES
 from analytics_service.store.sql import scripts, statements, without_comments
 
+_NAMED = re.compile(r"^CREATE OR REPLACE VIEW (\w+)", re.MULTILINE)
 # Scripts that make several views, with what they put in place of {placeholders} for each.
 _EACH: Mapping[str, list[dict[str, str]]] = {
     "01_histories": [
@@ -23,6 +25,11 @@ _EACH: Mapping[str, list[dict[str, str]]] = {
 def view_statements() -> tuple[str, ...]:
     """The statements that create all views, in order."""
     return tuple(_statements())
+
+
+def view_names() -> list[str]:
+    """The names of all views."""
+    return [_NAMED.findall(statement)[0] for statement in view_statements()]
 
 
 def _statements() -> Iterator[str]:

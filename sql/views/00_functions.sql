@@ -12,6 +12,6 @@
 ((quotient, rest, divisor) -> toDecimal256(quotient + (2 * rest + quotient % 2 > divisor), 0)
     * toDecimal256('1e-18', 18)) AS half_even,
 ((dividend, divisor) -> half_even(intDiv(dividend, divisor), dividend % divisor, divisor)) AS divided,
--- A fraction with 18 decimals: null without a whole, and for more than 58 digits.
-((part, whole) -> divided(toInt256(if(toFloat64(part) < 1e58, part, NULL)) * toInt256(1000000000000000000),
-    toInt256(nullIf(whole, 0)))) AS ratio
+-- A fraction with 18 decimals: null without a whole, and for numbers of more than 58 digits.
+((part, whole) -> divided(toInt256(if(greatest(toFloat64(part), toFloat64(whole)) < 1e58, part, NULL))
+    * toInt256(1000000000000000000), toInt256(nullIf(whole, 0)))) AS ratio

@@ -16,7 +16,7 @@ from analytics_service.store.connection import Store
 from jobs.registry import JOBS
 from jobs.runner import backfill, run_once
 from tests.clickhouse import by_url, client
-from tests.integration.databases import database, keep_migrated
+from tests.integration.databases import database, keep_migrated, make_views
 from tests.integration.pages import commit
 from tests.integration.routes import NOON, Client, client_of
 
@@ -47,6 +47,12 @@ def store(settings: Settings) -> Iterator[Store]:
 
 
 @pytest.fixture
+def views(store: Store) -> None:
+    """All views of that database."""
+    make_views(store)
+
+
+@pytest.fixture
 def run(settings: Settings) -> Iterator[Run]:
     """Runs SQL as a researcher would, with a client of their own."""
     with client(settings) as own:
@@ -72,6 +78,7 @@ def simulated(server: Settings) -> Iterator[Simulated]:
     """The simulated protocol, read by many tests and written by none."""
     settings = replace(server, clickhouse_database="test_simulated")
     with database(settings) as store:
+        make_views(store)
         _simulate(store)
         yield Simulated(settings, store)
 

@@ -1,6 +1,5 @@
 """Migrations, and the schema as a public interface: its comments, its dictionary, its examples."""
 
-import re
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -22,7 +21,7 @@ from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import made_by
 from analytics_service.store.sql import scripts, statements
-from analytics_service.store.views import view_statements
+from analytics_service.store.views import view_names
 from jobs.registry import JOBS
 from jobs.runner import run_once
 from tests import clickhouse
@@ -154,11 +153,11 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
         assert "analytics-service restore FILE --replace" in result.output
 
 
+@pytest.mark.usefixtures("views")
 def test_the_scripts_make_what_a_new_database_has(store: Store, run: Run) -> None:
     """Nothing else is in it, apart from the list of migrations itself."""
     present = run("SELECT name FROM system.tables WHERE database = currentDatabase() AND name != 'schema_migration'")
-    views = {re.search(r"VIEW (\w+)", statement)[1] for statement in view_statements()}
-    assert {name for (name,) in present} == {*made_by(shipped()), *views}
+    assert {name for (name,) in present} == {*made_by(shipped()), *view_names()}
 
 
 def test_an_old_server_is_refused_in_plain_words() -> None:
@@ -169,12 +168,13 @@ def test_an_old_server_is_refused_in_plain_words() -> None:
         require_server(version)
 
 
+@pytest.mark.usefixtures("views")
 def test_every_table_and_column_says_what_it_means(store: Store, run: Run) -> None:
     assert run("SELECT name FROM system.tables WHERE database = currentDatabase() AND comment = ''") == []
     assert run("SELECT table, name FROM system.columns WHERE database = currentDatabase() AND comment = ''") == []
 
 
-@pytest.mark.usefixtures("store")
+@pytest.mark.usefixtures("views")
 def test_the_dictionary_is_that_of_the_schema(settings: Settings) -> None:
     """`python -m tests.dictionary` writes it."""
     assert dictionary(settings) == DICTIONARY.read_text("utf-8")
@@ -185,12 +185,13 @@ def test_the_page_for_researchers_has_all_examples() -> None:
     assert renewed(page) == page
 
 
+@pytest.mark.usefixtures("views")
 def test_a_new_column_makes_the_dictionary_stale(settings: Settings, store: Store) -> None:
     store.execute("ALTER TABLE asset ADD COLUMN colour String COMMENT 'Colour of charts'")
     assert "- `colour` String: Colour of charts\n" in dictionary(settings)
 
 
-@pytest.mark.usefixtures("store")
+@pytest.mark.usefixtures("views")
 def test_every_example_runs(run: Run) -> None:
     for script in scripts("examples"):
         for statement in statements(script.read_text("utf-8")):
@@ -201,6 +202,7 @@ def example(name: str) -> str:
     return (ROOT / "sql" / "examples" / f"{name}.sql").read_text("utf-8").strip().removesuffix(";")
 
 
+@pytest.mark.usefixtures("views")
 def test_the_example_of_daily_closes_answers_the_candle_of_each_day(store: Store, run: Run) -> None:
     midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     yesterday = int((midnight - timedelta(days=1)).timestamp())
@@ -210,6 +212,7 @@ def test_the_example_of_daily_closes_answers_the_candle_of_each_day(store: Store
     assert run(example("daily_close")) == [("a", (midnight - timedelta(days=1)).date(), *four)]
 
 
+@pytest.mark.usefixtures("views")
 def test_the_example_of_monthly_means_weighs_each_price_by_its_time(store: Store, run: Run) -> None:
     """1 for a day and 4 for two days: (1 + 2 * 4) / 3. A single observation is its own mean. The last month is open."""
     days = [int(datetime(2026, 1, day, tzinfo=UTC).timestamp()) for day in (1, 2, 4)]
@@ -221,6 +224,7 @@ def test_the_example_of_monthly_means_weighs_each_price_by_its_time(store: Store
     ]
 
 
+@pytest.mark.usefixtures("views")
 def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store, run: Run) -> None:
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     second = int(noon.timestamp())
@@ -228,6 +232,7 @@ def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store
     assert run(example("price_as_of")) == [("token;a", noon, Decimal(2))]
 
 
+@pytest.mark.usefixtures("views")
 def test_the_example_of_local_days_answers_the_candle_of_each_day_of_the_zone(store: Store, run: Run) -> None:
     zone = ZoneInfo("America/New_York")
     midnight = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -239,6 +244,7 @@ def test_the_example_of_local_days_answers_the_candle_of_each_day_of_the_zone(st
     assert candles == {day: [1, 7, 1, 3], day - timedelta(days=1): [9, 9, 9, 9]}
 
 
+@pytest.mark.usefixtures("views")
 def test_the_example_of_amounts_answers_exact_and_standard_units(store: Store, run: Run) -> None:
     """The newest definition of an asset counts, and the corrected row of an event."""
     write_assets(store, [asset("a")], 1)
@@ -256,6 +262,7 @@ def test_the_example_of_amounts_answers_exact_and_standard_units(store: Store, r
     ]
 
 
+@pytest.mark.usefixtures("views")
 def test_the_example_of_borrowers_answers_what_each_owed_at_the_moment(store: Store, run: Run) -> None:
     """Of three one has repaid before the moment, and one owes in two accounts; later ones do not count."""
     moment = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)

@@ -183,6 +183,12 @@ def test_every_view_has_types_that_readers_of_files_know(simulated: Simulated) -
                 assert frame.schema[name] == pl.Datetime("ms", "UTC"), (view, name)
 
 
+@pytest.mark.usefixtures("views")
+def test_an_empty_store_has_no_rows_in_any_view(run: Run) -> None:
+    for view, _ in run(_COLUMNS):
+        assert run(f"SELECT * FROM {view}") == [], view
+
+
 @pytest.fixture
 def protocol_by_hand(store: Store) -> Store:
     """Two assets, of which one has 24 decimals and the other no price, and two addresses.
@@ -228,7 +234,7 @@ def protocol_by_hand(store: Store) -> Store:
     return store
 
 
-@pytest.mark.usefixtures("protocol_by_hand")
+@pytest.mark.usefixtures("views", "protocol_by_hand")
 def test_values_by_hand(run: Run) -> None:
     """3 of 6 shares of 9 units are 4.5 units; a third of a unit, rounded down, has 24 digits; 1 receipt token of 2
     redeems 1.5 units."""
@@ -254,7 +260,7 @@ def test_values_by_hand(run: Run) -> None:
     assert without == (0, 0, None, None, None, None, 0)
 
 
-@pytest.mark.usefixtures("protocol_by_hand")
+@pytest.mark.usefixtures("views", "protocol_by_hand")
 def test_rows_of_a_run_that_died_are_not_shown(run: Run, store: Store) -> None:
     """They have a version that the ledger does not list, or events later than its newest snapshot of loans."""
     views = ("market", "market_day", "position_now", "events")
@@ -274,6 +280,7 @@ def test_rows_of_a_run_that_died_are_not_shown(run: Run, store: Store) -> None:
     assert {view: run(f"SELECT count() FROM {view}") for view in before} == before
 
 
+@pytest.mark.usefixtures("views")
 def test_the_last_snapshot_of_each_day_is_read_without_the_others(settings: Settings, store: Store) -> None:
     """Of ten days of minutes, with twenty assets."""
     second = int(NOON.timestamp()) // 86_400 * 86_400
