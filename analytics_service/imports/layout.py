@@ -22,6 +22,8 @@ _VALUES = ("price", "close", "value", "v", "usd", "apr", "rate", "usd_price", "p
 _DISTINCT = tuple(name for name in _ASSETS if name != "id")
 # The columns of pages of history as the service writes them.
 _OWN = (("t", "time", "asset_id", "symbol", "v"), ("t", "asset_id", "symbol", "v"), ("t", "v"), ("t", "time", "v"))
+# The columns of the views of histories, and so of exports, before that of the value.
+_VIEW = ("asset_id", "symbol", "observed_at")
 # Where a word begins in a name such as txHash.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CANDLES = {"o", "h", "l", "c", "n"}
@@ -64,9 +66,11 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
     be meant."""
     _require_consistent(history, choice)
     names = [_normal(name) for name in table.columns]
-    own = tuple(names) in _OWN
+    exported = tuple(names) == (*_VIEW, history.value)
+    own = exported or tuple(names) in _OWN
     if own:
-        choice = Choice("t", choice.value or "v", choice.asset or _of(names, "asset_id"), choice.symbol, choice.wide)
+        time, value = ("observed_at", history.value) if exported else ("t", "v")
+        choice = Choice(time, choice.value or value, choice.asset or _of(names, "asset_id"), choice.symbol, choice.wide)
     elif set(names) >= _CANDLES:
         raise ImportRefused(
             f"{table.path} has candles, and only values can be imported. Ask for a page without agg=ohlc."

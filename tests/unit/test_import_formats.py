@@ -187,7 +187,7 @@ def test_columns_that_cannot_be_read_are_refused(tmp_path: Path, column: pa.Arra
 
 
 def test_files_are_given_by_name_folder_or_glob(tmp_path: Path) -> None:
-    names = ["b.csv", "a.csv", "c.json", "a.csv.rejected.csv", ".hidden"]
+    names = ["b.csv", "a.csv", "c.json", "a.csv.rejected.csv", "a.csv.0123abcd.part", ".hidden"]
     paths = {name: written(tmp_path, CSV, name) for name in names}
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")

@@ -100,3 +100,11 @@ def test_a_history_that_has_both_is_by_asset_or_the_sum(tmp_path: Path) -> None:
     assert [row[0] for row in rows_of(by_asset)] == ["native;BTC", "native;ETH"]
     total = loaded(written(tmp_path, "t,usd\n1704067200,1.5\n"), history=histories.LOANS)
     assert rows_of(total) == [("", SECOND, Decimal("1.5"))]
+
+
+def test_rows_of_a_view_need_no_options(tmp_path: Path) -> None:
+    """Rates are fractions, and the sum over all assets stands beside the assets."""
+    rates = "asset_id,symbol,observed_at,apr\nnative;ETH,ETH,2024-01-01T00:00:00.000Z,1.5\n"
+    assert rows_of(loaded(written(tmp_path, rates), history=histories.LEND_RATES)) == [ETH]
+    loans = rates.replace("apr", "usd") + '"","",2024-01-01T00:00:00.000Z,7\n'
+    assert rows_of(loaded(written(tmp_path, loans), history=histories.LOANS)) == [("", SECOND, Decimal(7)), ETH]
