@@ -97,6 +97,14 @@ class BackupFailed(AnalyticsError):
     """A backup cannot be written or restored now; no file is left, and no store was changed."""
 
 
+class ExportRefused(AnalyticsError):
+    """What was asked for cannot be exported, or not into this folder; nothing has been written."""
+
+
+class ExportFailed(AnalyticsError):
+    """An export cannot go on now. Files that are whole stay, and no others."""
+
+
 class EmbeddedServerError(AnalyticsError):
     """The embedded ClickHouse could not be started or kept running."""
 

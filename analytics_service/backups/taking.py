@@ -71,7 +71,7 @@ def _write(store: Store, ledger: Ledger, archive: ArchiveWriter, now: datetime, 
 
 
 def _save(store: Store, table: str, archive: ArchiveWriter, reporter: Reporter) -> TableContent:
-    size, digest = archive.add(table, store.native_rows("backup_rows", table=table), reporter)
+    size, digest = archive.add(table, store.stream("backup_rows", table=table), reporter)
     rows = int(store.frame("row_count", table=table)["rows"][0])
     if rows and not size:
         # A server that dies as it begins to answer sends an empty answer.

@@ -1,7 +1,6 @@
 """`backup` and `restore`: the complete store as a file, and back."""
 
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,16 @@ from analytics_service.backups.archive import ArchiveReader, Manifest, require_w
 from analytics_service.backups.restoring import require_restorable
 from analytics_service.backups.restoring import restore as restore_store
 from analytics_service.backups.taking import back_up
-from analytics_service.cli.context import command_line, load_settings, open_store_to_read, store_location
+from analytics_service.cli.context import command_line, load_settings, open_store_to_read, patient, store_location
 from analytics_service.cli.options import data_dir_option
 from analytics_service.cli.progress import ProgressBars
 from analytics_service.cli.signals import explaining_stop
-from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import BackupRefused
 from analytics_service.market.instants import instant, shown
 from analytics_service.store.connection import Store
 from analytics_service.store.schema import create
 
-# Seconds. Statements of a backup may take longer than requests of the service wait.
-_PATIENCE = 600
 _STOPPED = (
     "The restore was stopped. The store is as it was or, if that was at the very end, has all of the backup. The same "
     "command may be run again."
@@ -44,7 +40,7 @@ def backup(file: Path, force: bool, **overrides: Any) -> None:
         analytics-service backup analytics.backup
     """
     require_writable(file, overwrite=force)
-    settings = _patient(load_settings(**overrides))
+    settings = patient(load_settings(**overrides))
     with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
         if store is None:
             raise BackupRefused(f"There is no data in {store_location(settings)}.")
@@ -65,7 +61,7 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
     \b
         analytics-service restore analytics.backup --data-dir ./data
     """
-    settings = _patient(load_settings(**overrides))
+    settings = patient(load_settings(**overrides))
     archive = ArchiveReader(file)
     require_restorable(archive.manifest)
     with (
@@ -78,10 +74,6 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
             restore_store(store, archive, bars, replace=replaces, location=store_location(settings))
     taken = shown(instant(archive.manifest.taken_at))
     click.echo(f"Restored {_contents(archive.manifest)}, as of {taken}, into {store_location(settings)}.")
-
-
-def _patient(settings: Settings) -> Settings:
-    return replace(settings, query_timeout=max(settings.query_timeout, _PATIENCE))
 
 
 def _contents(manifest: Manifest) -> str:

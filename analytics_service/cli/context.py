@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 from analytics_service import logs
 from analytics_service.config.settings import Settings
@@ -23,6 +24,8 @@ from analytics_service.store.retries import ONCE, Retries
 
 log = logging.getLogger(__name__)
 
+# Seconds. Statements over the whole store may take longer than requests of the service wait.
+_PATIENCE = 600
 # For a part of `up`. While ClickHouse restarts, the part must not end, which would count as its own failure.
 _UNTIL_CLICKHOUSE_ANSWERS = Retries(
     math.inf,
@@ -36,6 +39,11 @@ def load_settings(**overrides: object) -> Settings:
     settings = Settings.from_environment(os.environ, **overrides)
     logs.set_up(settings.log_level, settings.log_format)
     return settings
+
+
+def patient(settings: Settings) -> Settings:
+    """The settings of a command that reads or writes the whole store."""
+    return replace(settings, query_timeout=max(settings.query_timeout, _PATIENCE))
 
 
 def load_job_settings(**overrides: object) -> Settings:

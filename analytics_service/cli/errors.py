@@ -7,13 +7,14 @@ import click
 from analytics_service.errors import (
     AnalyticsError,
     BackupRefused,
+    ExportRefused,
     ImportRefused,
     SettingError,
     SnapshotRefused,
     SourceRefused,
 )
 
-_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, BackupRefused)
+_USAGE = (SettingError, SnapshotRefused, SourceRefused, ImportRefused, ExportRefused, BackupRefused)
 
 
 class Commands(click.Group):

@@ -13,6 +13,7 @@ from analytics_service.processes.memory import imported_for_good
 _COMMANDS = {
     "backup": "backups:backup",
     "example": "example:example",
+    "export": "exports:export",
     "import": "imports:import_group",
     "jobs": "jobs:jobs",
     "keys": "keys:keys",

@@ -154,8 +154,8 @@ class Store:
             )
         return cast(QuerySummary, summary).written_rows > 0
 
-    def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
-        """The rows of a named query in ClickHouse's Native format, in chunks.
+    def stream(self, query: str, parts: Parts = (), output: str = "Native", /, **parameters: object) -> Iterator[bytes]:
+        """The rows of a named query in one of ClickHouse's formats, in chunks.
 
         StoreUnavailable for a truncated answer. An answer without any bytes is not detected as truncated, although it
         may come from a server that died.
@@ -164,7 +164,7 @@ class Store:
             stream = self._connected().raw_stream(
                 named_query(query, parts),
                 parameters=parameters,
-                fmt="Native",
+                fmt=output,
                 settings={
                     "max_execution_time": self._settings.query_timeout,
                     "wait_end_of_query": 0,
@@ -183,7 +183,7 @@ class Store:
             body.close()
 
     def insert_native(self, table: str, chunks: Generator[bytes]) -> None:
-        """Write rows in the Native format, as `native_rows` yields them, into an empty table."""
+        """Write rows in the Native format, as `stream` yields them, into an empty table."""
         with self._translated(f"insert into {table}"):
             self._connected().raw_insert(
                 table,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +109,18 @@ def test_a_snapshot_that_is_complete_is_left_alone(service: Service) -> None:
 def once(outcome: str) -> str:
     """What `jobs once` prints for the first second of 2020."""
     return f"prices at 2020-01-01T00:00:00Z: {outcome}.\n"
+
+
+def test_an_export_can_be_imported_elsewhere(service: Service, tmp_path: Path) -> None:
+    code, output = service.done("export", "prices", "--out", str(tmp_path / "out"))
+    assert (code, "Did you mean price?" in output) == (2, True)
+    code, output = service.done("export", "price", "tvl", "--format", "arrow", "--out", str(tmp_path / "out"))
+    assert code == 0
+    assert f"Files in {tmp_path / 'out'}: " in output
+    code, output = Service(tmp_path / "data").done(
+        "import", "price", str(tmp_path / "out" / "price"), "--new-assets", "--dry-run"
+    )
+    assert (code, "would write" in output) == (0, True)
 
 
 def test_a_backfill_takes_what_is_missing(service: Service) -> None:

@@ -198,11 +198,13 @@ def test_a_backup_begins_again_when_a_row_of_the_ledger_is_replaced_while_it_beg
 
         begun = False
 
-        def native_rows(self, query: str, parts: Parts = (), **parameters: object) -> Iterator[bytes]:
+        def stream(
+            self, query: str, parts: Parts = (), output: str = "Native", /, **parameters: object
+        ) -> Iterator[bytes]:
             if not self.begun:
                 self.begun = True
                 self.show("second")
-            return super().native_rows(query, parts, **parameters)
+            return super().stream(query, parts, output, **parameters)
 
         def show(self, name: str) -> None:
             write_assets(self, [asset(name)], version=new_version(self))

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from analytics_service.errors import ImportRefused
+from analytics_service.exports.folder import ExportFolder
+from analytics_service.exports.views import exported_views
+from analytics_service.exports.writing import FOREVER, FORMATS, Export, Selection
+from analytics_service.imports.files import expanded
 from analytics_service.imports.history_files import HistoryRequest, load_history
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES, History
@@ -46,6 +50,27 @@ def test_a_page_of_any_history_answers_the_same_elsewhere(
         for _, path in paths:
             for asked in ("json",) if name == "json" else ("json", "columns", "csv"):
                 assert page(other, path, asked) == page(protocol, path, asked), path
+
+
+def test_an_export_of_any_history_has_the_same_rows_elsewhere(simulated: Simulated, tmp_path: Path) -> None:
+    """Of assets and totals. Files are read as they are, from a folder for each history; what is read does not depend on
+    the format, so the rows of one are written."""
+    views = exported_views(simulated.store, [history.slug for history in HISTORIES])
+    for suffix in FORMATS:
+        done = Export(simulated.store, ExportFolder(tmp_path / suffix), Selection(0, FOREVER, suffix), Progress())
+        for view in views:
+            done.add(view)
+    settings = replace(simulated.settings, clickhouse_database="test_export_trip")
+    with database(settings) as store:
+        for history in HISTORIES:
+            paths = {suffix: expanded([str(tmp_path / suffix / history.name)]) for suffix in FORMATS}
+            requests = [HistoryRequest(history, files, new_assets=True) for files in paths.values()]
+            read = [load_history(None, request, LATER, Progress(), keep_rejected=False) for request in requests]
+            assert len({tuple(content.loaded.rows.iter_rows()) for content in read}) == 1, history
+            bring(store, history, *paths["csv"])
+            expected = simulated.rows(f"SELECT * FROM {history.name} ORDER BY ALL")
+            assert expected, history
+            assert Simulated(settings, store).rows(f"SELECT * FROM {history.name} ORDER BY ALL") == expected
 
 
 def test_days_of_a_zone_answer_the_same_elsewhere(protocol: Client, simulated: Simulated, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Rows of histories and views as files for other programs."""
