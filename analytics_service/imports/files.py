@@ -25,8 +25,8 @@ _DAMAGES = (OSError, EOFError, ValueError, zlib.error, zstd.ZstdError, pl.except
 
 def expanded(names: Sequence[str]) -> list[Path]:
     """The files of names, each of which may be a file, a folder or a glob, in the order of the names; those of a folder
-    or a glob in alphabetic order. Files of rejected rows, hidden files, and unfinished files of
-    killed commands are left out of folders and globs.
+    or a glob in alphabetic order. Files of rejected rows, hidden files, and unfinished files of killed commands are
+    left out of folders and globs.
 
     ImportRefused when a name stands for nothing.
     """
