@@ -393,6 +393,13 @@ def test_researchers_have_four_queries_at_a_time_and_the_service_is_answered(ser
     assert all(body.startswith("Code: 202.") for body in refused), refused
 
 
+@pytest.mark.usefixtures("database")
+def test_a_researchers_query_does_not_wait_for_the_one_that_keeps_the_listeners_open(server: Settings) -> None:
+    """It would wait a second at each of these hundred blocks."""
+    sql = "SELECT count() FROM numbers(100000) WHERE NOT ignore(number) SETTINGS max_block_size = 1000"
+    assert researched(server, f"{sql}, max_execution_time = 10") == (200, "100000\n")
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "{data}/password", "/proc/{pid}/environ", __file__])
 def test_the_function_file_reads_nothing_of_the_system_or_the_user(server: Settings, path: str) -> None:
     """ClickHouse asks for no grant there, so its process may not read them."""
