@@ -91,6 +91,8 @@ _USERS = """\
             <http_max_field_value_size>{parameter}</http_max_field_value_size>
             <!-- Most queries read a few rows of a few columns. Handing each read to another thread costs more. -->
             <local_filesystem_read_method>pread</local_filesystem_read_method>
+            <!-- chdb's function `python` ends the process. Off, this cannot be changed for a query. -->
+            <allow_python_table_function>0</allow_python_table_function>
             <constraints>
                 <!-- Disks that a table brings along may be anywhere, also on other servers. -->
                 <merge_tree_disk><readonly/></merge_tree_disk>

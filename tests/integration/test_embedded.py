@@ -400,6 +400,74 @@ def test_a_researchers_query_does_not_wait_for_the_one_that_keeps_the_listeners_
     assert researched(server, f"{sql}, max_execution_time = 10") == (200, "100000\n")
 
 
+# Arguments of every table function and every table engine.
+_ARGUMENTS = ("", "'x'", "1", "NULL", "'x', 'y'", "1, 2, 3", "'JSONEachRow', '[[['", "system, one")
+_NASTY = (
+    "SELECT * FROM python('x') SETTINGS allow_python_table_function = 1",
+    "SELECT " + "(" * 50_000 + "1" + ")" * 50_000,
+    "SELECT " + "[" * 900 + "]" * 900,
+    "SELECT " + "- " * 30_000 + "1",
+    "SELECT " + "1 + " * 30_000 + "1",
+    "SELECT 1" + " UNION ALL SELECT 1" * 5_000,
+    "SELECT * FROM " + "(SELECT * FROM " * 500 + "system.one" + ")" * 500,
+    "SELECT '" + '{"a":[' * 5_000 + "]}" * 5_000 + "'::JSON",
+    "SELECT CAST([] AS " + "Array(" * 500 + "Int8" + ")" * 500 + ")",
+    "SELECT match('a', '" + "(" * 10_000 + "a" + ")" * 10_000 + "')",
+    "SELECT match(repeat('a', 1000), '(((a{1,1000}){1,1000}){1,1000})')",
+    "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT max(n) FROM r",
+    "SELECT repeat('x', 1000000000)",
+    "SELECT repeat(repeat('x', 1000000), 1000000)",
+    "SELECT range(10000000000)",
+    "SELECT arrayResize([1], 1000000000000)",
+    "SELECT groupArray(9223372036854775807)(number) FROM numbers(10)",
+    "SELECT groupArray(repeat('x', 100000)) FROM numbers(10000000)",
+    "SELECT intDiv(-9223372036854775808, -1)",
+    "SELECT toDecimal256('1e1000', 70)",
+    "SELECT formatDateTime(now(), repeat('%f', 100000))",
+    "SELECT finalizeAggregation(CAST(unhex('FFFFFFFFFFFFFFFFFF7F') AS AggregateFunction(groupArray, String)))",
+    "SELECT bitmapToArray(CAST(unhex('01FFFFFFFFFFFFFFFF7F') AS AggregateFunction(groupBitmap, UInt64)))",
+    "SELECT 1 SETTINGS max_block_size = 18446744073709551615",
+    "SELECT sum(number) FROM numbers(1000) SETTINGS max_block_size = 1",
+    "SELECT count() FROM numbers(10000) GROUP BY number SETTINGS memory_tracker_fault_probability = 0.5",
+    "SELECT addressToLine(18446744073709551615)",
+    "SELECT file('/proc/self/mem')",
+    "SELECT 1 FORMAT DataFrame",
+    "SYSTEM SHUTDOWN",
+    "SYSTEM KILL",
+    "SYSTEM STOP LISTEN HTTP",
+    "KILL QUERY WHERE 1 ASYNC",
+    "EXECUTE AS default SELECT 1",
+    "SET profile = 'supervisor'",
+    "SELECT 1\0\1\xff",
+)
+
+
+@pytest.mark.usefixtures("database")
+def test_nothing_that_a_researcher_sends_ends_the_server(server: Settings) -> None:
+    """It has all functions of ClickHouse and some of chdb's, which reach into Python."""
+    pid = server_pid(server.data_dir)
+    functions, engines, formats = (
+        researched(server, f"SELECT name FROM system.{table}")[1].split()
+        for table in ("table_functions", "table_engines", "formats")
+    )
+    assert {"python", "numbers"} <= {*functions}
+    statements = [
+        *_NASTY,
+        *(f"SELECT * FROM {name}({arguments}) LIMIT 1" for name in functions for arguments in _ARGUMENTS),
+        *(f"CREATE TEMPORARY TABLE x ENGINE = {name}({arguments})" for name in engines for arguments in _ARGUMENTS[:3]),
+        *(f"SELECT 1, 'a', NULL, [1] FORMAT {name}" for name in formats),
+    ]
+    password = read_password(server.data_dir / RESEARCHER_PASSWORD)
+    headers = {"X-ClickHouse-User": "researcher", "X-ClickHouse-Key": password}
+    with closing(http.client.HTTPConnection(urlsplit(str(server.clickhouse_url)).netloc, timeout=60)) as connection:
+        for sql in statements:
+            # The answer breaks off where the server ends.
+            connection.request("POST", "/?max_execution_time=1&wait_end_of_query=1", sql.encode("latin-1"), headers)
+            connection.getresponse().read()
+    assert server_pid(server.data_dir) == pid
+    assert asked(str(server.clickhouse_url), "SELECT 1", "analytics", server.clickhouse_password) == (200, "1\n")
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "{data}/password", "/proc/{pid}/environ", __file__])
 def test_the_function_file_reads_nothing_of_the_system_or_the_user(server: Settings, path: str) -> None:
     """ClickHouse asks for no grant there, so its process may not read them."""
