@@ -74,6 +74,12 @@ class Settings:
         values.path,
         "Folder of the embedded ClickHouse: its data, logs and passwords.",
     )
+    sql_port: int | None = _setting(
+        None,
+        values.WholeNumber(1, 65_534),
+        "Port of the embedded ClickHouse for HTTP; that of its native protocol is the next one. Unset: the one it had "
+        "last, if nothing else uses it.",
+    )
     clickhouse_url: str | None = _setting(
         None, values.server_url, "ClickHouse server to use, http(s)://host:port. Unset: an embedded one."
     )
@@ -144,6 +150,11 @@ class Settings:
             raise SettingError(
                 f"ANALYTICS_METRICS_BIND={settings.metrics_bind} is not usable: "
                 f"it needs another port than ANALYTICS_BIND={settings.bind}, or none."
+            )
+        if settings.sql_port and {settings.sql_port, settings.sql_port + 1} & set(map(values.port_of, settings.binds)):
+            raise SettingError(
+                f"ANALYTICS_SQL_PORT={settings.sql_port} is not usable: it and the next port must be other ports than "
+                f"those of {' and '.join(settings.binds)}, where the HTTP service listens."
             )
         return settings
 

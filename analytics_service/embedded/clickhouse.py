@@ -47,7 +47,7 @@ def clickhouse(
         yield reached
         return
     try:
-        with serving(folder, lock, settings.clickhouse_database, on_failure, Restarts()):
+        with serving(folder, lock, settings, on_failure, Restarts()):
             keep_query_log(reached)
             yield reached
     finally:
@@ -75,10 +75,10 @@ def require_attached(settings: Settings) -> Settings:
 
 @contextmanager
 def serving(
-    folder: DataFolder, lock: int, database: str, on_failure: Callable[[], None], restarts: Restarts
+    folder: DataFolder, lock: int, settings: Settings, on_failure: Callable[[], None], restarts: Restarts
 ) -> Iterator[None]:
     """An embedded server in a locked folder for the duration of the block, announced to other commands."""
-    with running([Supervisor(EmbeddedServer(folder, lock, database), restarts)], on_failure):
+    with running([Supervisor(EmbeddedServer(folder, lock, settings), restarts)], on_failure):
         try:
             yield
         finally:

@@ -2,12 +2,14 @@
 
 import hashlib
 import os
+import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from analytics_service.config.values import RESEARCH
+from analytics_service.store.server import native_port
 
 USER = "analytics"
 # The longest parameter of a query, bytes: some 200,000 ids. The default is enough for 2,000.
@@ -17,6 +19,7 @@ RESEARCHER = "researcher"
 # Limits of that user: concurrent queries, and seconds for each.
 _QUERIES = 4
 _QUERY_SECONDS = 300
+_HTTP_PORT = re.compile("<http_port>([0-9]+)</http_port>")
 # Files with a container's memory limit, in both versions of control groups. Without a limit, they have no number.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
@@ -174,14 +177,6 @@ _USERS = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
-    """The ports of the server on 127.0.0.1."""
-
-    http: int
-    tcp: int
-
-
-@dataclass(frozen=True, slots=True)
 class Access:
     """The passwords of both users, and the default database of researchers."""
 
@@ -190,9 +185,18 @@ class Access:
     database: str
 
 
-def write_configuration(folder: Path, ports: Ports, access: Access) -> None:
-    """Write the files that the server reads at its start into its own folder."""
-    config = _CONFIG.format(http=ports.http, tcp=ports.tcp)
+def configured_port(folder: Path) -> int | None:
+    """The port for HTTP that a server in this folder had last; None if there was none."""
+    try:
+        found = _HTTP_PORT.search((folder / "config.xml").read_text("utf-8"))
+    except OSError:
+        found = None
+    return int(found[1]) if found else None
+
+
+def write_configuration(folder: Path, port: int, access: Access) -> None:
+    """Write the files that the server reads at its start into its own folder. `port` is for HTTP."""
+    config = _CONFIG.format(http=port, tcp=native_port(port))
     # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
         (folder / name).write_text(config, "utf-8")

@@ -6,17 +6,20 @@ import random
 import socket
 from pathlib import Path
 
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
-from analytics_service.embedded.configuration import USER, Access, Ports, write_configuration
+from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.ping import Ping
 from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 from analytics_service.processes.child import Child, start_python
 from analytics_service.processes.program import Program, ending
 from analytics_service.store.peer import require_peer
-from analytics_service.store.server import PASSWORD, RESEARCHER_PASSWORD, Running
+from analytics_service.store.server import PASSWORD, RESEARCHER_PASSWORD, Running, native_port
 
-_PORTS = range(20_000, 32_000)
+# HTTP has an even port, and the native protocol the next one. They are below the range that systems use for outgoing
+# connections: a port of that range could be taken while the server restarts, even by a client that connects to itself.
+_PORTS = range(20_000, 32_000, 2)
 _PORT_TAKEN = "Address already in use"
 # Beginnings of lines that the server prints at every start.
 _STARTUP_LINES = ("Logging ", "Initializing subsystem", "The kernel has no Landlock")
@@ -27,7 +30,7 @@ _READY_ANSWER_SECONDS = 2.0
 
 
 class EmbeddedServer(Program):
-    """A ClickHouse on two ports of 127.0.0.1, which it keeps when it is restarted, unless another process took one."""
+    """A ClickHouse on two ports of 127.0.0.1: those of the settings, or those it had last if they are free."""
 
     name = "embedded ClickHouse"
     grace = 60.0
@@ -37,14 +40,16 @@ class EmbeddedServer(Program):
     hopeless = frozenset({UNUSABLE})
     error = EmbeddedServerError
 
-    def __init__(self, folder: DataFolder, lock: int, database: str) -> None:
+    def __init__(self, folder: DataFolder, lock: int, settings: Settings) -> None:
         self.where_logged = f"Its logs are in {folder.server}."
         self._folder = folder
         self._lock = lock
-        self._access = Access(folder.password(PASSWORD), folder.password(RESEARCHER_PASSWORD), database)
+        passwords = folder.password(PASSWORD), folder.password(RESEARCHER_PASSWORD)
+        self._access = Access(*passwords, settings.clickhouse_database)
+        self._sql_port = settings.sql_port
         self._pid = 0
         self._ping: Ping | None = None
-        self._choose_ports()
+        self._choose_port()
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
@@ -62,7 +67,7 @@ class EmbeddedServer(Program):
 
     def is_ready(self) -> bool:
         """Whether the server answers a query. Nothing is sent to another process on its port."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._ports.http, timeout=_READY_ANSWER_SECONDS)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_READY_ANSWER_SECONDS)
         credentials = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": self._access.password}
         try:
             connection.connect()
@@ -77,7 +82,7 @@ class EmbeddedServer(Program):
     def announce(self) -> bool:
         """Announce the server's address to other processes. False while the disk is full."""
         try:
-            self._folder.announce(Running(os.getpid(), self._pid, self._ports.http, USER))
+            self._folder.announce(Running(os.getpid(), self._pid, self._port, USER))
         except OSError:
             return False
         return True
@@ -87,14 +92,15 @@ class EmbeddedServer(Program):
         answered = self._ping.answered() if self._ping else True
         if answered is not None:
             self.release()
-            self._ping = Ping(self._ports.http)
+            self._ping = Ping(self._port)
         return bool(answered)
 
     def adapt(self) -> bool:
-        """Choose other ports if another process took a port after it was found free."""
+        """Choose other ports if another process took a port after it was found free. EmbeddedServerError if it took
+        one of the settings."""
         if _PORT_TAKEN not in self._printed():
             return False
-        self._choose_ports()
+        self._choose_port()
         return True
 
     def ask_to_stop(self, child: Child) -> None:
@@ -116,10 +122,16 @@ class EmbeddedServer(Program):
         last = f"It printed {lines[-1][:500]!r}. " if lines else ""
         return f"The {self.name} {ending(code)}. {last}{self.where_logged}"
 
-    def _choose_ports(self) -> None:
-        self._ports = _free_ports()
+    def _choose_port(self) -> None:
+        last = configured_port(self._folder.server)
+        if self._sql_port is not None:
+            self._port = _require_free(self._sql_port)
+        elif last is not None and _taken(last) is None:
+            self._port = last
+        else:
+            self._port = _free_port()
         try:
-            write_configuration(self._folder.server, self._ports, self._access)
+            write_configuration(self._folder.server, self._port, self._access)
         except OSError as error:
             raise self._folder.unusable(error) from error
 
@@ -131,19 +143,27 @@ class EmbeddedServer(Program):
         return self._output.read_text("utf-8", "replace").strip()
 
 
-def _free_ports() -> Ports:
-    """Two ports that nothing listens on, below the range that systems use for outgoing connections.
+def _taken(port: int) -> int | None:
+    """The one of a server's two ports on which nothing more can listen; None if both are free."""
+    for either in (port, native_port(port)):
+        try:
+            socket.create_server(("127.0.0.1", either)).close()
+        except OSError:
+            return either
+    return None
 
-    A port of that range could be taken while the server restarts, even by a client that connects to itself.
-    """
-    free: list[int] = []
+
+def _require_free(port: int) -> int:
+    if (taken := _taken(port)) is not None:
+        raise EmbeddedServerError(
+            f"ANALYTICS_SQL_PORT={port} is not usable, because nothing more can listen on port {taken} of 127.0.0.1. "
+            f"Stop what uses it, or name another port; ClickHouse needs it and the next one."
+        )
+    return port
+
+
+def _free_port() -> int:
     for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
-        with socket.socket() as listening:
-            try:
-                listening.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        free.append(port)
-        if len(free) == 2:
-            return Ports(http=free[0], tcp=free[1])
-    raise EmbeddedServerError(f"No port from {_PORTS.start} to {_PORTS.stop - 1} is free on 127.0.0.1.")
+        if _taken(port) is None:
+            return port
+    raise EmbeddedServerError(f"No two ports from {_PORTS.start} to {_PORTS.stop - 1} are free on 127.0.0.1.")

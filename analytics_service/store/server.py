@@ -34,6 +34,11 @@ class Running:
         return f"http://127.0.0.1:{self.port}"
 
 
+def native_port(port: int) -> int:
+    """The port for ClickHouse's native protocol of an embedded server that has this one for HTTP."""
+    return port + 1
+
+
 def read_running(folder: Path) -> Running | None:
     """The last announcement in a data folder; None when there is none, or none that this version understands."""
     try:

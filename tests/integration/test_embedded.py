@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import re
 import signal
 import socket
 import stat
@@ -25,7 +24,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached, clickhouse, serving
-from analytics_service.embedded.configuration import Ports
+from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.guest import ending_with_holder
 from analytics_service.embedded.ping import Ping
@@ -35,7 +34,14 @@ from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.processes.watch import running
 from analytics_service.store.connection import Store
-from analytics_service.store.server import PASSWORD, RESEARCHER_PASSWORD, Running, read_password, read_running
+from analytics_service.store.server import (
+    PASSWORD,
+    RESEARCHER_PASSWORD,
+    Running,
+    native_port,
+    read_password,
+    read_running,
+)
 from tests.clickhouse import by_url, client
 from tests.processes import alive, free_port, until
 from tests.recorder import Recorder
@@ -71,7 +77,7 @@ def served(data_dir: Path, on_failure: Callable[[], None], restarts: Restarts) -
     lock = folder.lock("pytest")
     assert lock is not None
     try:
-        with serving(folder, lock, "analytics", on_failure, restarts):
+        with serving(folder, lock, Settings(), on_failure, restarts):
             yield
     finally:
         os.close(lock)
@@ -84,11 +90,9 @@ def url_of(data_dir: Path) -> str:
     return announced.url
 
 
-def configured(data_dir: Path) -> Ports | None:
-    """The ports on which the server of a data folder is going to listen; None while that is being written."""
-    text = (data_dir / "clickhouse" / "config.xml").read_text("utf-8")
-    found = re.search(r"<http_port>(\d+)<.*<tcp_port>(\d+)<", text, re.DOTALL)
-    return Ports(int(found[1]), int(found[2])) if found else None
+def configured(data_dir: Path) -> int | None:
+    """The port on which the server of a data folder is going to answer HTTP; None while that is being written."""
+    return configured_port(data_dir / "clickhouse")
 
 
 def asked(url: str, sql: str, user: str, password: str) -> tuple[int, str]:
@@ -207,14 +211,14 @@ def test_nobody_gets_in_without_the_password(server: Settings, user: str, passwo
     assert body.startswith("Code: 700." if user == "default" else "Code: 516.")
 
 
-def http_answer(ports: Ports, user: str) -> bytes:
+def http_answer(port: int, user: str) -> bytes:
     """The body of the answer to a query without a password. Empty when the server is killed while it refuses."""
-    url, sql = f"http://127.0.0.1:{ports.http}", "SELECT line FROM file('/etc/passwd', 'LineAsString')"
+    url, sql = f"http://127.0.0.1:{port}", "SELECT line FROM file('/etc/passwd', 'LineAsString')"
     status, body = asked(url, sql, user, "")
     return f"{status} {body}".encode() if body or status != http.client.INTERNAL_SERVER_ERROR else b""
 
 
-def native_answer(ports: Ports, user: str) -> bytes:
+def native_answer(port: int, user: str) -> bytes:
     """The beginning of the answer to the first packet of ClickHouse's own protocol, without a password."""
 
     def text(value: str) -> bytes:
@@ -222,7 +226,7 @@ def native_answer(ports: Ports, user: str) -> bytes:
 
     # The packet's kind is 0. Its three numbers are the client's version, the last one of the protocol: 54058.
     hello = b"\0" + text("stranger") + b"\1\1\xaa\xa6\x03" + text("") + text(user) + text("")
-    with socket.create_connection(("127.0.0.1", ports.tcp), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", native_port(port)), timeout=10) as connection:
         connection.sendall(hello)
         return connection.recv(5, socket.MSG_WAITALL)
 
@@ -235,7 +239,7 @@ REFUSALS = (b"500 Code: 700.", b"403 Code: 516.", b"\2" + struct.pack("<i", 700)
 class Stranger(threading.Thread):
     """Asks the server in a data folder without a password, again and again."""
 
-    def __init__(self, data_dir: Path, ask: Callable[[Ports, str], bytes], user: str) -> None:
+    def __init__(self, data_dir: Path, ask: Callable[[int, str], bytes], user: str) -> None:
         super().__init__(daemon=True)
         self.refused = 0
         self.answers: list[bytes] = []
@@ -248,8 +252,8 @@ class Stranger(threading.Thread):
         """Ask wherever the server is going to listen, until stopped."""
         while not self.stopped.is_set():
             try:
-                ports = configured(self._data_dir)
-                answer = self._ask(ports, self._user) if ports else b""
+                port = configured(self._data_dir)
+                answer = self._ask(port, self._user) if port else b""
             except (ConnectionRefusedError, FileNotFoundError):
                 # Nothing listens. Asking all the time would take the processor from the server that is to start.
                 self.stopped.wait(0.001)
@@ -760,14 +764,14 @@ def threads_of(pid: int) -> list[Path]:
 
 def test_a_ping_is_answered_by_a_server_and_not_by_a_stopped_one(own: Settings) -> None:
     with clickhouse(own, "pytest"):
-        ports, pid = configured(own.data_dir), server_pid(own.data_dir)
-        assert ports
-        with closing(Ping(ports.http)) as ping:
+        port, pid = configured(own.data_dir), server_pid(own.data_dir)
+        assert port
+        with closing(Ping(port)) as ping:
             until(ping.answered)
         os.kill(pid, signal.SIGSTOP)
         # It takes a moment until all of its threads have stopped.
         until(lambda: all(one.read_text().rpartition(")")[2].split()[0] == "T" for one in threads_of(pid)))
-        with closing(Ping(ports.http)) as ping:
+        with closing(Ping(port)) as ping:
             assert [ping.answered() for _ in range(100)] == [None] * 100
             os.kill(pid, signal.SIGCONT)
             until(ping.answered)
@@ -793,11 +797,11 @@ def test_a_server_whose_port_was_taken_in_between_starts_on_another_one(tmp_path
     folder.create()
     lock = folder.lock("pytest")
     assert lock is not None
-    server = EmbeddedServer(folder, lock, "analytics")
+    server = EmbeddedServer(folder, lock, Settings())
     first = configured(folder.root)
     assert first
     try:
-        with socket.create_server(("127.0.0.1", first.http)), running([Supervisor(server, Restarts())], lambda: None):
+        with socket.create_server(("127.0.0.1", first)), running([Supervisor(server, Restarts())], lambda: None):
             assert configured(folder.root) != first
             assert asked(url_of(folder.root), "SELECT 1", "analytics", folder.password(PASSWORD)) == (200, "1\n")
     finally:

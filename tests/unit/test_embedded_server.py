@@ -2,15 +2,19 @@
 
 import json
 import os
-import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
+from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.embedded.server import EmbeddedServer
+from analytics_service.errors import EmbeddedServerError
+from tests.processes import free_port
 
 
 @pytest.fixture
@@ -26,20 +30,13 @@ def server(folder: DataFolder) -> Iterator[EmbeddedServer]:
     """A server that is not started."""
     lock = folder.lock("pytest")
     assert lock is not None
-    yield EmbeddedServer(folder, lock, "analytics")
+    yield EmbeddedServer(folder, lock, Settings())
     os.close(lock)
 
 
 def printed(folder: DataFolder, *lines: str) -> None:
     """Pretend that the server's last start has printed these lines."""
     (folder.server / "start.log").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-
-
-def configured_port(folder: DataFolder) -> int:
-    """The port for HTTP in the server's configuration file."""
-    found = re.search("<http_port>(.*)</http_port>", (folder.server / "config.xml").read_text("utf-8"))
-    assert found
-    return int(found[1])
 
 
 def test_the_holder_of_a_folder_may_be_of_another_version(folder: DataFolder) -> None:
@@ -55,16 +52,57 @@ def test_a_server_that_does_not_run_is_not_ready(server: EmbeddedServer) -> None
 
 def test_other_ports_are_chosen_when_one_was_taken(server: EmbeddedServer, folder: DataFolder) -> None:
     printed(folder, "Listen [127.0.0.1]:20001 failed: Address already in use")
-    first = configured_port(folder)
-    assert server.adapt()
-    assert configured_port(folder) != first
+    first = configured_port(folder.server)
+    assert first
+    with socket.create_server(("127.0.0.1", first + 1)):
+        assert server.adapt()
+    assert configured_port(folder.server) != first
 
 
 def test_ports_are_kept_when_a_start_fails_for_another_reason(server: EmbeddedServer, folder: DataFolder) -> None:
     printed(folder, "Cannot open users.xml")
-    first = configured_port(folder)
+    first = configured_port(folder.server)
     assert not server.adapt()
-    assert configured_port(folder) == first
+    assert configured_port(folder.server) == first
+
+
+def test_a_server_has_the_ports_of_the_settings_or_says_which_is_taken(folder: DataFolder) -> None:
+    lock, port = folder.lock("pytest"), free_port()
+    assert lock is not None
+    own = Settings(sql_port=port)
+    try:
+        server = EmbeddedServer(folder, lock, own)
+        assert configured_port(folder.server) == port
+        printed(folder, "Listen [127.0.0.1] failed: Address already in use")
+        taken = rf"ANALYTICS_SQL_PORT={port} is not usable.* port {port + 1} of 127.0.0.1.* name another port"
+        with socket.create_server(("127.0.0.1", port + 1)):
+            with pytest.raises(EmbeddedServerError, match=taken):
+                EmbeddedServer(folder, lock, own)
+            with pytest.raises(EmbeddedServerError, match=taken):
+                server.adapt()
+        assert server.adapt()
+    finally:
+        os.close(lock)
+
+
+def test_without_one_a_server_has_the_ports_that_it_had_last(server: EmbeddedServer, folder: DataFolder) -> None:
+    """A connection that waits for its last packets is no reason to change them."""
+    last = configured_port(folder.server)
+    assert last
+    with (
+        socket.create_server(("127.0.0.1", last)) as listening,
+        socket.create_connection(("127.0.0.1", last)) as client,
+    ):
+        accepted, _ = listening.accept()
+        # Whoever closes first waits.
+        accepted.close()
+        assert client.recv(1) == b""
+    lock = os.open(folder.root / "lock", os.O_RDONLY)
+    try:
+        EmbeddedServer(folder, lock, Settings())
+    finally:
+        os.close(lock)
+    assert configured_port(folder.server) == last
 
 
 def test_the_last_line_that_says_more_than_every_start_is_part_of_the_reason(

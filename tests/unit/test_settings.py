@@ -18,6 +18,7 @@ WELL_FORMED: dict[str, tuple[str, object]] = {
     "SOURCE": ("simulated:seven", "simulated:seven"),
     "SOURCE_TIMEOUT": ("86400", 86_400),
     "DATA_DIR": ("/var/lib/analytics", Path("/var/lib/analytics")),
+    "SQL_PORT": ("8123", 8123),
     "CLICKHOUSE_URL": ("https://clickhouse.example:8443/", "https://clickhouse.example:8443"),
     "CLICKHOUSE_USER": ("reader", "reader"),
     "CLICKHOUSE_PASSWORD": ("secret", "secret"),
@@ -86,6 +87,8 @@ MALFORMED = [
     ("SOURCE_TIMEOUT", "0"),
     ("DATA_DIR", ""),
     ("DATA_DIR", "~nobody-of-this-name/data"),
+    ("SQL_PORT", "0"),
+    ("SQL_PORT", "65535"),
     ("CLICKHOUSE_URL", "http://clickhouse"),
     ("CLICKHOUSE_URL", "http://clickhouse:port"),
     ("CLICKHOUSE_URL", "tcp://clickhouse:9000"),
@@ -252,6 +255,12 @@ def test_metrics_have_a_port_of_their_own() -> None:
         Settings.from_environment({}, bind="0.0.0.0:8001")
     assert Settings.from_environment({"ANALYTICS_METRICS_BIND": "none"}, bind="0.0.0.0:8001").binds == ("0.0.0.0:8001",)
     assert Settings().binds == ("127.0.0.1:8000", "127.0.0.1:8001")
+
+
+@pytest.mark.parametrize("port", ["8000", "7999", "8001"])
+def test_sql_has_ports_of_its_own(port: str) -> None:
+    with pytest.raises(SettingError, match=rf"ANALYTICS_SQL_PORT={port} is not usable: it and the next port must be"):
+        Settings.from_environment({"ANALYTICS_SQL_PORT": port})
 
 
 def test_settings_pass_through_the_environment_of_a_child_unchanged() -> None:
