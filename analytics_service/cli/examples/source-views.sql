@@ -169,7 +169,7 @@ ORDER BY (at, id)
 COMMENT 'What addresses did. Loans originated, liquidations and the histories of addresses are made from it';
 
 INSERT INTO research_mine.source_event (id, at, action, address, asset_id, amount, usd, price, account_index, tx_hash) VALUES
-    ('1', now64(3, 'UTC') - INTERVAL 1 DAY, 'borrow', '0x00000000000000000000000000000000000000a1', 'native;uusdt', 500000000, 500, 1, 0, 'A1');
+    ('1', now('UTC') - INTERVAL 1 DAY, 'borrow', '0x00000000000000000000000000000000000000a1', 'native;uusdt', 500000000, 500, 1, 0, 'A1');
 
 CREATE TABLE IF NOT EXISTS research_mine.source_position
 (
