@@ -1,5 +1,6 @@
 """Access to the tables that is independent of the service's own code."""
 
+import socket
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,6 +43,19 @@ def client(settings: Settings) -> Iterator[Client]:
         # The driver's shared pool would keep the connections open, and the server would wait for them when it stops.
         own.close_connections()
         idle.append(own)
+
+
+def hello(port: int, user: str, password: str = "", database: str = "") -> bytes:
+    """The beginning of the answer to the first packet of ClickHouse's own protocol. The packet's kind comes first."""
+
+    def text(value: str) -> bytes:
+        return bytes([len(value)]) + value.encode()
+
+    # The packet's kind is 0. Its three numbers are the client's version, the last one of the protocol: 54058.
+    client = b"\0" + text("pytest") + b"\1\1\xaa\xa6\x03"
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(client + text(database) + text(user) + text(password))
+        return connection.recv(5, socket.MSG_WAITALL)
 
 
 def _connect(server: Server) -> Client:

@@ -13,6 +13,7 @@ from analytics_service.embedded.clickhouse import attached
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.errors import AnalyticsError, StoreUnavailable
 from analytics_service.run.address import local_address
+from analytics_service.run.sql_addresses import sql_addresses
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
 from analytics_service.state.operations import read_store
@@ -40,6 +41,7 @@ def collect_report(settings: Settings, now: datetime, bind: str | None = None) -
     else:
         report.url = address_of(reached)
         try:
+            report.sql = sql_addresses(reached)
             _query_in_time(report, reached)
         except AnalyticsError as error:
             report.faults.append(str(error))

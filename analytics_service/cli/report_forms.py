@@ -31,6 +31,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"ClickHouse  {report.clickhouse} at {report.url}, database {report.database}{memory}"
     elif report.url:
         yield f"ClickHouse  {_bad('does not answer')} at {report.url}"
+    if report.alive and report.sql:
+        yield "SQL         " + "\n            ".join(report.sql)
     if report.alive and report.schema_current:
         yield "Schema      up to date"
     if report.http is not None:

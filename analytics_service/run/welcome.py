@@ -3,11 +3,11 @@
 from datetime import UTC, datetime, timedelta
 
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.configuration import RESEARCHER
 from analytics_service.run.address import local_url
+from analytics_service.run.sql_addresses import sql_addresses
 from analytics_service.sources.base import Sample, Source
 from analytics_service.sources.choice import Choice
-from analytics_service.store.server import RESEARCHER_PASSWORD, server_of
+from analytics_service.store.server import server_of
 
 _SAMPLE_PATHS = {
     Sample.RICH_ACCOUNT: "users/{}/user?with_text=true&with_value=true",
@@ -38,11 +38,8 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
         *_no_prices(newest),
         *_operations(settings),
     ]
-    if server.data_folder is None:
-        lines += [f"SQL   {server.url}/play"]
-    else:
-        lines += [f"SQL   {server.url}/play?user={RESEARCHER} as user {RESEARCHER}"]
-        lines += [f"      (the password is in {server.data_folder / RESEARCHER_PASSWORD})"]
+    lines += ["SQL   " + "\n      ".join(sql_addresses(settings))]
+    if server.data_folder is not None:
         lines += [f"Data  {server.data_folder}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
 

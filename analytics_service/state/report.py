@@ -101,13 +101,15 @@ class WorkerReport:
 class Report:
     """The report at an instant. `faults` are in plain words; without any, all is well.
 
-    `alive` says whether ClickHouse answers. Its data, if there is any, is as of `read_at`. `schema_pending` and
-    `schema_missing` are None until the schema has been read, and `workers` is None if they cannot be observed.
+    `alive` says whether ClickHouse answers, `sql` where SQL can be used. Its data, if there is any, is as of `read_at`.
+    `schema_pending` and `schema_missing` are None until the schema has been read, and `workers` is None if they cannot
+    be observed.
     """
 
     at: datetime
     database: str
     url: str | None = None
+    sql: Sequence[str] = ()
     alive: bool = False
     read_at: datetime | None = None
     clickhouse: str | None = None

@@ -42,7 +42,7 @@ from analytics_service.store.server import (
     read_password,
     read_running,
 )
-from tests.clickhouse import by_url, client
+from tests.clickhouse import by_url, client, hello
 from tests.processes import alive, free_port, until
 from tests.recorder import Recorder
 
@@ -219,16 +219,8 @@ def http_answer(port: int, user: str) -> bytes:
 
 
 def native_answer(port: int, user: str) -> bytes:
-    """The beginning of the answer to the first packet of ClickHouse's own protocol, without a password."""
-
-    def text(value: str) -> bytes:
-        return bytes([len(value)]) + value.encode()
-
-    # The packet's kind is 0. Its three numbers are the client's version, the last one of the protocol: 54058.
-    hello = b"\0" + text("stranger") + b"\1\1\xaa\xa6\x03" + text("") + text(user) + text("")
-    with socket.create_connection(("127.0.0.1", native_port(port)), timeout=10) as connection:
-        connection.sendall(hello)
-        return connection.recv(5, socket.MSG_WAITALL)
+    """The beginning of the answer in ClickHouse's own protocol, without a password."""
+    return hello(native_port(port), user)
 
 
 # How refusals begin. 700: the one session of `default` is the server's own. 516: authentication failed.

@@ -216,3 +216,10 @@ def test_columns_are_aligned() -> None:
 )
 def test_sizes_have_a_unit(count: int, text: str) -> None:
     assert size(count) == text
+
+
+def test_where_sql_can_be_used_is_shown_for_people_only() -> None:
+    shown = replace(REPORT, sql=["http://127.0.0.1:8123/play", "(the password is in a file)"])
+    assert "SQL         http://127.0.0.1:8123/play\n            (the password is in a file)\n" in as_text(shown)
+    assert as_json(shown) == as_json(REPORT)
+    assert "SQL" not in as_text(replace(shown, alive=False))
