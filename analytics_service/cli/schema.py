@@ -12,17 +12,26 @@ from analytics_service.cli.context import command_line, load_settings
 from analytics_service.cli.options import bind_option, data_dir_option
 from analytics_service.cli.report import collect_report
 from analytics_service.cli.report_forms import as_json, as_text
+from analytics_service.cli.values import value_type
+from analytics_service.config.values import user_name
 from analytics_service.embedded.clickhouse import clickhouse
-from analytics_service.errors import SchemaError
+from analytics_service.errors import SchemaError, SettingError
 from analytics_service.store import migrations
 from analytics_service.store.assets import ids_in_several_cases
 from analytics_service.store.connection import Store
+from analytics_service.store.researcher import make_researcher
 from analytics_service.store.schema import missing, missing_message
 
 
 @click.command()
 @data_dir_option
-def migrate(**overrides: Any) -> None:
+@click.option(
+    "--researcher",
+    type=value_type(user_name),
+    metavar="NAME",
+    help="Make this user for people too, as sql/researcher.sql says, on the server of ANALYTICS_CLICKHOUSE_URL.",
+)
+def migrate(researcher: str | None, **overrides: Any) -> None:
     """Bring the schema of the database up to date.
 
     Applies the numbered scripts that the database has not seen; running it again changes nothing. Names asset ids that
@@ -31,11 +40,18 @@ def migrate(**overrides: Any) -> None:
     \b
         ANALYTICS_CLICKHOUSE_URL=http://clickhouse:8123 analytics-service migrate
     """
-    with clickhouse(load_settings(**overrides), command_line()) as reached, closing(Store(reached)) as store:
+    settings = load_settings(**overrides)
+    if researcher and settings.clickhouse_url is None:
+        raise SettingError(
+            "--researcher is for a server of your own, which ANALYTICS_CLICKHOUSE_URL names. The embedded one has the "
+            "user researcher already; `analytics-service status` says where its password is."
+        )
+    with clickhouse(settings, command_line()) as reached, closing(Store(reached)) as store:
         applied = migrations.migrate(store)
         if absent := missing(store):
             raise SchemaError(missing_message(absent))
         doubled = ids_in_several_cases(store)
+        password = make_researcher(store, researcher) if researcher else None
     for migration in applied:
         click.echo(f"Applied {migration.name}.")
     if not applied:
@@ -44,6 +60,13 @@ def migrate(**overrides: Any) -> None:
         click.echo(
             f"One asset id is stored in several cases: {', '.join(spellings)}. Each has rows of its own. Import them "
             "all under one case, and delete the rows of the others."
+        )
+    if password:
+        click.echo(f"Made the user {researcher}. The password is {password}; it is not shown again.")
+    elif researcher:
+        click.echo(
+            f"Renewed the limits and grants of the user {researcher}, who keeps the password. To get another one, "
+            f"`DROP USER {researcher}` and run this again."
         )
 
 

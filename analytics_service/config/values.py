@@ -160,6 +160,13 @@ def _deployment(value: str) -> str:
     return value.rstrip("/")
 
 
+def user_name(value: str) -> str:
+    """A name of a ClickHouse user."""
+    if not re.fullmatch(_DATABASE, value):
+        raise ValueError("must be letters, digits and underscores, not beginning with a digit")
+    return value
+
+
 def database_name(value: str) -> str:
     """A database name that has no other use."""
     if not re.fullmatch(_DATABASE, value):

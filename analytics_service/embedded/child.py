@@ -29,12 +29,12 @@ _SYSTEM = (
     # Nothing of other processes, in particular not their environments.
     *(f"/proc/{name}" for name in ("self", "cpuinfo", "loadavg", "meminfo", "stat", "sys", "uptime")),
 )
-# A query that never ends keeps the listeners open. HTTP comes last, so a server that answers it is complete. With a
-# priority, researchers' queries would wait a second for that query at each block.
+# A query that never ends keeps the listeners open. HTTP comes last, so a server that answers it is complete. The query
+# has no priority: with that of the service, researchers' queries would wait for it, a second at each block.
 _SERVE = (
     "SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; "
     "SELECT sleepEachRow(3) FROM numbers(1000000000) "
-    "SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0, priority = 0 FORMAT Null"
+    "SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0 FORMAT Null"
 )
 
 

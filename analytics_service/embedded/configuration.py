@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analytics_service.config.values import RESEARCH
+from analytics_service.store.researcher import researcher_grants
 from analytics_service.store.server import native_port
 
 USER = "analytics"
@@ -70,15 +71,6 @@ _CONFIG = """\
 </clickhouse>
 """
 
-# Grants of both users: read everything, and create tables of these kinds.
-_SHARED = """\
-<query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
-                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
-                <query>GRANT TABLE ENGINE ON Memory</query>
-                <query>GRANT TABLE ENGINE ON MergeTree</query>
-                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
-                <query>GRANT TABLE ENGINE ON SummingMergeTree</query>"""
-
 # The server's own session belongs to `default`, which needs no password on this machine. That user may have a single
 # session, which lasts as long as the process, so nobody else can log in; and it has only the grant which that session
 # needs. The service's user has the grants that the service needs, and reads everything in the server. Researchers read
@@ -88,8 +80,6 @@ _USERS = """\
 <clickhouse>
     <profiles>
         <default>
-            <!-- Before those of researchers. -->
-            <priority>1</priority>
             <!-- The ids of all series are a parameter of queries for history. -->
             <http_max_field_value_size>{parameter}</http_max_field_value_size>
             <!-- Most queries read a few rows of a few columns. Handing each read to another thread costs more. -->
@@ -104,7 +94,7 @@ _USERS = """\
         </default>
         <{researcher}>
             <profile>default</profile>
-            <!-- They go on when none of the service's queries runs. -->
+            <!-- They go on when none of the service's queries runs, which have priority 1. -->
             <priority>2</priority>
             <max_threads>{threads}</max_threads>
             <max_concurrent_queries_for_user>{queries}</max_concurrent_queries_for_user>
@@ -145,7 +135,12 @@ _USERS = """\
             <profile>default</profile>
             <quota>default</quota>
             <grants>
-                {shared}
+                <query>GRANT SHOW DATABASES, SHOW TABLES, SHOW COLUMNS, SELECT ON *.*</query>
+                <query>GRANT TABLE ENGINE ON AggregatingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON Memory</query>
+                <query>GRANT TABLE ENGINE ON MergeTree</query>
+                <query>GRANT TABLE ENGINE ON ReplacingMergeTree</query>
+                <query>GRANT TABLE ENGINE ON SummingMergeTree</query>
                 <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON *.*</query>
                 <query>GRANT INSERT, OPTIMIZE, CHECK, TRUNCATE, DROP DATABASE, DROP TABLE, DROP VIEW ON *.*</query>
                 <query>REVOKE CREATE, ALTER, INSERT, TRUNCATE, DROP ON system.*</query>
@@ -164,11 +159,7 @@ _USERS = """\
             <quota>default</quota>
             <default_database>{database}</default_database>
             <grants>
-                {shared}
-                <query>GRANT CREATE DATABASE, CREATE TABLE, CREATE VIEW ON {research}*.*</query>
-                <query>GRANT ALTER TABLE, ALTER VIEW, INSERT, OPTIMIZE, TRUNCATE ON {research}*.*</query>
-                <query>GRANT DROP DATABASE, DROP TABLE, DROP VIEW ON {research}*.*</query>
-                <query>GRANT CREATE TEMPORARY TABLE ON *.*</query>
+                {grants}
             </grants>
         </{researcher}>
     </users>
@@ -205,7 +196,7 @@ def write_configuration(folder: Path, port: int, access: Access) -> None:
         password=_digest(access.password),
         researcher=RESEARCHER,
         research=RESEARCH,
-        shared=_SHARED,
+        grants="\n                ".join(f"<query>{grant}</query>" for grant in researcher_grants("*.*")),
         researcher_password=_digest(access.researcher_password),
         database=access.database,
         threads=max(_processors() // 2, 1),

@@ -323,6 +323,8 @@ def _connect(settings: Settings, answer_seconds: int) -> Client:
         autogenerate_session_id=False,
         query_limit=0,
         tz_mode="aware",
+        # Before researchers.
+        settings={"priority": 1},
         # Parameters of a query may exceed the limit of a URL.
         form_encode_query_params=True,
         pool_mgr=pools,

@@ -280,3 +280,10 @@ def test_an_import_shows_what_it_understood_before_it_writes(tmp_path: Path) -> 
     assert not data_dir.exists()
     refused = run(*asked)
     assert (refused.exit_code, "--symbol" in refused.output) == (2, True)
+
+
+def test_the_embedded_server_has_a_researcher_already(tmp_path: Path) -> None:
+    result = run("migrate", "--researcher", "alice", "--data-dir", str(tmp_path))
+    assert result.exit_code == 2
+    assert "--researcher is for a server of your own, which ANALYTICS_CLICKHOUSE_URL names." in result.output
+    assert not any(tmp_path.iterdir())
