@@ -7,7 +7,7 @@ import secrets
 from analytics_service.config.values import RESEARCH
 from analytics_service.errors import StoreFailure
 from analytics_service.store.connection import Store
-from analytics_service.store.sql import scripts, statements
+from analytics_service.store.sql import scripts, statements, without_comments
 
 log = logging.getLogger(__name__)
 
@@ -18,9 +18,8 @@ def researcher_script(**placeholders: str) -> list[str]:
     filled = script.read_text("utf-8")
     for name, value in {**placeholders, "research": RESEARCH}.items():
         filled = filled.replace(f"{{{name}}}", value)
-    # Without comments, which the server would keep in its log.
-    code = "\n".join(line for line in filled.splitlines() if not line.startswith("--"))
-    return statements(f"{code}\n")
+    # The server would keep comments in its log.
+    return statements(f"{without_comments(filled)}\n")
 
 
 def researcher_grants(readable: str) -> list[str]:
