@@ -1,21 +1,14 @@
--- How volatile was each asset over the last week? Standard deviation of its hourly log returns.
-WITH hourly AS
+-- How volatile was each asset over the last week? Standard deviation of its log returns from one hour to the next.
+SELECT asset_id, symbol, count() AS returns, round(stddevSamp(log(close / earlier.1)), 6) AS volatility
+FROM
 (
-    SELECT asset_id, toStartOfHour(observed_at) AS hour, argMax(p.price, p.observed_at) AS price
+    SELECT asset_id, symbol, toStartOfHour(observed_at) AS hour, toFloat64(argMax(p.price, p.observed_at)) AS close,
+        lagInFrame((close, hour)) OVER (PARTITION BY asset_id ORDER BY hour) AS earlier
     FROM price AS p
     WHERE observed_at >= now('UTC') - INTERVAL 7 DAY
-    GROUP BY asset_id, hour
-),
-returns AS
-(
-    SELECT
-        asset_id,
-        toFloat64(price) AS later,
-        lagInFrame(later) OVER (PARTITION BY asset_id ORDER BY hour ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS earlier
-    FROM hourly
+    GROUP BY asset_id, symbol, hour
 )
-SELECT asset_id, count() AS hours, round(stddevSamp(log(later / earlier)), 6) AS volatility
-FROM returns
-WHERE earlier > 0 AND later > 0
-GROUP BY asset_id
-ORDER BY volatility DESC;
+WHERE hour = earlier.2 + INTERVAL 1 HOUR AND close > 0 AND earlier.1 > 0
+GROUP BY asset_id, symbol
+HAVING returns > 1
+ORDER BY volatility DESC, asset_id;

@@ -1,15 +1,7 @@
--- What were the opening, highest, lowest and closing price of each asset on the last three days of a time zone?
--- Cells of days are UTC days, so days of other zones are put together from quarters of an hour.
-WITH toDate(now('America/New_York')) AS today
-SELECT
-    c.asset_id,
-    toDate(c.cell, 'America/New_York') AS day,
-    argMin(c.open, c.cell) AS open,
-    max(c.high) AS high,
-    min(c.low) AS low,
-    argMax(c.close, c.cell) AS close
-FROM cell AS c FINAL
-WHERE c.history = 'price' AND c.width = 'quarter'
-  AND c.cell >= now('UTC') - INTERVAL 5 DAY AND day >= today - 3 AND day < today
-GROUP BY c.asset_id, day
-ORDER BY c.asset_id, day;
+-- What was the closing price of each asset on each day of the last year, in a time zone with daylight saving time?
+SELECT toDate(observed_at, 'America/New_York') AS day, asset_id, symbol, argMax(p.price, p.observed_at) AS close
+FROM price AS p
+WHERE observed_at >= toStartOfDay(now('America/New_York')) - INTERVAL 365 DAY
+  AND observed_at < toStartOfDay(now('America/New_York'))
+GROUP BY day, asset_id, symbol
+ORDER BY symbol, asset_id, day;

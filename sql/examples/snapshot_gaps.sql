@@ -1,10 +1,10 @@
--- Where are scheduled snapshots of prices more than five minutes apart?
+-- Where were scheduled snapshots of prices more than five minutes apart, in the last 30 days?
 SELECT previous, at, dateDiff('second', previous, at) AS seconds
 FROM
 (
-    SELECT at, lagInFrame(at) OVER (ORDER BY at ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS previous
-    FROM snapshot FINAL
-    WHERE family = 'prices' AND kind = 'job'
+    SELECT at, lagInFrame(at, 1, at) OVER (ORDER BY at) AS previous
+    FROM snapshot
+    WHERE family = 'prices' AND kind = 'job' AND at >= now('UTC') - INTERVAL 30 DAY
 )
-WHERE previous > toDateTime(0, 'UTC') AND seconds > 300
+WHERE seconds > 300
 ORDER BY at;

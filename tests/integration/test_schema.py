@@ -1,12 +1,11 @@
-"""Migrations, and the schema as a public interface: its comments, its dictionary, its examples."""
+"""Migrations, and the schema as a public interface: its comments, its dictionary."""
 
 import time
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
 from click.testing import CliRunner
@@ -14,22 +13,16 @@ from click.testing import CliRunner
 from analytics_service.cli.main import cli
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
-from analytics_service.market.positions import Account, Holding, Position
 from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import made_by
-from analytics_service.store.sql import scripts, statements
 from analytics_service.store.views import view_names
-from jobs.registry import JOBS
-from jobs.runner import run_once
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, README, dictionary, renewed
 from tests.integration.conftest import Run
-from tests.integration.handmade import HandMade
-from tests.integration.pages import asset, commit
-from tests.stored import write_assets
+from tests.integration.pages import commit
 
 ROOT = Path(__file__).parents[2]
 
@@ -189,96 +182,3 @@ def test_the_page_for_researchers_has_all_examples() -> None:
 def test_a_new_column_makes_the_dictionary_stale(settings: Settings, store: Store) -> None:
     store.execute("ALTER TABLE asset ADD COLUMN colour String COMMENT 'Colour of charts'")
     assert "- `colour` String: Colour of charts\n" in dictionary(settings)
-
-
-@pytest.mark.usefixtures("views")
-def test_every_example_runs(run: Run) -> None:
-    for script in scripts("examples"):
-        for statement in statements(script.read_text("utf-8")):
-            run(statement.removesuffix(";"))
-
-
-def example(name: str) -> str:
-    return (ROOT / "sql" / "examples" / f"{name}.sql").read_text("utf-8").strip().removesuffix(";")
-
-
-@pytest.mark.usefixtures("views")
-def test_the_example_of_daily_closes_answers_the_candle_of_each_day(store: Store, run: Run) -> None:
-    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    yesterday = int((midnight - timedelta(days=1)).timestamp())
-    commit(store, {"token;a": [(yesterday + 60, Decimal(1)), (yesterday + 86_399, Decimal(2))]})
-    commit(store, {"token;a": [(yesterday + 3_600, Decimal(7)), (yesterday + 86_399, Decimal(3))]})
-    four = (Decimal(1), Decimal(7), Decimal(1), Decimal(3))
-    assert run(example("daily_close")) == [("a", (midnight - timedelta(days=1)).date(), *four)]
-
-
-@pytest.mark.usefixtures("views")
-def test_the_example_of_monthly_means_weighs_each_price_by_its_time(store: Store, run: Run) -> None:
-    """1 for a day and 4 for two days: (1 + 2 * 4) / 3. A single observation is its own mean. The last month is open."""
-    days = [int(datetime(2026, 1, day, tzinfo=UTC).timestamp()) for day in (1, 2, 4)]
-    later = [(int(datetime(2026, month, 1, tzinfo=UTC).timestamp()), Decimal(9)) for month in (2, 3)]
-    commit(store, {"token;a": [*zip(days, map(Decimal, (1, 4, 9)), strict=True), *later]})
-    assert run(example("monthly_mean_price")) == [
-        ("a", date(2026, 1, 1), Decimal(3), 3),
-        ("a", date(2026, 2, 1), Decimal(9), 1),
-    ]
-
-
-@pytest.mark.usefixtures("views")
-def test_the_example_of_an_instant_answers_the_last_price_before_it(store: Store, run: Run) -> None:
-    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    second = int(noon.timestamp())
-    commit(store, {"token;a": [(second - 60, Decimal(1)), (second, Decimal(2)), (second + 1, Decimal(3))]})
-    assert run(example("price_as_of")) == [("token;a", noon, Decimal(2))]
-
-
-@pytest.mark.usefixtures("views")
-def test_the_example_of_local_days_answers_the_candle_of_each_day_of_the_zone(store: Store, run: Run) -> None:
-    zone = ZoneInfo("America/New_York")
-    midnight = datetime.now(zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    day = (midnight - timedelta(days=1)).date()
-    begin, end = (int(one.timestamp()) for one in (midnight - timedelta(days=1), midnight))
-    prices = {begin - 1: 9, begin: 1, begin + 40_000: 7, end - 3_600: 2, end - 1: 3, end: 8}
-    commit(store, {"token;a": [(second, Decimal(price)) for second, price in prices.items()]})
-    candles = {found: four for _, found, *four in run(example("local_days"))}
-    assert candles == {day: [1, 7, 1, 3], day - timedelta(days=1): [9, 9, 9, 9]}
-
-
-@pytest.mark.usefixtures("views")
-def test_the_example_of_amounts_answers_exact_and_standard_units(store: Store, run: Run) -> None:
-    """The newest definition of an asset counts, and the corrected row of an event."""
-    write_assets(store, [asset("a")], 1)
-    write_assets(store, [replace(asset("a"), decimals_denom=18)], 2)
-    store.execute(
-        "INSERT INTO event (at, id, kind, asset_id, amount, usd, version) VALUES "
-        "('2026-01-01 12:00:00', 'first', 'borrow', 'token;a', 1, 1, 1), "
-        "('2026-01-01 12:00:00', 'first', 'borrow', 'token;a', 2500000000000000001, 1, 2), "
-        f"('2026-01-01 13:00:00', 'second', 'lend', 'token;a', toUInt256('{2**255}'), 1, 1)"
-    )
-    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    assert run(example("amounts_in_units")) == [
-        (noon + timedelta(hours=1), "lend", "token;a", str(2**255), pytest.approx(2**255 / 10**18)),
-        (noon, "borrow", "token;a", "2500000000000000001", pytest.approx(2.5)),
-    ]
-
-
-@pytest.mark.usefixtures("views")
-def test_the_example_of_borrowers_answers_what_each_owed_at_the_moment(store: Store, run: Run) -> None:
-    """Of three one has repaid before the moment, and one owes in two accounts; later ones do not count."""
-    moment = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
-    first, second, third = ("0x" + letter * 40 for letter in "abc")
-
-    def owes(address: str, *accounts: int) -> Position:
-        debts = enumerate(accounts)
-        return Position(address, tuple(Account(index, (), (Holding("token;a", shares),)) for index, shares in debts))
-
-    states = {
-        moment - timedelta(hours=2): [owes(first, 10), owes(second, 5), owes(third, 100)],
-        moment - timedelta(minutes=1): [owes(first, 10, 20), owes(second, 10), Position(third)],
-        moment + timedelta(minutes=10): [owes(first, 1)],
-    }
-    for at, positions in states.items():
-        run_once(JOBS["positions"], HandMade(positions_=positions), store, at)
-    at_moment = example("largest_borrowers").replace("now('UTC')", f"toDateTime({int(moment.timestamp())}, 'UTC')")
-    assert run(at_moment) == [("token;a", first, 30, 0.75), ("token;a", second, 10, 0.25)]
-    assert run(example("largest_borrowers")) == [("token;a", first, 1, 1.0)]

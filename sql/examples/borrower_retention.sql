@@ -1,0 +1,11 @@
+-- How many borrowers come back? By month of the first loan: those who took another loan so many months later.
+SELECT cohort, dateDiff('month', cohort, month) AS months_later, count() AS borrowers,
+    round(borrowers / max(borrowers) OVER (PARTITION BY cohort), 4) AS share
+FROM
+(
+    SELECT address, toStartOfMonth(min(at)) AS cohort, arrayJoin(groupUniqArray(toStartOfMonth(at))) AS month
+    FROM loan
+    GROUP BY address
+)
+GROUP BY cohort, months_later
+ORDER BY cohort, months_later;

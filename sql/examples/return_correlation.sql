@@ -1,0 +1,15 @@
+-- How do the daily returns of assets correlate? Log returns of the last 90 days, for each pair of assets.
+WITH returns AS
+(
+    SELECT asset_id, symbol, toDate(observed_at) AS day, toFloat64(argMax(p.price, p.observed_at)) AS close,
+        lagInFrame((close, day)) OVER (PARTITION BY asset_id ORDER BY day) AS earlier,
+        if(earlier.2 = day - 1 AND close > 0 AND earlier.1 > 0, log(close / earlier.1), NULL) AS change
+    FROM price AS p
+    WHERE observed_at >= toStartOfDay(now('UTC')) - INTERVAL 90 DAY AND observed_at < toStartOfDay(now('UTC'))
+    GROUP BY asset_id, symbol, day
+)
+SELECT a.asset_id AS asset_id, a.symbol AS symbol, b.asset_id AS other_id, b.symbol AS other_symbol,
+    count(a.change + b.change) AS days, round(corr(a.change, b.change), 4) AS correlation
+FROM returns AS a INNER JOIN returns AS b USING (day)
+WHERE asset_id < other_id GROUP BY ALL HAVING days > 1
+ORDER BY correlation DESC, asset_id, other_id;

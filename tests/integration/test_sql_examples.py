@@ -1,0 +1,616 @@
+"""The example queries for researchers, against sums over what the tests have stored. Their now is one of the tests."""
+
+import math
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from analytics_service.config.settings import Settings
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
+from analytics_service.market.positions import Account, Holding, Position
+from analytics_service.market.prices import Price
+from analytics_service.store import ledger
+from analytics_service.store.connection import Store
+from analytics_service.store.sql import scripts, without_comments
+from analytics_service.store.views import view_names
+from jobs.registry import JOBS
+from jobs.runner import backfill, run_once
+from tests import clickhouse
+from tests.integration.databases import database, make_views
+from tests.integration.handmade import CONFIG, HandMade, debt_market
+from tests.integration.pages import commit
+
+EXAMPLES = {script.stem: script.read_text("utf-8") for script in scripts("examples")}
+MOST_LINES = 15
+# A Thursday. Clocks of New York changed on 2024-11-03 and on 2025-03-09.
+NOW = datetime(2025, 4, 10, 12, 20, tzinfo=UTC)
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+MIDNIGHT = NOW.replace(hour=0, minute=0)
+YEAR = 365 * 86_400
+CENT = Decimal("0.01")
+# Two assets of one symbol, one without a price, one that had none but long ago, and the receipt token of the first.
+A, B, C, OLD, RECEIPT = (f"token;{name}" for name in ("a", "b", "c", "old", "ra"))
+SYMBOLS = {A: "AAA", B: "AAA", C: "CCC", OLD: "OLD", RECEIPT: "rAAA"}
+DECIMALS = {A: 6, B: 18, C: 6, OLD: 6, RECEIPT: 6}
+LTV = {A: Decimal("0.8"), B: Decimal("0.75"), C: Decimal("0.9"), RECEIPT: Decimal("0.7")}
+# No prices, and no markets, of this day.
+MISSING = MIDNIGHT - 9 * DAY
+
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+Rows = list[dict[str, Any]]
+Ask = Callable[[str], Rows]
+
+
+def asset(asset_id: str) -> Asset:
+    name, symbol = asset_id.partition(";")[2], SYMBOLS[asset_id]
+    plain = Asset(AssetGroup.TOKEN, name, symbol, symbol, symbol, DECIMALS[asset_id], 2)
+    return replace(plain, kind=AssetKind.RECEIPT, origin_asset=A) if asset_id == RECEIPT else plain
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Items by a key, in their order."""
+    groups: dict[Key, list[Item]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
+
+
+def priced_at() -> list[datetime]:
+    """The hours of ten days, with one left out; before these, twice a day for more than a year."""
+    hours = [MIDNIGHT - 10 * DAY + HOUR * hour + timedelta(minutes=7) for hour in range(252) if hour != 200]
+    days = [MIDNIGHT - DAY * day + timedelta(minutes=minutes) for day in range(430, 10, -1) for minutes in (270, 1080)]
+    return [at for at in (*days, *hours) if not MISSING <= at < MISSING + DAY]
+
+
+def usd(asset_id: str, at: datetime) -> Decimal:
+    """Waves of different lengths, so that no return is that of another day, or of the other asset."""
+    hours = (at - NOW) / HOUR
+    wave = math.sin(hours / 29) + math.sin(hours / 5 + 1) if asset_id == A else math.cos(hours / 31) * 2
+    return round(Decimal(wave * 0.2 + 2), 6) * (1 if asset_id == A else 100)
+
+
+PRICES = [Price(asset_id, at, usd(asset_id, at)) for at in priced_at() for asset_id in (A, B)]
+PRICES.append(Price(OLD, MIDNIGHT - 60 * DAY, Decimal(3)))
+PRICES_AT = grouped(PRICES, lambda price: price.observed_at)
+# Other prices at first, which a backfill corrects; but it does not have the last one.
+ALONE = Price(A, priced_at()[-30] + timedelta(minutes=5), Decimal(2))
+PRICES.append(ALONE)
+WRONG = [*(Price(A, at, Decimal(999)) for at in priced_at()[-60:-30]), ALONE]
+
+# Two snapshots in one hour, and one before them, of 70 days. The last one is before now.
+MARKET_DAYS = [day for day in (MIDNIGHT - DAY * number for number in range(70, 0, -1)) if day != MISSING]
+MARKETS_AT = [
+    *(day + timedelta(minutes=minutes) for day in MARKET_DAYS for minutes in (360, 1090, 1120)),
+    NOW - timedelta(minutes=20),
+]
+
+
+def markets(at: datetime) -> list[Market]:
+    """Markets of A, B and C at an instant: deposits grow without new receipt tokens, and debts swing around them."""
+    hours = (at - MARKETS_AT[0]) // timedelta(minutes=10)
+    made = []
+    for number, asset_id in enumerate((A, B, C)):
+        unit = 10 ** DECIMALS[asset_id]
+        deposits = (1_000_000 + hours * (number + 1)) * unit
+        debt = deposits * (400 + hours % 500) // 1000 // 2 * 2
+        lend = LendMarket(Decimal(hours % 70 + number).scaleb(-3), deposits, 1_000_000 * unit)
+        # Of each debt, a share is two denom units.
+        owed = debt_market(Decimal(hours % 90 + 20 + number).scaleb(-3), debt, debt // 2)
+        made.append(Market(asset_id, lend, _posted(asset_id, 5_000), owed))
+    return [*made, Market(RECEIPT, None, _posted(RECEIPT, 2_000), None)]
+
+
+def _posted(asset_id: str, units: int) -> CollateralMarket:
+    rules = CollateralConfig(True, Decimal("0.5"), LTV[asset_id], None, Decimal(0), Decimal(0))
+    return CollateralMarket(rules, units * 10 ** DECIMALS[asset_id], units * 10 ** DECIMALS[asset_id])
+
+
+def borrower(number: int) -> str:
+    return f"0x{number:040x}"
+
+
+def holding(asset_id: str, units: str, of: int = 1) -> Holding:
+    return Holding(asset_id, int(Decimal(units) * 10 ** DECIMALS[asset_id]) // of)
+
+
+def account(collaterals: Mapping[str, str], debts: Mapping[str, str], index: int = 0) -> Account:
+    posted = tuple(holding(asset_id, units) for asset_id, units in collaterals.items())
+    return Account(index, posted, tuple(holding(asset_id, units, of=2) for asset_id, units in debts.items()))
+
+
+# Twelve owe A, and one of these B and C, too, in a second account.
+POSITIONS = [
+    *(Position(borrower(n), (account({B: f"{1 + n % 3}"}, {A: f"{40 + n * n}"}),)) for n in range(1, 12)),
+    Position(borrower(12), (account({RECEIPT: "150"}, {A: "98"}), account({B: "1", A: "110"}, {B: "1.5", C: "2"}, 3))),
+    Position(borrower(13), (account({A: "5"}, {}),)),
+]
+REPAID = Position(borrower(14), (account({B: "9"}, {A: "5000"}),))
+
+
+def events() -> Iterator[Event]:
+    """Loans of many borrowers in several months, of whom some come back; deposits, redemptions and liquidations."""
+    number = 0
+
+    def event(action: Action, asset_id: str, address: int, at: datetime, **fields: Any) -> Event:
+        nonlocal number
+        number += 1
+        amount = number * 10 ** DECIMALS[asset_id] // 7
+        worth = Decimal(number) * 10 / 7
+        return Event(f"{number}", action, asset_id, borrower(address), at, amount, round(worth, 18), **fields)
+
+    for address in range(1, 15):
+        for later in range(0, 200, 17 + address):
+            yield event(Action.BORROW, (A, B, C)[later % 3], address, NOW - DAY * (200 - later) + HOUR)
+    # Loans at the very second of a price, of what has had none for long, and of what has none.
+    yield event(Action.BORROW, A, 1, PRICES[-40].observed_at)
+    yield event(Action.BORROW, OLD, 1, NOW - DAY)
+    yield event(Action.BORROW, C, 1, NOW - DAY)
+    for days in range(2, 250, 3):
+        yield event(Action.LEND, (A, B)[days % 2], days % 5, NOW - DAY * days)
+        yield event(Action.REDEEM, (A, B)[days % 4 // 2], days % 5, NOW - DAY * days + HOUR)
+    for days in (40, 29, 29, 3, 0):
+        yield event(Action.LIQUIDATE, A, days, NOW - DAY * days - HOUR, leg=Leg.DEBT)
+        yield event(Action.LIQUIDATE, B, days, NOW - DAY * days - HOUR, leg=Leg.COLLATERAL)
+    yield event(Action.LIQUIDATE, B, 1, NOW - DAY * 3, leg=Leg.DEBT)
+
+
+EVENTS = sorted(events(), key=lambda event: (event.at, event.id))
+# Minutes after 12:00 of two days ago. Five minutes are no gap.
+SCHEDULED = (0, 1, 6, 12, 13, 30)
+
+
+@dataclass
+class Diary(HandMade):
+    """The protocol of this file at any instant."""
+
+    def prices(self, at: datetime) -> Sequence[Price]:
+        return PRICES_AT.get(at) or [Price(asset_id, at, usd(asset_id, at)) for asset_id in (A, B)]
+
+    def markets(self, at: datetime) -> Sequence[Market]:
+        return markets(at)
+
+
+@pytest.fixture(scope="module")
+def ask(server: Settings) -> Iterator[Ask]:
+    """Answers an example as of the now of this file."""
+    settings = replace(server, clickhouse_database="test_sql_examples")
+    with database(settings) as store, clickhouse.client(settings) as own:
+        make_views(store)
+        _fill(store)
+
+        def answer(name: str) -> Rows:
+            second = int(NOW.timestamp())
+            sql = re.sub(r"now\(('[^']+')\)", rf"toDateTime({second}, \1)", EXAMPLES[name])
+            return list(own.query(sql.strip().removesuffix(";")).named_results())
+
+        yield answer
+
+
+def _fill(store: Store) -> None:
+    source = Diary(assets_=[asset(asset_id) for asset_id in SYMBOLS], config_=replace(CONFIG, ptoken=A), events_=EVENTS)
+    commit(store, {A: [(int(price.observed_at.timestamp()), price.usd) for price in WRONG]})
+    *instants, last = sorted(PRICES_AT)
+    backfill(JOBS["prices"], source, store, instants)
+    run_once(JOBS["prices"], source, store, last)
+    for name in ("markets", "rates"):
+        backfill(JOBS[name], source, store, MARKETS_AT)
+    run_once(JOBS["ptoken"], source, store, NOW)
+    # A row of an event that a later run has replaced.
+    wrong = EVENTS[-20]
+    store.execute(
+        "INSERT INTO event (at, id, kind, asset_id, address, amount, usd, version) VALUES "
+        f"({int(wrong.at.timestamp())}, '{wrong.id}', 'borrow', '{A}', 'x', 1, 999, 0)"
+    )
+    run_once(JOBS["loans"], source, store, NOW)
+    run_once(JOBS["positions"], replace(source, positions_=[REPAID, POSITIONS[0]]), store, NOW - DAY)
+    run_once(JOBS["positions"], replace(source, positions_=POSITIONS), store, NOW)
+    noon = int((MIDNIGHT - 2 * DAY + 12 * HOUR).timestamp())
+    for version, minutes in enumerate((*SCHEDULED, 30), 1):
+        at = noon + 60 * minutes
+        run = ledger.Run("prices", at, "job", at, at, 1, "test", version)
+        store.insert(ledger.LEDGER, ledger.ledger_frame([run]))
+
+
+def names_read(sql: str) -> set[str]:
+    """The tables and views that a query reads, without its own common table expressions."""
+    text = without_comments(sql)
+    return set(re.findall(r"(?:FROM|JOIN)\s+(\w+)", text)) - set(re.findall(r"(?:WITH|,)\s+(\w+) AS\s*\(", text))
+
+
+def test_there_are_twenty_each_on_a_screen() -> None:
+    assert len(EXAMPLES) == 20
+    for name, sql in EXAMPLES.items():
+        lines = sql.splitlines()
+        assert len(lines) <= MOST_LINES, name
+        assert max(map(len, lines)) <= 120, name
+        assert lines[0].startswith("-- ") and "?" in lines[0], name
+
+
+def test_all_read_views_and_what_views_hide_is_in_none() -> None:
+    """Except for the one about snapshots, which are what it asks about."""
+    views = set(view_names())
+    for name, sql in EXAMPLES.items():
+        assert names_read(sql) <= views | ({"snapshot"} if name == "snapshot_gaps" else set()), name
+        assert not re.search(r"\b(FINAL|version)\b", sql), name
+
+
+@pytest.mark.usefixtures("ask")
+def test_every_example_runs(server: Settings) -> None:
+    """As it is, whatever the time."""
+    with clickhouse.client(replace(server, clickhouse_database="test_sql_examples")) as own:
+        for sql in EXAMPLES.values():
+            own.query(sql.strip().removesuffix(";"))
+
+
+def keyed(rows: Rows, *keys: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Rows by some columns: the others. No two rows may have the same key, nor an asset another symbol."""
+    for row in rows:
+        for asset_id, symbol in (("asset_id", "symbol"), ("other_id", "other_symbol")):
+            if asset_id in row:
+                assert row[symbol] == SYMBOLS[row[asset_id]]
+    rest = ("symbol", "other_symbol", *keys)
+    found = {tuple(row[key] for key in keys): tuple(v for k, v in row.items() if k not in rest) for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def near(*values: float | Decimal | None) -> tuple[Any, ...]:
+    """Values that an example rounds to four digits or more, others as they are."""
+    return tuple(pytest.approx(value, abs=6e-5) if isinstance(value, float) else value for value in values)
+
+
+def last_prices(
+    bucket: Callable[[datetime], Key], since: datetime, until: datetime = NOW
+) -> dict[tuple[str, Key], Any]:
+    """The last price of each asset in each bucket of [since, until)."""
+    ordered = sorted(PRICES, key=lambda price: price.observed_at)
+    return {(p.asset_id, bucket(p.observed_at)): p.usd for p in ordered if since <= p.observed_at < until}
+
+
+def price_by(asset_id: str, at: datetime) -> Price | None:
+    """The last price of an asset by an instant."""
+    return max(
+        (price for price in PRICES if price.asset_id == asset_id and price.observed_at <= at),
+        key=lambda price: price.observed_at,
+        default=None,
+    )
+
+
+def worth(units: Fraction | Decimal | int, price: Decimal) -> Decimal:
+    """A value in USD, rounded half to even."""
+    return Decimal(round(Fraction(units) * Fraction(price) * 10**18)).scaleb(-18)
+
+
+def ratio(part: int, whole: int) -> Decimal:
+    return Decimal(round(Fraction(part * 10**18, whole))).scaleb(-18)
+
+
+def market_of(asset_id: str, at: datetime) -> Market:
+    return next(market for market in markets(at) if market.asset_id == asset_id)
+
+
+def quote(asset_id: str, at: datetime) -> Decimal | None:
+    """The price of an asset in a snapshot of markets; that of the receipt token is what a token redeems."""
+    if asset_id == RECEIPT:
+        lend = market_of(A, at).lend
+        return worth(ratio(lend.principal, lend.receipt_supply), usd(A, at))
+    return usd(asset_id, at) if asset_id in (A, B) else None
+
+
+def day_ends(since: datetime, until: datetime = NOW) -> dict[date, datetime]:
+    """The last snapshot of markets of each UTC day."""
+    return {at.date(): at for at in MARKETS_AT if since <= at < until}
+
+
+def month_of(at: datetime) -> date:
+    return at.date().replace(day=1)
+
+
+def test_prices_of_an_instant_are_the_last_by_then_and_those_of_receipt_tokens_follow(ask: Ask) -> None:
+    at = NOW - 7 * DAY
+    last = {asset_id: price_by(asset_id, at) for asset_id in (A, B, OLD)}
+    expected = {(price.asset_id,): (price.usd, price.observed_at) for price in last.values() if price}
+    lend = market_of(A, max(snapshot for snapshot in MARKETS_AT if snapshot <= at)).lend
+    redeems = ratio(lend.principal, lend.receipt_supply)
+    expected[(RECEIPT,)] = (worth(redeems, last[A].usd), last[A].observed_at)
+    assert keyed(ask("price_as_of"), "asset_id") == expected
+
+
+def test_volatility_is_the_deviation_of_returns_between_hours_that_follow_each_other(ask: Ask) -> None:
+    closes = last_prices(lambda at: at.replace(minute=0), NOW - 7 * DAY)
+    expected = {}
+    for asset_id in (A, B):
+        returns = [
+            math.log(close / closes[asset_id, hour - HOUR])
+            for (found, hour), close in closes.items()
+            if found == asset_id and (found, hour - HOUR) in closes
+        ]
+        expected[(asset_id,)] = near(len(returns), statistics.stdev(returns))
+    assert keyed(ask("hourly_volatility"), "asset_id") == expected
+
+
+def test_a_drawdown_is_the_largest_fall_from_what_came_before(ask: Ask) -> None:
+    expected = {}
+    for asset_id, prices in grouped(PRICES, lambda price: price.asset_id).items():
+        since = sorted(
+            (price for price in prices if price.observed_at >= NOW - 90 * DAY), key=lambda price: price.observed_at
+        )
+        falls = [
+            (1 - float(low.usd / max(price.usd for price in since[: n + 1])), low.observed_at)
+            for n, low in enumerate(since)
+        ]
+        expected[(asset_id,)] = near(*max(falls, key=lambda fall: fall[0]))
+    assert keyed(ask("drawdown"), "asset_id") == expected
+
+
+def test_rates_by_utilization_are_medians_of_hours(ask: Ask) -> None:
+    hours = {at.replace(minute=0): at for at in MARKETS_AT if at >= NOW - 30 * DAY}.values()
+    rates = defaultdict(list)
+    for asset_id in (A, B, C):
+        for at in hours:
+            market = market_of(asset_id, at)
+            tenths = market.debt.balance * 10 // market.lend.principal
+            rates[asset_id, Decimal(tenths) / 10].append((market.debt.apr, market.lend.apr))
+    assert len(rates) > 10
+    assert keyed(ask("rates_by_utilization"), "asset_id", "utilization_from") == {
+        key: near(len(pairs), *(float(statistics.median(column)) for column in zip(*pairs, strict=True)))
+        for key, pairs in rates.items()
+    }
+
+
+def test_spreads_are_those_of_the_last_snapshot_of_each_day(ask: Ask) -> None:
+    expected = {}
+    for day, at in day_ends(MIDNIGHT - 30 * DAY, MIDNIGHT).items():
+        for asset_id in (A, B, C):
+            market = market_of(asset_id, at)
+            expected[day, asset_id] = (market.debt.apr, market.lend.apr, market.debt.apr - market.lend.apr)
+    assert len(expected) == 29 * 3
+    assert keyed(ask("rate_spread"), "day", "asset_id") == expected
+
+
+def test_locked_value_is_that_of_deposits_and_of_collateral_but_receipt_tokens(ask: Ask) -> None:
+    expected = {}
+    for day, at in day_ends(MIDNIGHT - 30 * DAY, MIDNIGHT).items():
+        for market in markets(at):
+            price, unit = quote(market.asset_id, at), 10 ** DECIMALS[market.asset_id]
+            locked = [market.lend.principal, market.collateral.balance] if market.lend else []
+            values = [worth(Fraction(amount, unit), price) for amount in locked] if price else []
+            expected[day, market.asset_id] = (sum(values, Decimal(0)) if price else None,)
+    assert keyed(ask("daily_tvl"), "day", "asset_id") == expected
+
+
+def test_liquidations_are_the_debt_that_they_repaid(ask: Ask) -> None:
+    debts = [event for event in EVENTS if event.leg is Leg.DEBT and event.at >= MIDNIGHT - 30 * DAY]
+    assert keyed(ask("daily_liquidations"), "day", "asset_id") == {
+        key: (len(found), sum(units(event) for event in found), sum(event.usd for event in found))
+        for key, found in grouped(debts, lambda event: (event.at.date(), event.asset_id)).items()
+    }
+
+
+def units(event: Event) -> Decimal:
+    return Decimal(event.amount).scaleb(-DECIMALS[event.asset_id])
+
+
+def test_loans_are_at_the_last_price_by_their_second(ask: Ask) -> None:
+    expected = Counter()
+    for event in EVENTS:
+        if event.action is Action.BORROW and event.at >= NOW - 7 * DAY:
+            price = price_by(event.asset_id, event.at)
+            if price and price.observed_at < NOW - 37 * DAY:
+                price = None
+            age = (event.at - price.observed_at) // timedelta(seconds=1) if price else None
+            row = (event.at, event.asset_id, SYMBOLS[event.asset_id], event.address, units(event))
+            expected[*row, price and price.usd, age] += 1
+    assert Counter(tuple(row.values()) for row in ask("loan_prices")) == expected
+    assert {row[1] for row in expected} == {A, B, C, OLD}
+
+
+def test_rates_of_a_month_weigh_as_long_as_they_held(ask: Ask) -> None:
+    expected = {}
+    for month, instants in grouped(MARKETS_AT, month_of).items():
+        end = (month.replace(day=28) + 4 * DAY).replace(day=1)
+        until = min(datetime(end.year, end.month, 1, tzinfo=UTC), NOW)
+        for asset_id in (A, B, C):
+            area = sum(
+                market_of(asset_id, at).lend.apr * int((later - at).total_seconds())
+                for at, later in pairwise([*instants, until])
+            )
+            mean = area / int((until - instants[0]).total_seconds())
+            expected[month, asset_id] = (pytest.approx(mean, abs=Decimal("0.000001")),)
+    assert keyed(ask("monthly_lend_rates"), "month", "asset_id") == expected
+    assert len(expected) == 3 * 4
+
+
+def value_now(asset_id: str) -> Decimal | None:
+    """The present price of an asset."""
+    if asset_id == RECEIPT:
+        lend = market_of(A, MARKETS_AT[-1]).lend
+        return worth(ratio(lend.principal, lend.receipt_supply), value_now(A))
+    price = price_by(asset_id, NOW)
+    return price.usd if price else None
+
+
+def parts(one: Account, price: Callable[[str], Decimal | None]) -> tuple[Decimal, Decimal, Decimal]:
+    """Collateral, collateral times liquidation LTV, and debt of an account, in USD. Without a price it is nothing."""
+    posted, owed = (
+        [
+            (held.asset_id, Decimal(held.shares * of).scaleb(-DECIMALS[held.asset_id]) * (price(held.asset_id) or 0))
+            for held in holdings
+        ]
+        for holdings, of in ((one.collaterals, 1), (one.debts, 2))
+    )
+    secured = sum(value * LTV[asset_id] for asset_id, value in posted)
+    return sum(value for _, value in posted), secured, sum(value for _, value in owed)
+
+
+ACCOUNTS = {(position.address, one.index): one for position in POSITIONS for one in position.accounts}
+
+
+def test_the_largest_borrowers_have_the_ltv_and_health_of_all_their_accounts(ask: Ask) -> None:
+    """Whoever has repaid is none."""
+    sums = {}
+    for address, accounts in grouped(ACCOUNTS, lambda key: key[0]).items():
+        of = [parts(ACCOUNTS[key], value_now) for key in accounts]
+        if any(debt for _, _, debt in of):
+            health = min(secured / debt for _, secured, debt in of)
+            sums[address] = (len(of), sum(part[0] for part in of), sum(part[2] for part in of), health)
+    ranked = sorted(sums, key=lambda address: -sums[address][2])
+    expected = {}
+    for rank, address in enumerate(ranked, 1):
+        accounts, posted, owed, health = sums[address]
+        money = (pytest.approx(posted, abs=CENT / 2), pytest.approx(owed, abs=CENT / 2))
+        expected[rank, address] = (accounts, *money, *(pytest.approx(v, abs=CENT) for v in (owed / posted, health)))
+    assert keyed(ask("largest_borrowers"), "rank", "address") == expected
+    assert REPAID.address not in ranked
+
+
+def test_concentration_is_of_the_debt_of_each_asset(ask: Ask) -> None:
+    owed = defaultdict(Counter)
+    for (address, _), one in ACCOUNTS.items():
+        for debt in one.debts:
+            owed[debt.asset_id][address] += debt.shares * 2
+    expected = {}
+    for asset_id, debts in owed.items():
+        total = sum(debts.values())
+        shares = [amount / total for _, amount in debts.most_common()]
+        debt = Decimal(total).scaleb(-DECIMALS[asset_id])
+        expected[(asset_id,)] = near(len(debts), debt, sum(shares[:10]), sum(share**2 for share in shares))
+    assert len(owed[A]) == 12
+    assert keyed(ask("debt_concentration"), "asset_id") == expected
+
+
+def test_returns_of_days_without_the_day_before_do_not_count(ask: Ask) -> None:
+    closes = last_prices(lambda at: at.date(), MIDNIGHT - 90 * DAY, MIDNIGHT)
+    days = sorted({day for _, day in closes})
+    both = [(before, day) for before, day in pairwise(days) if day - before == DAY and (A, day) in closes]
+    changes = [
+        [math.log(closes[asset_id, day] / closes[asset_id, before]) for before, day in both] for asset_id in (A, B)
+    ]
+    assert len(both) == 90 - 3
+    assert keyed(ask("return_correlation"), "asset_id", "other_id") == {
+        (A, B): near(len(both), statistics.correlation(*changes))
+    }
+
+
+def test_accounts_at_risk_are_those_below_the_limit(ask: Ask) -> None:
+    expected = {}
+    for key, one in ACCOUNTS.items():
+        posted, secured, owed = parts(one, value_now)
+        if owed and secured / owed < Decimal("1.1"):
+            figures = (posted, owed, owed / posted, secured / owed)
+            unpriced = sum(held.asset_id == C for held in one.debts)
+            expected[key] = (*(pytest.approx(figure, abs=CENT) for figure in figures), unpriced)
+    assert keyed(ask("accounts_at_risk"), "address", "account_index") == expected
+    assert 2 < len(expected) < len(ACCOUNTS)
+
+
+def test_a_shock_counts_accounts_that_it_brings_below_a_health_of_one(ask: Ask) -> None:
+    """A receipt token falls with its asset."""
+
+    def after(fallen: str) -> Callable[[str], Decimal | None]:
+        falling = {fallen, RECEIPT} if fallen == A else {fallen}
+        return lambda asset_id: (value_now(asset_id) or 0) * (Decimal("0.8") if asset_id in falling else 1)
+
+    expected = {}
+    for fallen in (A, B):
+        then = [
+            parts(one, after(fallen))
+            for one in ACCOUNTS.values()
+            if parts(one, value_now)[1] >= parts(one, value_now)[2]
+        ]
+        debts = [owed for _, secured, owed in then if secured < owed]
+        expected[(fallen,)] = (len(debts), pytest.approx(sum(debts), abs=CENT))
+    assert keyed(ask("price_shock"), "asset_id") == expected
+    assert all(count for count, _ in expected.values())
+
+
+def test_days_at_risk_are_those_on_which_present_items_would_have_been(ask: Ask) -> None:
+    ends = day_ends(NOW - 90 * DAY).values()
+    expected = {}
+    for key, one in ACCOUNTS.items():
+        of = [parts(one, lambda asset_id, at=at: quote(asset_id, at)) for at in ends]
+        healths = [secured / owed for _, secured, owed in of if owed]
+        if days := sum(health < Decimal("1.1") for health in healths):
+            expected[key] = near(days, float(min(healths)))
+    assert keyed(ask("days_at_risk"), "address", "account_index") == expected
+    assert len({days for days, _ in expected.values()}) > 2
+
+
+def test_cohorts_are_of_the_month_of_the_first_loan(ask: Ask) -> None:
+    loans = [event for event in EVENTS if event.action is Action.BORROW]
+    months = {
+        address: sorted({month_of(event.at) for event in found})
+        for address, found in grouped(loans, lambda event: event.address).items()
+    }
+    counts = Counter((of[0], _months(of[0], month)) for of in months.values() for month in of)
+    assert keyed(ask("borrower_retention"), "cohort", "months_later") == {
+        (cohort, later): near(count, count / counts[cohort, 0]) for (cohort, later), count in counts.items()
+    }
+    assert len(counts) > 6
+
+
+def _months(first: date, later: date) -> int:
+    return (later.year - first.year) * 12 + later.month - first.month
+
+
+def test_flows_are_of_whole_weeks(ask: Ask) -> None:
+    monday = MIDNIGHT - 3 * DAY
+    flows = defaultdict(lambda: [Decimal(0), Decimal(0)])
+    for event in EVENTS:
+        if event.action in (Action.LEND, Action.REDEEM) and monday - 182 * DAY <= event.at < monday:
+            week = (event.at - event.at.weekday() * DAY).date()
+            flows[week, event.asset_id][event.action is Action.REDEEM] += event.usd
+    assert len({week for week, _ in flows}) == 26
+    assert keyed(ask("weekly_net_flows"), "week", "asset_id") == {
+        key: (lent, redeemed, lent - redeemed) for key, (lent, redeemed) in flows.items()
+    }
+
+
+def test_interest_is_the_growth_of_redemption_and_debt_at_its_rate(ask: Ask) -> None:
+    """The day after the one without data has that of two days."""
+    expected: dict[Any, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
+    for before, at in pairwise(day_ends(MARKETS_AT[0]).values()):
+        for asset_id in (A, B):
+            was, now = market_of(asset_id, before), market_of(asset_id, at)
+            usd_was = Fraction(usd(asset_id, before)) / 10 ** DECIMALS[asset_id]
+            growth = Fraction(now.lend.principal - was.lend.principal, was.lend.principal)
+            seconds = int((at - before).total_seconds())
+            earned, owed = expected[month_of(at), asset_id]
+            earned += was.lend.principal * usd_was * growth
+            owed += was.debt.balance * usd_was * Fraction(was.debt.apr) * seconds / YEAR
+            expected[month_of(at), asset_id] = [earned, owed]
+    found = keyed(ask("monthly_interest"), "month", "asset_id")
+    assert {key for key in found if key[1] in (A, B)} == set(expected)
+    assert {figures for key, figures in found.items() if key[1] not in (A, B)} == {(None, None)}
+    for key, figures in expected.items():
+        assert found[key] == tuple(pytest.approx(Decimal(float(figure)), abs=CENT) for figure in figures)
+
+
+def test_gaps_are_longer_than_five_minutes(ask: Ask) -> None:
+    noon = MIDNIGHT - 2 * DAY + 12 * HOUR
+    runs = [*(noon + timedelta(minutes=minutes) for minutes in SCHEDULED), ALONE.observed_at, max(PRICES_AT)]
+    gaps = [(before, at, int((at - before).total_seconds())) for before, at in pairwise(runs)]
+    assert [tuple(row.values()) for row in ask("snapshot_gaps")] == [gap for gap in gaps if gap[2] > 300]
+    assert gaps[1][2] == 300
+
+
+def test_local_days_follow_the_clocks_of_their_zone(ask: Ask) -> None:
+    zone = ZoneInfo("America/New_York")
+    today = NOW.astimezone(zone).date()
+    closes = last_prices(lambda at: at.astimezone(zone).date(), NOW - 400 * DAY)
+    assert keyed(ask("local_days"), "day", "asset_id") == {
+        (day, asset_id): (close,) for (asset_id, day), close in closes.items() if today - 365 * DAY <= day < today
+    }
