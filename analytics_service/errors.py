@@ -13,6 +13,10 @@ class StoreUnavailable(AnalyticsError):
     """ClickHouse cannot be reached or cannot answer now. Retrying later may help."""
 
 
+class ServerAway(StoreUnavailable):
+    """A server of ClickHouse cannot be used now. Another one with the same data may answer."""
+
+
 class StoreFailure(AnalyticsError):
     """ClickHouse refused a statement. Retrying does not help. The message is for logs only."""
 

@@ -81,7 +81,10 @@ class Settings:
         "last, if nothing else uses it.",
     )
     clickhouse_url: str | None = _setting(
-        None, values.server_url, "ClickHouse server to use, http(s)://host:port. Unset: an embedded one."
+        None,
+        values.server_urls,
+        "ClickHouse server to use, http(s)://host:port, or several with the same data, separated by commas. Unset: an "
+        "embedded one.",
     )
     clickhouse_user: str = _setting("default", values.non_empty, "User on that server.")
     clickhouse_password: str = _setting("", str, "Password on that server.")
@@ -157,6 +160,11 @@ class Settings:
                 f"those of {' and '.join(settings.binds)}, where the HTTP service listens."
             )
         return settings
+
+    @property
+    def clickhouse_urls(self) -> list[str]:
+        """The servers named by `clickhouse_url`: the first that answers is used."""
+        return self.clickhouse_url.split(",") if self.clickhouse_url else []
 
     @property
     def metrics_port(self) -> int | None:

@@ -109,6 +109,11 @@ def server_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def server_urls(value: str) -> str:
+    """URLs of servers, separated by commas."""
+    return ",".join(map(server_url, re.split(", ?", value)))
+
+
 def host_and_port(value: str) -> str:
     """`host:port` to listen on; `[::1]:port` for IPv6."""
     match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)

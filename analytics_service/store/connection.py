@@ -1,10 +1,11 @@
 """The only connection to ClickHouse, embedded or not: HTTP through clickhouse-connect, with columns as Arrow."""
 
 import io
+import logging
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from typing import BinaryIO, cast
 from urllib.parse import urlsplit
@@ -22,12 +23,22 @@ from clickhouse_connect.driver.httputil import get_pool_manager
 from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import AccessRefused, AnalyticsError, SchemaError, StoreFailure, StoreUnavailable
+from analytics_service.errors import (
+    AccessRefused,
+    AnalyticsError,
+    SchemaError,
+    ServerAway,
+    StoreFailure,
+    StoreUnavailable,
+)
 from analytics_service.store.bulkhead import Bulkhead
+from analytics_service.store.failover import Failover
 from analytics_service.store.peer import connection_to
 from analytics_service.store.reach import cause_of, ping, unreachable
 from analytics_service.store.server import address_of, server_of
 from analytics_service.store.sql import Parts, named_query
+
+log = logging.getLogger(__name__)
 
 # Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
@@ -46,6 +57,8 @@ _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
 # Seconds in which a server must accept the first connection and answer.
 _CONNECT_SECONDS = 4
+# The same if another server can be asked instead.
+_CONNECT_SECONDS_OF_SEVERAL = 1
 # Bytes of a stream that are read at a time.
 _CHUNK = 2**20
 # Connections for jobs and for background loaders, in addition to those for requests.
@@ -86,8 +99,9 @@ class Store:
         if serving:
             self._query_seconds = min(settings.query_timeout, _SERVING_QUERY_SECONDS)
             self._answer_seconds = _SERVING_ANSWER_SECONDS
-        # By time limit of an answer, seconds.
-        self._clients: dict[int, Client] = {}
+        self._failover = Failover(settings)
+        # By URL of the server, and time limit of an answer in seconds.
+        self._clients: dict[tuple[str | None, int], Client] = {}
         self._lock = threading.Lock()
 
     def enter_bulkhead(self) -> None:
@@ -101,11 +115,17 @@ class Store:
         """
         self.enter_bulkhead()
         with self._measure(query):
-            return self._read(query, parts, parameters)
+            try:
+                return self._read(query, parts, parameters)
+            except ServerAway as error:
+                if not self._failover.has_several:
+                    raise
+                log.warning("%s Asking the next server.", error)
+                return self._read(query, parts, parameters)
 
     def _read(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> pl.DataFrame:
-        with self._translated(f"query {query}"):
-            body = self._connected(self._answer_seconds).raw_query(
+        with self._client(f"query {query}", self._answer_seconds) as client:
+            body = client.raw_query(
                 named_query(query, parts),
                 parameters=dict(parameters),
                 fmt="ArrowStream",
@@ -127,8 +147,8 @@ class Store:
         """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
         if rows.is_empty():
             return
-        with self._translated(f"insert into {table}"):
-            self._connected().raw_insert(
+        with self._client(f"insert into {table}") as client:
+            client.raw_insert(
                 table,
                 column_names=rows.columns,
                 insert_block=_stream(rows),
@@ -145,8 +165,8 @@ class Store:
         if rows.is_empty():
             return True
         columns = ", ".join(rows.columns)
-        with self._translated(f"insert into {table}"):
-            summary = self._connected().command(
+        with self._client(f"insert into {table}") as client:
+            summary = client.command(
                 f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream",
                 parameters=parameters,
                 data=_stream(rows),
@@ -160,8 +180,8 @@ class Store:
         StoreUnavailable for a truncated answer. An answer without any bytes is not detected as truncated, although it
         may come from a server that died.
         """
-        with self._translated(f"query {query}"):
-            stream = self._connected().raw_stream(
+        with self._client(f"query {query}") as client:
+            stream = client.raw_stream(
                 named_query(query, parts),
                 parameters=parameters,
                 fmt=output,
@@ -171,21 +191,14 @@ class Store:
                     "log_comment": query,
                 },
             )
-        body = cast(BinaryIO, stream)
-        try:
-            while True:
-                with self._translated(f"query {query}"):
-                    chunk = body.read(_CHUNK)
-                if not chunk:
-                    return
-                yield chunk
-        finally:
-            body.close()
+            with closing(cast(BinaryIO, stream)) as body:
+                while chunk := body.read(_CHUNK):
+                    yield chunk
 
     def insert_native(self, table: str, chunks: Generator[bytes]) -> None:
         """Write rows in the Native format, as `stream` yields them, into an empty table."""
-        with self._translated(f"insert into {table}"):
-            self._connected().raw_insert(
+        with self._client(f"insert into {table}") as client:
+            client.raw_insert(
                 table,
                 insert_block=chunks,
                 fmt="Native",
@@ -194,13 +207,13 @@ class Store:
 
     def execute(self, statement: str) -> None:
         """Execute a statement without an answer, such as DDL, in the service's database."""
-        with self._translated("statement"):
-            self._connected().command(statement)
+        with self._client("statement") as client:
+            client.command(statement)
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         """Execute a named statement without an answer, within the time limit of a query."""
-        with self._translated(f"statement {query}"):
-            self._connected().command(
+        with self._client(f"statement {query}") as client:
+            client.command(
                 named_query(query, parts),
                 parameters=parameters,
                 settings={"max_execution_time": self._settings.query_timeout, "log_comment": query},
@@ -208,13 +221,13 @@ class Store:
 
     def execute_outside_database(self, statement: str) -> None:
         """Execute a statement outside of the service's database, which may not exist yet."""
-        with self._translated("statement"):
-            self._connected().command(statement, use_database=False)
+        with self._client("statement") as client:
+            client.command(statement, use_database=False)
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
-        with self._translated("version"):
-            return str(self._connected(self._answer_seconds).command("SELECT version()", use_database=False))
+        with self._client("version", self._answer_seconds) as client:
+            return str(client.command("SELECT version()", use_database=False))
 
     def sibling(self, database: str) -> "Store":
         """Another database on the same server, to be closed after use."""
@@ -230,24 +243,55 @@ class Store:
                 client.close_connections()
                 client.close()
 
-    def _connected(self, seconds: int | None = None) -> Client:
-        """The client whose answers may take this many seconds, by default as long as any statement."""
+    @contextmanager
+    def _client(self, operation: str, seconds: int | None = None) -> Iterator[Client]:
+        """A client of the first server that answers. Its answers may take this many seconds, by default as long as any
+        statement. A server that is away during the block is left out for the next ones."""
         seconds = seconds or self._settings.client_timeout
+        *others, last = self._failover.candidates()
+        for server in others:
+            try:
+                client = self._connected(server, operation, seconds, _CONNECT_SECONDS_OF_SEVERAL)
+                break
+            except ServerAway as error:
+                log.warning("%s Asking the next server.", error)
+        else:
+            server, client = last, self._connected(last, operation, seconds)
+        with self._translated(server, operation):
+            yield client
+
+    def _connected(
+        self, server: Settings, operation: str, seconds: int, connect_seconds: float = _CONNECT_SECONDS
+    ) -> Client:
+        """The client of a server whose answers may take this many seconds."""
         # Without the lock, because another thread may hold it while it connects.
-        if (client := self._clients.get(seconds)) is not None:
+        if (client := self._clients.get((server.clickhouse_url, seconds))) is not None:
             return client
-        with self._lock:
-            if seconds not in self._clients:
-                self._clients[seconds] = _connect(self._settings, seconds)
-            return self._clients[seconds]
+        with self._translated(server, operation), self._lock:
+            if (server.clickhouse_url, seconds) not in self._clients:
+                self._clients[server.clickhouse_url, seconds] = _connect(server, seconds, connect_seconds)
+                self._failover.mark_reached(server)
+            return self._clients[server.clickhouse_url, seconds]
 
     @contextmanager
-    def _translated(self, operation: str) -> Iterator[None]:
+    def _translated(self, server: Settings, operation: str) -> Iterator[None]:
         """Translate driver exceptions into ours, here and nowhere else."""
         try:
-            yield
-        except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
-            raise _service_error(error, operation, address_of(self._settings)) from error
+            try:
+                yield
+            except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
+                raise _service_error(error, operation, address_of(server)) from error
+        except ServerAway:
+            if self._failover.has_several:
+                self._leave(server)
+            raise
+
+    def _leave(self, server: Settings) -> None:
+        """Ask other servers for a while. The next client of this one makes sure that it answers."""
+        self._failover.mark_away(server)
+        with self._lock:
+            for key in [key for key in self._clients if key[0] == server.clickhouse_url]:
+                self._clients.pop(key).close_connections()
 
 
 def _stream(rows: pl.DataFrame) -> bytes:
@@ -303,12 +347,12 @@ def _pools(settings: Settings) -> urllib3.PoolManager:
     return manager
 
 
-def _connect(settings: Settings, answer_seconds: int) -> Client:
+def _connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> Client:
     server = server_of(settings)
     url = urlsplit(server.url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
     pools = _pools(settings)
-    ping(pools, server.url, _CONNECT_SECONDS)
+    ping(pools, server.url, connect_seconds)
     client = clickhouse_connect.get_client(
         host=url.hostname,
         port=url.port or 8123,

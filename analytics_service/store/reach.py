@@ -16,14 +16,14 @@ from urllib3.exceptions import (
     TimeoutError,
 )
 
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import ServerAway
 
 # Part of ClickHouse's answer to HTTP on its native port.
 _NATIVE_PORT = b"clickhouse-client"
 
 
 def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
-    """StoreUnavailable, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
+    """ServerAway, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
 
     User and password are not sent. Any answer counts, except that of ClickHouse's native port.
     """
@@ -41,9 +41,9 @@ def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
         raise unreachable(url, "this is the port of the native protocol, and the service needs that of HTTP")
 
 
-def unreachable(url: str, cause: str) -> StoreUnavailable:
+def unreachable(url: str, cause: str) -> ServerAway:
     """The error of a server that cannot be reached."""
-    return StoreUnavailable(f"ClickHouse at {url} cannot be reached: {cause}.")
+    return ServerAway(f"ClickHouse at {url} cannot be reached: {cause}.")
 
 
 def cause_of(error: BaseException | None) -> str:

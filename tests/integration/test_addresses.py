@@ -116,6 +116,30 @@ def test_a_process_that_serves_gives_up_on_a_server_that_hangs_and_others_wait(s
             waiting.result(PATIENCE)
 
 
+def test_the_next_server_answers_while_the_first_cannot_be_reached(
+    server: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A relay stands for the first server. A query that finds it gone is repeated, and so is no other statement."""
+    with Relay(server) as relay:
+        urls = f"{relay.url},{server.clickhouse_url}"
+        settings = replace(server, clickhouse_url=urls, clickhouse_database="default")
+        store, writer = Store(settings), Store(settings)
+        version = writer.server_version()
+        assert store.frame("server_memory").height == 1
+        assert relay.connections == 2
+    gone = f"ClickHouse at {relay.url} cannot be reached: "
+    assert store.frame("server_memory").height == 1
+    assert caplog.messages[-1].startswith(gone)
+    assert caplog.messages[-1].endswith(" Asking the next server.")
+    with pytest.raises(StoreUnavailable, match=re.escape(gone)):
+        writer.execute_outside_database("SYSTEM FLUSH LOGS")
+    assert writer.server_version() == version
+    with closing(Store(settings)) as later:
+        assert later.server_version() == version
+    store.close()
+    writer.close()
+
+
 class Relay:
     """Passes bytes between its port and a server's, unless it `hangs`: then it takes them and passes nothing."""
 
@@ -137,6 +161,11 @@ class Relay:
         self._accepting.join()
         for one in (self._listening, *self._sockets):
             one.close()
+
+    @property
+    def connections(self) -> int:
+        """How many connections were made."""
+        return len(self._sockets) // 2
 
     def _accept(self) -> None:
         while True:

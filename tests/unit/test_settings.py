@@ -102,6 +102,7 @@ MALFORMED = [
     # urlsplit drops a tab.
     ("CLICKHOUSE_URL", "http://click\thouse:8123"),
     ("CLICKHOUSE_URL", "http://a,b:8123"),
+    ("CLICKHOUSE_URL", "http://a:8123,"),
     ("CLICKHOUSE_URL", "http://-a:8123"),
     ("CLICKHOUSE_URL", "http://[::g]:8123"),
     ("CLICKHOUSE_URL", "http://[::1]x:8123"),
@@ -168,6 +169,7 @@ def test_every_setting_is_parsed_from_its_variable() -> None:
         ("CLICKHOUSE_VERIFY", "true", True),
         ("CORS_ORIGINS", "*", "*"),
         ("CLICKHOUSE_URL", "http://db_1:8123", "http://db_1:8123"),
+        ("CLICKHOUSE_URL", "https://a:8443/, https://b:8443", "https://a:8443,https://b:8443"),
         ("CLICKHOUSE_URL", "http://a-b.example.:8123", "http://a-b.example.:8123"),
         ("CLICKHOUSE_URL", "HTTP://[fd00::2]:8123", "HTTP://[fd00::2]:8123"),
     ],
