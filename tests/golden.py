@@ -1,15 +1,40 @@
-"""Writes the OpenAPI document into tests/unit/openapi.json, from which `git diff` shows what changed in the contract:
-`python -m tests.golden`."""
+"""Writes the OpenAPI document into tests/unit/openapi.json, and the statements of clusters into tests/unit/layouts.sql.
+`git diff` then shows what changed in the contract and in the tables: `python -m tests.golden`."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import falcon.testing
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
+from analytics_service.store.applied import shipped
+from analytics_service.store.layout import Layout
+from analytics_service.store.migrations import SCHEMA_MIGRATION
+from analytics_service.store.researcher import researcher_script
+from analytics_service.store.sql import statements
+from analytics_service.store.views import view_statements
 
 FILE = Path(__file__).parent / "unit" / "openapi.json"
+LAYOUTS_FILE = FILE.with_name("layouts.sql")
+LAYOUTS = {
+    "A cluster of one shard": Layout("Atomic", "main", 1),
+    "A cluster of several shards": Layout("Atomic", "main", 3),
+}
+# What the code composes, as examples.
+COMPOSED = (
+    "CREATE DATABASE `analytics_restore_1` COMMENT 'A restore'",
+    "EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot, "
+    "`analytics`.observation AND `analytics_restore_1`.observation",
+    "DROP DATABASE IF EXISTS `analytics_restore_1` SYNC",
+    "CREATE TABLE IF NOT EXISTS snapshot_staging_1 AS snapshot",
+    "CREATE TABLE IF NOT EXISTS observation_staging_1 AS observation",
+    "ALTER TABLE observation ATTACH PARTITION ALL FROM observation_staging_1",
+    "INSERT INTO snapshot SELECT * FROM snapshot_staging_1 FINAL",
+    "DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1 SYNC",
+    "ALTER TABLE observation ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may'",
+)
 
 
 def served() -> str:
@@ -19,5 +44,33 @@ def served() -> str:
     return json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
+def written() -> Iterator[str]:
+    """The statements that make, change and drop databases, tables, views and users, as written for one server."""
+    yield "CREATE DATABASE IF NOT EXISTS `analytics`"
+    yield SCHEMA_MIGRATION
+    for migration in shipped():
+        yield from statements(migration.script)
+    yield from view_statements()
+    yield from COMPOSED
+    placeholders = {"hash": "00", "database": "`analytics`", "threads": "1", "memory": "1", "readable": "*.*"}
+    yield from researcher_script(user="`ann-b`", **placeholders)
+
+
+def layouts() -> str:
+    """What becomes of each statement in each layout: its first line, and those of a table's engine and settings."""
+    return "\n".join(f"-- {name}\n\n{_shown(layout)}" for name, layout in LAYOUTS.items())
+
+
+def _shown(layout: Layout) -> str:
+    shown = []
+    for statement in written():
+        for rendered in layout.rendered(statement, "analytics"):
+            first, *rest = rendered.splitlines()
+            changes = [line for line in rest if line.startswith(("ENGINE", "SETTINGS")) and " VIEW " not in first]
+            shown.append("\n".join([first, *changes]) + ";\n")
+    return "".join(shown)
+
+
 if __name__ == "__main__":
     FILE.write_text(served(), "utf-8")
+    LAYOUTS_FILE.write_text(layouts(), "utf-8")

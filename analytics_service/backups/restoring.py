@@ -22,6 +22,7 @@ from analytics_service.store.applied import shipped, unapplied
 from analytics_service.store.connection import Store
 from analytics_service.store.families import TABLES
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
+from analytics_service.store.layout import REPLICATED
 from analytics_service.store.ledger import HEADS, REWRITES, new_version, read_ledger, record_rewrite
 from analytics_service.store.migrations import migrate
 from analytics_service.store.progress import Reporter
@@ -50,6 +51,10 @@ def restore(
     another process writes to the store.
     """
     require_restorable(archive.manifest)
+    if store.layout.engine == REPLICATED:
+        raise BackupRefused(
+            f"Database {store.database} has the engine {REPLICATED}, which cannot exchange tables: use another."
+        )
     with _all_tables(store, is_replaced=replace):
         before = ledger_without_rewrites(store)
         if (before.heads or read_side(store)) and not replace:

@@ -89,6 +89,9 @@ class Settings:
     clickhouse_user: str = _setting("default", values.non_empty, "User on that server.")
     clickhouse_password: str = _setting("", str, "Password on that server.")
     clickhouse_database: str = _setting("analytics", values.database_name, "Database of the service's tables.")
+    clickhouse_cluster: str | None = _setting(
+        None, values.cluster_name, "Cluster of that server whose servers share the tables. Unset: it is alone."
+    )
     clickhouse_ca_cert: str | None = _setting(
         None, values.non_empty, "File of the certificate authority that signed that server's certificate."
     )

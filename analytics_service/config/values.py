@@ -114,6 +114,13 @@ def server_urls(value: str) -> str:
     return ",".join(map(server_url, re.split(", ?", value)))
 
 
+def cluster_name(value: str) -> str:
+    """The name of a cluster in the configuration of ClickHouse."""
+    if not re.fullmatch(r"[\w.-]+", value, re.ASCII):
+        raise ValueError("must consist of letters, digits, _, . and -")
+    return value
+
+
 def host_and_port(value: str) -> str:
     """`host:port` to listen on; `[::1]:port` for IPv6."""
     match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)

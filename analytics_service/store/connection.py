@@ -4,10 +4,11 @@ import io
 import logging
 import re
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 import clickhouse_connect
@@ -33,6 +34,7 @@ from analytics_service.errors import (
 )
 from analytics_service.store.bulkhead import Bulkhead
 from analytics_service.store.failover import Failover
+from analytics_service.store.layout import Layout
 from analytics_service.store.peer import connection_to
 from analytics_service.store.reach import cause_of, ping, unreachable
 from analytics_service.store.server import address_of, server_of
@@ -43,6 +45,12 @@ log = logging.getLogger(__name__)
 # Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
 _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
+# Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
+# TOO_FEW_LIVE_REPLICAS, UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and of one
+# that ends while it answers ATTEMPT_TO_READ_AFTER_EOF.
+_PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 286, 319, 999})
+# REPLICA_IS_NOT_IN_QUORUM: it lacks the last rows, which others have.
+_BEHIND = 289
 # UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
 _REFUSED_USER = frozenset({192, 193, 194, 516})
 # UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
@@ -103,6 +111,17 @@ class Store:
         # By URL of the server, and time limit of an answer in seconds.
         self._clients: dict[tuple[str | None, int], Client] = {}
         self._lock = threading.Lock()
+        self._layout: Layout | None = None
+        # By table. Replicas refuse a second INSERT at the same time.
+        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    @property
+    def layout(self) -> Layout:
+        """How the tables are spread over servers."""
+        if self._layout is None:
+            with self._client("layout", self._answer_seconds):
+                pass
+        return self._layout or Layout()
 
     def enter_bulkhead(self) -> None:
         """Called before a request waits for the store in any way (rule 8.9). StoreUnavailable when too many wait."""
@@ -147,7 +166,7 @@ class Store:
         """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
         if rows.is_empty():
             return
-        with self._client(f"insert into {table}") as client:
+        with self._turns[table], self._client(f"insert into {table}") as client:
             client.raw_insert(
                 table,
                 column_names=rows.columns,
@@ -165,7 +184,7 @@ class Store:
         if rows.is_empty():
             return True
         columns = ", ".join(rows.columns)
-        with self._client(f"insert into {table}") as client:
+        with self._turns[table], self._client(f"insert into {table}") as client:
             summary = client.command(
                 f"INSERT INTO {table} ({columns}) SELECT {columns} FROM input() WHERE {condition} FORMAT ArrowStream",
                 parameters=parameters,
@@ -206,9 +225,9 @@ class Store:
             )
 
     def execute(self, statement: str) -> None:
-        """Execute a statement without an answer, such as DDL, in the service's database."""
-        with self._client("statement") as client:
-            client.command(statement)
+        """Execute a statement without an answer, such as DDL, in the service's database, as the layout demands."""
+        for each in self.layout.rendered(statement, self.database):
+            self.command(each)
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
         """Execute a named statement without an answer, within the time limit of a query."""
@@ -220,9 +239,14 @@ class Store:
             )
 
     def execute_outside_database(self, statement: str) -> None:
-        """Execute a statement outside of the service's database, which may not exist yet."""
+        """Like `execute`, outside of the service's database, which may not exist yet."""
+        for each in self.layout.rendered(statement, self.database):
+            self.command(each, in_database=False)
+
+    def command(self, statement: str, *, in_database: bool = True) -> None:
+        """Execute a statement of the layout."""
         with self._client("statement") as client:
-            client.command(statement, use_database=False)
+            client.command(statement, use_database=in_database)
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
@@ -269,7 +293,8 @@ class Store:
             return client
         with self._translated(server, operation), self._lock:
             if (server.clickhouse_url, seconds) not in self._clients:
-                self._clients[server.clickhouse_url, seconds] = _connect(server, seconds, connect_seconds)
+                client, self._layout = _connect(server, seconds, connect_seconds)
+                self._clients[server.clickhouse_url, seconds] = client
                 self._failover.mark_reached(server)
             return self._clients[server.clickhouse_url, seconds]
 
@@ -321,6 +346,10 @@ def _service_error(error: Exception, operation: str, url: str) -> AnalyticsError
         return StoreUnavailable(f"The disk of ClickHouse is full ({operation}). Free space on it.")
     if isinstance(error.__cause__, urllib3.exceptions.HTTPError):
         return unreachable(url, cause_of(error.__cause__))
+    if error.code == _BEHIND:
+        return ServerAway(f"ClickHouse at {url} lacks what other replicas have ({operation}).")
+    if error.code in _PASSING_ELSEWHERE:
+        return StoreUnavailable(f"ClickHouse at {url} cannot reach all of its cluster ({operation}): {_reason(error)}")
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
         return StoreUnavailable(f"ClickHouse at {url} cannot answer now ({operation}).")
     if error.code is None:
@@ -347,7 +376,7 @@ def _pools(settings: Settings) -> urllib3.PoolManager:
     return manager
 
 
-def _connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> Client:
+def _connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> tuple[Client, Layout]:
     server = server_of(settings)
     url = urlsplit(server.url)
     local = url.hostname in ("127.0.0.1", "localhost", "::1")
@@ -373,5 +402,36 @@ def _connect(settings: Settings, answer_seconds: int, connect_seconds: float) ->
         form_encode_query_params=True,
         pool_mgr=pools,
     )
+    layout = _layout_of(client, settings)
+    for name, value in layout.settings.items():
+        client.set_client_setting(name, value)
     client.database = settings.clickhouse_database
-    return client
+    return client, layout
+
+
+def _layout_of(client: Client, settings: Settings) -> Layout:
+    """The layout of the store on a server. SchemaError if its tables are not those of the cluster in the settings."""
+    if not settings.clickhouse_urls:
+        return Layout()
+    engine, table_engine = _row(client, "table_engines", database=settings.clickhouse_database)
+    cluster, shards = settings.clickhouse_cluster or "", 0
+    if cluster:
+        (shards,) = _row(client, "cluster_shards", cluster=cluster)
+    layout = Layout(engine or "", cluster, shards)
+    if cluster and not shards:
+        raise SchemaError(
+            f"ClickHouse at {address_of(settings)} knows no cluster {cluster}; ANALYTICS_CLICKHOUSE_CLUSTER must name "
+            "one of its system.clusters."
+        )
+    if table_engine and not layout.fits(table_engine):
+        raise SchemaError(
+            f"Table observation of database {settings.clickhouse_database} has the engine {table_engine}. Set "
+            "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or leave it out if for none."
+        )
+    return layout
+
+
+def _row(client: Client, query: str, **parameters: str) -> Sequence[Any]:
+    """The only row of a named query."""
+    (row,) = client.query(named_query(query, ()), parameters).result_rows
+    return row

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 # The oldest release that has all types and settings used in sql/.
 OLDEST_SERVER = (25, 8)
-_LEDGER = """
+SCHEMA_MIGRATION = """\
 CREATE TABLE IF NOT EXISTS schema_migration
 (
     number UInt16 COMMENT 'Position of the script in the order of migrations',
@@ -41,7 +41,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     """
     require_server(store.server_version())
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
-    store.execute(_LEDGER)
+    store.execute(SCHEMA_MIGRATION)
     missing = pending(store, migrations)
     if missing and not is_alone:
         _require_no_scheduler(store)
@@ -55,9 +55,22 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
         store.insert("schema_migration", pl.DataFrame([row], schema_overrides={"number": pl.UInt16}))
     for statement in view_statements():
         store.execute(statement)
+    _require_same_tables(store)
     Recovery(store).look()
     drop_abandoned(store)
     return missing
+
+
+def _require_same_tables(store: Store) -> None:
+    """SchemaError if the servers of a cluster have different tables, since a CREATE failed on some or one was added."""
+    if not (cluster := store.layout.cluster):
+        return
+    rows = store.frame("differing_tables", {"cluster": f"'{cluster}'"}, database=store.database)
+    if names := rows["name"].to_list():
+        raise SchemaError(
+            f"Each table must be on all servers of cluster {cluster}, under the same UUID; {', '.join(names)} are not. "
+            f"If the database {store.database} is new, drop it on all servers and migrate again."
+        )
 
 
 def _require_no_scheduler(store: Store) -> None:

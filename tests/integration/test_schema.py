@@ -16,11 +16,13 @@ from analytics_service.errors import SchemaError
 from analytics_service.store.applied import Migration, pending, shipped
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import JobRun, record
+from analytics_service.store.layout import Layout
 from analytics_service.store.migrations import migrate, require_server
 from analytics_service.store.schema import made_by
 from analytics_service.store.views import view_names
 from tests import clickhouse
 from tests.dictionary import DICTIONARY, README, dictionary, renewed
+from tests.golden import LAYOUTS, written
 from tests.integration.conftest import Run
 from tests.integration.pages import commit
 
@@ -144,6 +146,15 @@ def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, stor
         assert result.exit_code == 1
         assert "snapshot_head_view (made by 0001_ledger.sql), swap_route (made by 0008_swaps.sql)" in result.output
         assert "analytics-service restore FILE --replace" in result.output
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_clickhouse_understands_every_statement_of_a_cluster(run: Run, layout: Layout) -> None:
+    rendered = [each for statement in written() for each in layout.rendered(statement, "analytics")]
+    for statement in rendered:
+        quoted = statement.replace("\\", "\\\\").replace("'", "\\'")
+        assert run(f"SELECT formatQuery('{quoted}') != ''") == [(1,)]
 
 
 @pytest.mark.usefixtures("views")

@@ -1,0 +1,252 @@
+-- A cluster of one shard
+
+CREATE DATABASE IF NOT EXISTS `analytics` ON CLUSTER 'main';
+CREATE TABLE IF NOT EXISTS schema_migration ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree() ORDER BY number;
+CREATE TABLE IF NOT EXISTS snapshot ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version)
+SETTINGS index_granularity = 256;
+CREATE TABLE IF NOT EXISTS snapshot_head ON CLUSTER 'main'
+ENGINE = ReplicatedAggregatingMergeTree();
+CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view ON CLUSTER 'main' TO snapshot_head;
+CREATE TABLE IF NOT EXISTS claim ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS replicated_deduplication_window = 100;
+CREATE TABLE IF NOT EXISTS rewrite ON CLUSTER 'main'
+ENGINE = ReplicatedAggregatingMergeTree();
+CREATE TABLE IF NOT EXISTS job_run ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(heard_at);
+CREATE TABLE IF NOT EXISTS observation ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS cell ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS asset ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree();
+CREATE TABLE IF NOT EXISTS market_lend ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_collateral ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_debt ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_config ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_price ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS ptoken_state ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS ptoken_pool ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS unlock_arrangement ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS position ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 256;
+CREATE TABLE IF NOT EXISTS position_digest ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS position_summary ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree();
+CREATE TABLE IF NOT EXISTS event ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS account_event ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version)
+SETTINGS index_granularity = 256, primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1;
+CREATE TABLE IF NOT EXISTS flash_loan_volume ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree();
+CREATE TABLE IF NOT EXISTS swap_route ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 1024;
+ALTER TABLE market_lend;
+ALTER TABLE unlock_arrangement;
+ALTER TABLE snapshot;
+CREATE OR REPLACE VIEW price ON CLUSTER 'main';
+CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
+CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
+CREATE OR REPLACE VIEW loans_originated ON CLUSTER 'main';
+CREATE OR REPLACE VIEW liquidations ON CLUSTER 'main';
+CREATE OR REPLACE VIEW tvl ON CLUSTER 'main';
+CREATE OR REPLACE VIEW net_tvl ON CLUSTER 'main';
+CREATE OR REPLACE VIEW deposits_usd ON CLUSTER 'main';
+CREATE OR REPLACE VIEW collateral_usd ON CLUSTER 'main';
+CREATE OR REPLACE VIEW debt_usd ON CLUSTER 'main';
+CREATE OR REPLACE VIEW utilization ON CLUSTER 'main';
+CREATE OR REPLACE VIEW assets ON CLUSTER 'main';
+CREATE OR REPLACE VIEW price_at ON CLUSTER 'main';
+CREATE OR REPLACE VIEW price_now ON CLUSTER 'main';
+CREATE OR REPLACE VIEW events ON CLUSTER 'main';
+CREATE OR REPLACE VIEW loan ON CLUSTER 'main';
+CREATE OR REPLACE VIEW account_events ON CLUSTER 'main';
+CREATE OR REPLACE VIEW market ON CLUSTER 'main';
+CREATE OR REPLACE VIEW market_hour ON CLUSTER 'main';
+CREATE OR REPLACE VIEW market_day ON CLUSTER 'main';
+CREATE OR REPLACE VIEW position_at ON CLUSTER 'main';
+CREATE OR REPLACE VIEW position_now ON CLUSTER 'main';
+CREATE OR REPLACE VIEW lender ON CLUSTER 'main';
+CREATE OR REPLACE VIEW account_at ON CLUSTER 'main';
+CREATE OR REPLACE VIEW account ON CLUSTER 'main';
+CREATE OR REPLACE VIEW borrower ON CLUSTER 'main';
+CREATE DATABASE `analytics_restore_1` ON CLUSTER 'main' COMMENT 'A restore';
+EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot, `analytics`.observation AND `analytics_restore_1`.observation ON CLUSTER 'main';
+DROP DATABASE IF EXISTS `analytics_restore_1` ON CLUSTER 'main' SYNC;
+CREATE TABLE IF NOT EXISTS snapshot_staging_1 ON CLUSTER 'main' AS snapshot;
+CREATE TABLE IF NOT EXISTS observation_staging_1 ON CLUSTER 'main' AS observation;
+INSERT INTO observation SELECT * FROM observation_staging_1;
+INSERT INTO snapshot SELECT * FROM snapshot_staging_1 FINAL;
+DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1 ON CLUSTER 'main' SYNC;
+ALTER TABLE observation ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may';
+CREATE SETTINGS PROFILE IF NOT EXISTS analytics_researcher ON CLUSTER 'main';
+ALTER SETTINGS PROFILE analytics_researcher ON CLUSTER 'main' SETTINGS;
+CREATE USER IF NOT EXISTS `ann-b` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '00';
+GRANT ON CLUSTER 'main' SELECT ON *.* TO `ann-b`;
+GRANT ON CLUSTER 'main' SELECT ON system.parts TO `ann-b`;
+GRANT ON CLUSTER 'main' SELECT ON system.processes TO `ann-b`;
+GRANT ON CLUSTER 'main' SELECT, INSERT, OPTIMIZE, TRUNCATE ON research*.* TO `ann-b`;
+GRANT ON CLUSTER 'main' CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON research*.* TO `ann-b`;
+GRANT ON CLUSTER 'main' DROP DATABASE, DROP TABLE, DROP VIEW ON research*.* TO `ann-b`;
+GRANT ON CLUSTER 'main' CREATE TEMPORARY TABLE ON *.* TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON AggregatingMergeTree TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON Memory TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON MergeTree TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON ReplacingMergeTree TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON SummingMergeTree TO `ann-b`;
+
+-- A cluster of several shards
+
+CREATE DATABASE IF NOT EXISTS `analytics` ON CLUSTER 'main';
+CREATE TABLE IF NOT EXISTS schema_migration ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}') ORDER BY number;
+CREATE TABLE IF NOT EXISTS snapshot ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', version)
+SETTINGS index_granularity = 256;
+CREATE TABLE IF NOT EXISTS snapshot_head ON CLUSTER 'main'
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
+CREATE MATERIALIZED VIEW IF NOT EXISTS snapshot_head_view ON CLUSTER 'main' TO snapshot_head;
+CREATE TABLE IF NOT EXISTS claim ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS replicated_deduplication_window = 100;
+CREATE TABLE IF NOT EXISTS rewrite ON CLUSTER 'main'
+ENGINE = ReplicatedAggregatingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
+CREATE TABLE IF NOT EXISTS job_run ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}', heard_at);
+CREATE TABLE IF NOT EXISTS observation_local ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS observation ON CLUSTER 'main' AS observation_local
+ENGINE = Distributed('main', 'analytics', 'observation_local', cityHash64(asset_id));
+CREATE TABLE IF NOT EXISTS cell_local ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS cell ON CLUSTER 'main' AS cell_local
+ENGINE = Distributed('main', 'analytics', 'cell_local', cityHash64(asset_id));
+CREATE TABLE IF NOT EXISTS asset ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
+CREATE TABLE IF NOT EXISTS market_lend ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_collateral ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_debt ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_config ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS market_price ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS ptoken_state ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS ptoken_pool ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS unlock_arrangement ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+CREATE TABLE IF NOT EXISTS position_local ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree()
+SETTINGS index_granularity = 256;
+CREATE TABLE IF NOT EXISTS position ON CLUSTER 'main' AS position_local
+ENGINE = Distributed('main', 'analytics', 'position_local', cityHash64(address));
+CREATE TABLE IF NOT EXISTS position_digest_local ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS position_digest ON CLUSTER 'main' AS position_digest_local
+ENGINE = Distributed('main', 'analytics', 'position_digest_local', cityHash64(address));
+CREATE TABLE IF NOT EXISTS position_summary ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
+CREATE TABLE IF NOT EXISTS event_local ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version);
+CREATE TABLE IF NOT EXISTS event ON CLUSTER 'main' AS event_local
+ENGINE = Distributed('main', 'analytics', 'event_local', cityHash64(address));
+CREATE TABLE IF NOT EXISTS account_event_local ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree(version)
+SETTINGS index_granularity = 256, primary_key_ratio_of_unique_prefix_values_to_skip_suffix_columns = 1;
+CREATE TABLE IF NOT EXISTS account_event ON CLUSTER 'main' AS account_event_local
+ENGINE = Distributed('main', 'analytics', 'account_event_local', cityHash64(address));
+CREATE TABLE IF NOT EXISTS flash_loan_volume ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}');
+CREATE TABLE IF NOT EXISTS swap_route ON CLUSTER 'main'
+ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}')
+SETTINGS index_granularity = 1024;
+ALTER TABLE market_lend;
+ALTER TABLE unlock_arrangement;
+ALTER TABLE snapshot;
+CREATE OR REPLACE VIEW price ON CLUSTER 'main';
+CREATE OR REPLACE VIEW lend_rate ON CLUSTER 'main';
+CREATE OR REPLACE VIEW borrow_rate ON CLUSTER 'main';
+CREATE OR REPLACE VIEW loans_originated ON CLUSTER 'main';
+CREATE OR REPLACE VIEW liquidations ON CLUSTER 'main';
+CREATE OR REPLACE VIEW tvl ON CLUSTER 'main';
+CREATE OR REPLACE VIEW net_tvl ON CLUSTER 'main';
+CREATE OR REPLACE VIEW deposits_usd ON CLUSTER 'main';
+CREATE OR REPLACE VIEW collateral_usd ON CLUSTER 'main';
+CREATE OR REPLACE VIEW debt_usd ON CLUSTER 'main';
+CREATE OR REPLACE VIEW utilization ON CLUSTER 'main';
+CREATE OR REPLACE VIEW assets ON CLUSTER 'main';
+CREATE OR REPLACE VIEW price_at ON CLUSTER 'main';
+CREATE OR REPLACE VIEW price_now ON CLUSTER 'main';
+CREATE OR REPLACE VIEW events ON CLUSTER 'main';
+CREATE OR REPLACE VIEW loan ON CLUSTER 'main';
+CREATE OR REPLACE VIEW account_events ON CLUSTER 'main';
+CREATE OR REPLACE VIEW market ON CLUSTER 'main';
+CREATE OR REPLACE VIEW market_hour ON CLUSTER 'main';
+CREATE OR REPLACE VIEW market_day ON CLUSTER 'main';
+CREATE OR REPLACE VIEW position_at ON CLUSTER 'main';
+CREATE OR REPLACE VIEW position_now ON CLUSTER 'main';
+CREATE OR REPLACE VIEW lender ON CLUSTER 'main';
+CREATE OR REPLACE VIEW account_at ON CLUSTER 'main';
+CREATE OR REPLACE VIEW account ON CLUSTER 'main';
+CREATE OR REPLACE VIEW borrower ON CLUSTER 'main';
+CREATE DATABASE `analytics_restore_1` ON CLUSTER 'main' COMMENT 'A restore';
+EXCHANGE TABLES `analytics`.snapshot AND `analytics_restore_1`.snapshot, `analytics`.observation_local AND `analytics_restore_1`.observation_local ON CLUSTER 'main';
+DROP DATABASE IF EXISTS `analytics_restore_1` ON CLUSTER 'main' SYNC;
+CREATE TABLE IF NOT EXISTS snapshot_staging_1 ON CLUSTER 'main' AS snapshot;
+CREATE TABLE IF NOT EXISTS observation_staging_1_local ON CLUSTER 'main' AS observation_local;
+CREATE TABLE IF NOT EXISTS observation_staging_1 ON CLUSTER 'main' AS observation_staging_1_local
+ENGINE = Distributed('main', 'analytics', 'observation_staging_1_local', cityHash64(asset_id));
+INSERT INTO observation SELECT * FROM observation_staging_1;
+INSERT INTO snapshot SELECT * FROM snapshot_staging_1 FINAL;
+DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1, observation_staging_1_local ON CLUSTER 'main' SYNC;
+ALTER TABLE observation_local ON CLUSTER 'main' ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may';
+ALTER TABLE observation ON CLUSTER 'main' ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may';
+CREATE SETTINGS PROFILE IF NOT EXISTS analytics_researcher ON CLUSTER 'main';
+ALTER SETTINGS PROFILE analytics_researcher ON CLUSTER 'main' SETTINGS;
+CREATE USER IF NOT EXISTS `ann-b` ON CLUSTER 'main' IDENTIFIED WITH sha256_hash BY '00';
+GRANT ON CLUSTER 'main' SELECT ON *.* TO `ann-b`;
+GRANT ON CLUSTER 'main' SELECT ON system.parts TO `ann-b`;
+GRANT ON CLUSTER 'main' SELECT ON system.processes TO `ann-b`;
+GRANT ON CLUSTER 'main' SELECT, INSERT, OPTIMIZE, TRUNCATE ON research*.* TO `ann-b`;
+GRANT ON CLUSTER 'main' CREATE DATABASE, CREATE TABLE, CREATE VIEW, ALTER TABLE, ALTER VIEW ON research*.* TO `ann-b`;
+GRANT ON CLUSTER 'main' DROP DATABASE, DROP TABLE, DROP VIEW ON research*.* TO `ann-b`;
+GRANT ON CLUSTER 'main' CREATE TEMPORARY TABLE ON *.* TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON AggregatingMergeTree TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON Memory TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON MergeTree TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON ReplacingMergeTree TO `ann-b`;
+GRANT ON CLUSTER 'main' TABLE ENGINE ON SummingMergeTree TO `ann-b`;
