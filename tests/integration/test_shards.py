@@ -1,0 +1,174 @@
+"""A store of three shards: answers are those of a single server, or none while a shard is away."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from analytics_service.backups.archive import ArchiveReader
+from analytics_service.backups.restoring import restore
+from analytics_service.backups.taking import back_up
+from analytics_service.config.settings import Settings
+from analytics_service.errors import SchemaError, StoreUnavailable
+from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.connection import Store
+from analytics_service.store.ledger import read_heads
+from analytics_service.store.migrations import migrate
+from jobs.registry import JOBS
+from jobs.runner import Outcome, backfill, run_once
+from tests.clickhouse import client
+from tests.integration import imports
+from tests.integration.databases import database, make_views
+from tests.integration.routes import HISTORIES, NOON, ROUTES, SNAPSHOT_ROUTES, at, client_of, get
+from tests.integration.shards import CLUSTER, Shard, ShardedStore, running, settings_of
+from tests.processes import until
+
+HOUR = timedelta(hours=1)
+# Status and body by path.
+Answers = Mapping[str, tuple[int, bytes]]
+
+
+class Real(SimulatedSource):
+    """The simulated protocol, which files may join."""
+
+    simulated = False
+
+
+class Stores(NamedTuple):
+    """Two stores with the same data, on one server and on three, and the answers from the first."""
+
+    whole: Store
+    split: Store
+    shards: list[Shard]
+    answers: Answers
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Shard]]:
+    with running(tmp_path_factory.mktemp("shards")) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def stores(server: Settings, shards: list[Shard], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    folder = tmp_path_factory.mktemp("files")
+    with (
+        database(replace(server, clickhouse_database="test_whole")) as whole,
+        closing(ShardedStore(settings_of(shards), shards)) as split,
+    ):
+        make_views(whole)
+        migrate(split)
+        for store in (whole, split):
+            fill(store, folder)
+        yield Stores(whole, split, shards, answers(whole))
+
+
+def fill(store: Store, folder: Path) -> None:
+    """Snapshots of everything, earlier ones of loans that come later, and imported prices: with all that is staged."""
+    source = Real("1")
+    run_once(JOBS["positions"], source, store, at(NOON) - HOUR)
+    for job in JOBS.values():
+        run_once(job, source, store, at(NOON))
+    backfill(JOBS["loans"], source, store, [at(NOON) - HOUR])
+    rows = [(asset, NOON - 60 * minute, f"{minute + 1}.5") for minute in range(200) for asset in imports.IDS]
+    imports.run(store, imports.prices_file(folder, rows))
+
+
+def answers(store: Store, paths: Iterable[str] = ROUTES) -> Answers:
+    """Status and body of routes, of a process that remembers nothing."""
+    fresh = client_of(store._settings, store)
+    return {path: (answer.status_code, answer.content) for path in paths for answer in [get(fresh, path)]}
+
+
+def rows(store: Store, sql: str, shard: Shard | None = None) -> list[tuple[Any, ...]]:
+    """The rows of a query with nobody's settings, from a shard or from wherever the store is reached."""
+    settings = store._settings
+    with client(replace(settings, clickhouse_url=shard.url) if shard else settings) as own:
+        return [tuple(row) for row in own.query(sql).result_rows]
+
+
+def test_every_route_answers_the_same_from_one_server_and_from_three(stores: Stores) -> None:
+    assert {status for status, _ in stores.answers.values()} == {200}
+    assert answers(stores.split) == stores.answers
+
+
+@pytest.mark.parametrize(
+    "view", ["price", "account", "events", f"position_at(at = toDateTime64({NOON - 1}, 3, 'UTC'))"]
+)
+def test_researchers_see_the_same_without_settings_of_their_own(stores: Stores, view: str) -> None:
+    whole, split = (rows(store, f"SELECT * FROM {view} ORDER BY ALL") for store in (stores.whole, stores.split))
+    assert split == whole != []
+
+
+@pytest.mark.parametrize("table", ["observation", "cell", "position", "account_event"])
+def test_each_shard_has_some_of_the_rows_of_a_large_table(stores: Stores, table: str) -> None:
+    ((total,),) = rows(stores.whole, f"SELECT count() FROM {table} FINAL")
+    parts = [rows(stores.split, f"SELECT count() FROM {table}_local FINAL", shard)[0][0] for shard in stores.shards]
+    assert sum(parts) == total
+    assert min(parts) > 0
+
+
+def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
+    stores: Stores, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor is a snapshot taken. Tables that every server has a copy of are read on."""
+    heads, away = read_heads(stores.split), stores.shards[2]
+    later = (JOBS["prices"], Real("1"), stores.split, at(NOON) + HOUR)
+    away.stop()
+    try:
+        without = answers(stores.split)
+        assert away.host in caplog.text
+        with pytest.raises(StoreUnavailable, match=away.host):
+            run_once(*later)
+        assert read_heads(stores.split) == heads
+    finally:
+        away.start()
+        until(away.answers)
+    needs = {path for path in SNAPSHOT_ROUTES if {"prices", "positions", "loans"} & {*ROUTES[path].families.split()}}
+    refused = {path for path, (status, _) in without.items() if status == 503}
+    assert refused == needs.union(HISTORIES) - {"/api/v1/assets"}
+    assert {path: without[path] for path in {*SNAPSHOT_ROUTES} - refused}.items() <= stores.answers.items()
+    assert answers(stores.split, HISTORIES).items() <= stores.answers.items()
+    assert run_once(*later) == Outcome.DONE
+
+
+@pytest.mark.slow
+def test_tables_that_are_not_on_all_servers_are_named(stores: Stores) -> None:
+    stores.split.execute("CREATE TABLE IF NOT EXISTS extra (n UInt8) ENGINE = MergeTree ORDER BY n")
+    rows(stores.split, "DROP TABLE extra SYNC", stores.shards[1])
+    with pytest.raises(SchemaError, match=f"on all servers of cluster {CLUSTER}, under the same UUID; extra are not"):
+        migrate(stores.split)
+    stores.split.execute("DROP TABLE IF EXISTS extra SYNC")
+    assert migrate(stores.split) == []
+
+
+def test_a_cluster_that_the_server_does_not_know_is_told(shards: list[Shard]) -> None:
+    with (
+        closing(Store(settings_of(shards, clickhouse_cluster="nowhere"))) as store,
+        pytest.raises(SchemaError, match=f"{shards[0].url} knows no cluster nowhere; ANALYTICS_CLICKHOUSE_CLUSTER"),
+    ):
+        store.server_version()
+
+
+def test_a_process_without_the_name_of_the_cluster_is_refused(stores: Stores) -> None:
+    with (
+        closing(Store(replace(settings_of(stores.shards), clickhouse_cluster=None))) as store,
+        pytest.raises(
+            SchemaError, match=r"has the engine Distributed\. Set ANALYTICS_CLICKHOUSE_CLUSTER to the cluster"
+        ),
+    ):
+        read_heads(store)
+
+
+@pytest.mark.slow
+def test_a_backup_of_one_server_is_restored_into_three(stores: Stores, tmp_path: Path) -> None:
+    backup = tmp_path / "backup.zip"
+    back_up(stores.whole, backup, at(NOON), imports.Progress())
+    with closing(stores.split.sibling("test_restored")) as restored:
+        migrate(restored)
+        restore(restored, ArchiveReader(backup), imports.Progress(), replace=False)
+        assert answers(restored) == stores.answers
