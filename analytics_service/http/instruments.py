@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from analytics_service.errors import StoreUnavailable
 from analytics_service.processes.memory import resident_bytes
 from analytics_service.state.report import WorkerReport
 
@@ -150,7 +151,9 @@ class Instruments:
         try:
             yield
         except Exception as error:
-            self._query_errors.labels(name, type(error).__name__).inc()
+            # Alerts name this one; which of several servers was away is in the log.
+            kind = StoreUnavailable if isinstance(error, StoreUnavailable) else type(error)
+            self._query_errors.labels(name, kind.__name__).inc()
             raise
         finally:
             self._queries.labels(name).observe(time.perf_counter() - begun)

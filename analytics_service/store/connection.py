@@ -5,13 +5,11 @@ import logging
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, BinaryIO, cast
-from urllib.parse import urlsplit
+from typing import BinaryIO, cast
 
-import clickhouse_connect
 import polars as pl
 import urllib3
 from clickhouse_connect.driver.client import Client
@@ -20,7 +18,6 @@ from clickhouse_connect.driver.exceptions import (
     DatabaseError,
     OperationalError,
 )
-from clickhouse_connect.driver.httputil import get_pool_manager
 from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config.settings import Settings
@@ -33,11 +30,11 @@ from analytics_service.errors import (
     StoreUnavailable,
 )
 from analytics_service.store.bulkhead import Bulkhead
+from analytics_service.store.client import CONNECT_SECONDS, connect
 from analytics_service.store.failover import Failover
 from analytics_service.store.layout import Layout
-from analytics_service.store.peer import connection_to
-from analytics_service.store.reach import cause_of, ping, unreachable
-from analytics_service.store.server import address_of, server_of
+from analytics_service.store.reach import cause_of, unreachable
+from analytics_service.store.server import address_of
 from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
@@ -63,14 +60,10 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 # The server's reason for refusing a statement, within the driver's message, and how much of it is shown.
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
-# Seconds in which a server must accept the first connection and answer.
-_CONNECT_SECONDS = 4
-# The same if another server can be asked instead.
+# Seconds in which a server must accept the first connection and answer, if another server can be asked instead.
 _CONNECT_SECONDS_OF_SEVERAL = 1
 # Bytes of a stream that are read at a time.
 _CHUNK = 2**20
-# Connections for jobs and for background loaders, in addition to those for requests.
-_BESIDE_REQUESTS = 6
 # Limits in a process that serves requests, in seconds: of a query, and of its answer. Requests must end within five
 # seconds even if ClickHouse hangs.
 _SERVING_QUERY_SECONDS, _SERVING_ANSWER_SECONDS = 3.5, 4
@@ -285,7 +278,7 @@ class Store:
             yield client
 
     def _connected(
-        self, server: Settings, operation: str, seconds: int, connect_seconds: float = _CONNECT_SECONDS
+        self, server: Settings, operation: str, seconds: int, connect_seconds: float = CONNECT_SECONDS
     ) -> Client:
         """The client of a server whose answers may take this many seconds."""
         # Without the lock, because another thread may hold it while it connects.
@@ -293,7 +286,7 @@ class Store:
             return client
         with self._translated(server, operation), self._lock:
             if (server.clickhouse_url, seconds) not in self._clients:
-                client, self._layout = _connect(server, seconds, connect_seconds)
+                client, self._layout = connect(server, seconds, connect_seconds)
                 self._clients[server.clickhouse_url, seconds] = client
                 self._failover.mark_reached(server)
             return self._clients[server.clickhouse_url, seconds]
@@ -361,77 +354,3 @@ def _reason(error: DatabaseError) -> str:
     """The server's reason for refusing a statement, on one line and without its version and address."""
     match = _REASON.search(str(error))
     return " ".join((match[1] if match else str(error)).split())[:_REASON_CHARACTERS]
-
-
-def _pools(settings: Settings) -> urllib3.PoolManager:
-    manager: urllib3.PoolManager = get_pool_manager(
-        ca_cert=settings.clickhouse_ca_cert,
-        verify=settings.clickhouse_verify,
-        maxsize=settings.threads + _BESIDE_REQUESTS,
-        retries=False,
-    )
-    if settings.clickhouse_url is None:
-        announced = {"ConnectionCls": connection_to(settings.data_dir.absolute())}
-        manager.pool_classes_by_scheme = {"http": type("Pool", (urllib3.HTTPConnectionPool,), announced)}
-    return manager
-
-
-def _connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> tuple[Client, Layout]:
-    server = server_of(settings)
-    url = urlsplit(server.url)
-    local = url.hostname in ("127.0.0.1", "localhost", "::1")
-    pools = _pools(settings)
-    ping(pools, server.url, connect_seconds)
-    client = clickhouse_connect.get_client(
-        host=url.hostname,
-        port=url.port or 8123,
-        interface=url.scheme,
-        username=server.user,
-        password=server.password,
-        # Every statement names its database by parameter; connecting must work before the database exists.
-        database="default",
-        connect_timeout=_CONNECT_SECONDS,
-        send_receive_timeout=answer_seconds,
-        compress=not local,
-        autogenerate_session_id=False,
-        query_limit=0,
-        tz_mode="aware",
-        # Before researchers.
-        settings={"priority": 1},
-        # Parameters of a query may exceed the limit of a URL.
-        form_encode_query_params=True,
-        pool_mgr=pools,
-    )
-    layout = _layout_of(client, settings)
-    for name, value in layout.settings.items():
-        client.set_client_setting(name, value)
-    client.database = settings.clickhouse_database
-    return client, layout
-
-
-def _layout_of(client: Client, settings: Settings) -> Layout:
-    """The layout of the store on a server. SchemaError if its tables are not those of the cluster in the settings."""
-    if not settings.clickhouse_urls:
-        return Layout()
-    engine, table_engine = _row(client, "table_engines", database=settings.clickhouse_database)
-    cluster, shards = settings.clickhouse_cluster or "", 0
-    if cluster:
-        (shards,) = _row(client, "cluster_shards", cluster=cluster)
-    layout = Layout(engine or "", cluster, shards)
-    if cluster and not shards:
-        raise SchemaError(
-            f"ClickHouse at {address_of(settings)} knows no cluster {cluster}; ANALYTICS_CLICKHOUSE_CLUSTER must name "
-            "one of its system.clusters."
-        )
-    if table_engine and not layout.fits(table_engine):
-        raise SchemaError(
-            f"Table observation of database {settings.clickhouse_database} has the engine {table_engine}. Set "
-            "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or leave it out if for none."
-        )
-    return layout
-
-
-def _row(client: Client, query: str, **parameters: str) -> Sequence[Any]:
-    """The only row of a named query."""
-    (row,) = client.query(named_query(query, ()), parameters).result_rows
-    return row

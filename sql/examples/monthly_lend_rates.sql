@@ -1,6 +1,6 @@
 -- What was the lend APR of each asset in each of the last 12 months, weighted by the time that each rate held?
 -- A month begins with its first rate, and the present one ends now.
-SELECT month, asset_id, symbol, round(sum(apr * seconds) / sum(seconds), 6) AS mean_apr
+SELECT month, asset_id, symbol, round(sum(apr * seconds) / nullIf(sum(seconds), 0), 6) AS mean_apr
 FROM
 (
     SELECT asset_id, symbol, apr, toStartOfMonth(observed_at) AS month,

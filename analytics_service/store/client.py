@@ -1,0 +1,102 @@
+"""Makes a client of one server: clickhouse-connect, with the settings that the layout of the store there needs."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import clickhouse_connect
+import urllib3
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.httputil import get_pool_manager
+
+from analytics_service.config.settings import Settings
+from analytics_service.errors import SchemaError
+from analytics_service.store.layout import Layout
+from analytics_service.store.peer import connection_to
+from analytics_service.store.reach import ping
+from analytics_service.store.server import address_of, server_of
+from analytics_service.store.sql import named_query
+
+# Seconds in which a server must accept the first connection and answer.
+CONNECT_SECONDS = 4
+# Connections for jobs and for background loaders, in addition to those for requests.
+_BESIDE_REQUESTS = 6
+
+
+def connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> tuple[Client, Layout]:
+    """A client of the server of settings, whose answers may take so many seconds, and the layout of the store there.
+
+    ServerAway when it accepts no connection or does not answer within `connect_seconds` each, SchemaError if its tables
+    are not those of the cluster in the settings. The caller translates errors of the driver.
+    """
+    server = server_of(settings)
+    url = urlsplit(server.url)
+    local = url.hostname in ("127.0.0.1", "localhost", "::1")
+    pools = _pools(settings)
+    ping(pools, server.url, connect_seconds)
+    client = clickhouse_connect.get_client(
+        host=url.hostname,
+        port=url.port or 8123,
+        interface=url.scheme,
+        username=server.user,
+        password=server.password,
+        # Every statement names its database by parameter; connecting must work before the database exists.
+        database="default",
+        connect_timeout=CONNECT_SECONDS,
+        send_receive_timeout=answer_seconds,
+        compress=not local,
+        autogenerate_session_id=False,
+        query_limit=0,
+        tz_mode="aware",
+        # Before researchers.
+        settings={"priority": 1},
+        # Parameters of a query may exceed the limit of a URL.
+        form_encode_query_params=True,
+        pool_mgr=pools,
+    )
+    layout = _layout_of(client, settings)
+    for name, value in layout.settings.items():
+        client.set_client_setting(name, value)
+    client.database = settings.clickhouse_database
+    return client, layout
+
+
+def _pools(settings: Settings) -> urllib3.PoolManager:
+    manager: urllib3.PoolManager = get_pool_manager(
+        ca_cert=settings.clickhouse_ca_cert,
+        verify=settings.clickhouse_verify,
+        maxsize=settings.threads + _BESIDE_REQUESTS,
+        retries=False,
+    )
+    if settings.clickhouse_url is None:
+        announced = {"ConnectionCls": connection_to(settings.data_dir.absolute())}
+        manager.pool_classes_by_scheme = {"http": type("Pool", (urllib3.HTTPConnectionPool,), announced)}
+    return manager
+
+
+def _layout_of(client: Client, settings: Settings) -> Layout:
+    """The layout of the store on a server. SchemaError if its tables are not those of the cluster in the settings."""
+    if not settings.clickhouse_urls:
+        return Layout()
+    engine, table_engine = _row(client, "table_engines", database=settings.clickhouse_database)
+    cluster, shards = settings.clickhouse_cluster or "", 0
+    if cluster:
+        (shards,) = _row(client, "cluster_shards", cluster=cluster)
+    layout = Layout(engine or "", cluster, shards)
+    if cluster and not shards:
+        raise SchemaError(
+            f"ClickHouse at {address_of(settings)} knows no cluster {cluster}; ANALYTICS_CLICKHOUSE_CLUSTER must name "
+            "one of its system.clusters."
+        )
+    if table_engine and not layout.fits(table_engine):
+        raise SchemaError(
+            f"Table observation of database {settings.clickhouse_database} has the engine {table_engine}. Set "
+            "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or leave it out if for none."
+        )
+    return layout
+
+
+def _row(client: Client, query: str, **parameters: str) -> Sequence[Any]:
+    """The only row of a named query."""
+    (row,) = client.query(named_query(query, ()), parameters).result_rows
+    return row
