@@ -71,10 +71,15 @@ quoted AS
     )
     GROUP BY asset_id
 )
-SELECT p.asset_id AS asset_id, a.symbol AS symbol, p.price AS price, p.observed_at AS observed_at
+SELECT
+    p.asset_id AS asset_id,
+    a.symbol AS symbol,
+    p.price AS price,
+    p.observed_at AS observed_at,
+    toBool(p.follows) AS follows
 FROM
 (
-    SELECT asset_id, price, observed_at
+    SELECT asset_id, price, observed_at, follows
     FROM
     (
         SELECT asset_id, price, observed_at, 0 AS follows
@@ -104,9 +109,10 @@ CREATE OR REPLACE VIEW price_now
 (
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
-    price Decimal(38, 18) COMMENT 'USD per standard unit: the last price by then, or that of a receipt token without one, which follows from its origin',
-    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of that price; that of its origin if it follows from one'
+    price Decimal(38, 18) COMMENT 'USD per standard unit: the oracle''s last price, or that of a receipt token which it does not quote',
+    observed_at DateTime64(3, 'UTC') COMMENT 'Instant of that price; that of its origin if it follows from one',
+    follows Bool COMMENT 'Whether the price follows from that of the origin of a receipt token'
 )
-AS SELECT asset_id, symbol, price, observed_at
+AS SELECT asset_id, symbol, price, observed_at, follows
 FROM price_at(at = toDateTime64('2106-01-01 00:00:00', 3, 'UTC'))
 COMMENT 'The present price of each asset; price_at has the same columns';

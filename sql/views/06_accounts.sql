@@ -1,8 +1,7 @@
 -- Borrow accounts, and the addresses behind them.
 
-CREATE OR REPLACE VIEW account_at
+CREATE OR REPLACE VIEW account_item_at
 AS WITH
-{functions},
 (
     SELECT max((at, version))
     FROM snapshot
@@ -14,27 +13,33 @@ AS WITH
     WHERE family = 'ptoken' AND kind IN ('job', 'backfill') AND at <= {at:DateTime64(3, 'UTC')}
 ) AS ptoken,
 (
-    SELECT (reinterpretAsInt256(toDecimal256(any(staking_health_modifier), 18)), any(stake_collateral_ratio))
+    SELECT (any(staking_health_modifier), any(stake_collateral_ratio))
     FROM market_config
     WHERE observed_at = markets.1 AND version = markets.2
-) AS rules,
-items AS
-(
-    SELECT
-        i.address AS address,
-        i.account_index AS account_index,
-        i.kind AS kind,
-        ifNull(i.usd, 0) AS usd,
-        kind IN ('collateral', 'debt') AND i.usd IS NULL AS unpriced,
-        toDecimal256(ifNull(i.units, 0), 18) * ifNull(i.price, 0) AS exact,
-        exact * ifNull(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0), 0) AS weighted
-    FROM position_at(at = {at:DateTime64(3, 'UTC')}) AS i
-    LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
-        ON c.asset_id = i.asset_id
-    LEFT JOIN (SELECT * FROM ptoken_pool FINAL WHERE observed_at = ptoken.1 AND version = ptoken.2) AS s
-        ON s.pool = i.pool
-    WHERE i.kind IN ('collateral', 'debt', 'account', 'stake')
-),
+) AS rules
+SELECT
+    i.address AS address,
+    i.account_index AS account_index,
+    i.kind AS kind,
+    i.asset_id AS asset_id,
+    ifNull(i.usd, 0) AS usd,
+    i.usd IS NULL AS unpriced,
+    toDecimal256(ifNull(i.units, 0), 18) * ifNull(i.price, 0) AS exact,
+    exact * ifNull(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0), 0) AS weighted,
+    assumeNotNull(rules.1) AS largest_boost,
+    assumeNotNull(rules.2) AS stake_ratio
+FROM position_at(at = {at:DateTime64(3, 'UTC')}) AS i
+LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
+    ON c.asset_id = i.asset_id
+LEFT JOIN (SELECT * FROM ptoken_pool FINAL WHERE observed_at = ptoken.1 AND version = ptoken.2) AS s
+    ON s.pool = i.pool
+WHERE i.kind IN ('collateral', 'debt', 'account', 'stake')
+SETTINGS join_use_nulls = 1
+COMMENT 'What makes up the health of accounts at an instant; account_at sums it up';
+
+CREATE OR REPLACE VIEW account_at
+AS WITH
+{functions},
 accounts AS
 (
     SELECT
@@ -46,10 +51,11 @@ accounts AS
         reinterpretAsInt256(sumIf(exact, kind = 'debt')) AS debt,
         reinterpretAsInt256(sumIf(weighted, kind = 'collateral')) AS secured,
         reinterpretAsInt256(sumIf(weighted, kind = 'stake')) AS staked,
-        reinterpretAsInt256(sumIf(exact, kind = 'collateral') * assumeNotNull(rules.2)) AS required,
-        assumeNotNull(rules.1) AS largest,
-        sum(unpriced) AS unpriced
-    FROM items
+        reinterpretAsInt256(sumIf(exact, kind = 'collateral') * any(stake_ratio)) AS required,
+        reinterpretAsInt256(toDecimal256(any(largest_boost), 18)) AS largest,
+        countIf(kind = 'collateral' AND unpriced) AS unpriced_collaterals,
+        countIf(kind = 'debt' AND unpriced) AS unpriced_debts
+    FROM account_item_at(at = {at:DateTime64(3, 'UTC')})
     GROUP BY address, account_index
     HAVING countIf(kind != 'stake') > 0
 ),
@@ -80,7 +86,8 @@ SELECT
         required = 0, 0,
         staked >= required, half_even(largest, 0, 1),
         half_even(part.1, part.2, required)), 18) AS boost,
-    unpriced
+    unpriced_collaterals,
+    unpriced_debts
 FROM rated
 SETTINGS join_use_nulls = 1
 COMMENT 'Every borrow account at an instant: FROM account_at(at = \'2026-03-01 12:00:00\')';
@@ -95,9 +102,10 @@ CREATE OR REPLACE VIEW account
     health Nullable(Decimal(38, 18)) COMMENT 'Health, as the HTTP service states it: below 1 the account can be liquidated; null without debt',
     base Nullable(Decimal(38, 18)) COMMENT 'The part of health from collateral: its value times the liquidation LTV, divided by the debt; null without debt',
     boost Nullable(Decimal(38, 18)) COMMENT 'The part of health from staked protocol token; null without debt',
-    unpriced UInt64 COMMENT 'Collaterals and debts without a price, which count as nothing in all figures'
+    unpriced_collaterals UInt64 COMMENT 'Number of collaterals without a price, which count as nothing in all figures',
+    unpriced_debts UInt64 COMMENT 'Number of debts without a price, which count as nothing in all figures'
 )
-AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, boost, unpriced
+AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, boost, unpriced_collaterals, unpriced_debts
 FROM account_at(at = toDateTime64('2106-01-01 00:00:00', 3, 'UTC'))
 COMMENT 'Every borrow account now; account_at has the same columns';
 
