@@ -2,7 +2,7 @@
 
 The exit code is 1 when a bound is missed or a figure cannot be measured. Everything is started here, on loopback, and
 stopped again: an embedded ClickHouse, gunicorn, and VictoriaMetrics, which must be installed (apt-get install
-victoria-metrics). All parts together take nine minutes on two busy cores, `growth` and `current` half of that.
+victoria-metrics). All parts together take 12 minutes on two busy cores, `growth`, `sizing` and `current` two thirds.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from tests.benchmarks import (
     pages,
     positions,
     quiet,
+    sizing,
     storage,
     ticks,
 )
@@ -50,6 +51,7 @@ PARTS = {
     "first": Part("The first history page after a start, beside ClickHouse", first_page.run),
     "current": Part("Repeated answers, two workers, beside a bare Falcon application", current.run),
     "growth": Part("Pages of 100,000,000 rows beside those of 1,000,000; memory of a worker", growth.run),
+    "sizing": Part("How much machine for assets by the minute: a tenth of a year, extrapolated", sizing.run),
     "ingest": Part("Imports of files, beside ClickHouse's own", ingest.run),
     "quiet": Part("A quiet `up`: its first start, statements and processor time", quiet.run),
     "ticks": Part("Snapshots of 1,000 prices and of 100,000 accounts", ticks.run),
@@ -109,8 +111,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--rows",
         type=_rows,
-        default=100_000_000,
-        help="rows of the large database of `growth`; fewer for a quick try (default: 100,000,000)",
+        help="rows of the large database of `growth` (default: 100,000,000), and of `sizing` (default: 20,000,000; "
+        "53,000,000 for 1,000 assets); fewer for a quick try",
     )
     parser.add_argument("--seed", default="1", help="another one draws other pages (default: 1)")
     given = parser.parse_args()

@@ -19,13 +19,13 @@ from tests.doubles import Silent
 class Bench:
     """The input of a part.
 
-    `settings` name a running ClickHouse; `folder` holds the real data; `rows` are those of the large database;
-    `seed` decides which pages are drawn.
+    `settings` name a running ClickHouse; `folder` holds the real data; `rows` are those of large databases, None
+    for each part's default; `seed` decides which pages are drawn.
     """
 
     settings: Settings
     folder: Path
-    rows: int
+    rows: int | None
     seed: str
 
     @contextmanager

@@ -1,28 +1,21 @@
 """Pages of a database of 100 million rows, compared with one of a million rows over the same range of time."""
 
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
-from clickhouse_connect.driver.client import Client
-
-from analytics_service.config.settings import Settings
 from analytics_service.history.page import MAX_POINTS
-from analytics_service.store.connection import Store
 from tests.benchmarks.bench import Bench
 from tests.benchmarks.gunicorn import Gunicorn, gunicorn
 from tests.benchmarks.harness import Figure, connection, in_turns
-from tests.benchmarks.minutes import insert_prices, register
+from tests.benchmarks.minutes import fill
 from tests.benchmarks.pages import BUCKETS, zone_names
-from tests.clickhouse import client
 
 _ASSETS = 50
-_SMALL = 1_000_000
+_LARGE, _SMALL = 100_000_000, 1_000_000
 _FIRST = int(datetime(2022, 1, 1, tzinfo=UTC).timestamp())
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 # Seconds that a page spans: BUCKETS hours and days, twelve months, two years.
@@ -36,10 +29,6 @@ _MOST_MEMORY = 350
 _PAUSE_SECONDS = 2
 _NOTHING_KEPT = {"ANALYTICS_ANSWER_MEMORY": "0"}
 _AT_ONCE = 4
-# Of one INSERT, and how long the merges after the last one may take.
-_ROWS_AT_ONCE = 2_000_000
-_SETTLE_SECONDS = 300
-_MERGES = "SELECT count() FROM system.merges WHERE database = currentDatabase()"
 
 _Ask = Callable[[str], bytes]
 _Path = Callable[[int], str]
@@ -47,12 +36,14 @@ _Path = Callable[[int], str]
 
 def run(bench: Bench) -> Iterator[Figure]:
     """Medians of many different pages, asked of a gunicorn for each database in turns; the worker's peak memory."""
-    span = bench.rows // _ASSETS * _MINUTE
+    total = bench.rows or _LARGE
+    span = total // _ASSETS * _MINUTE
     with bench.database("large") as many, bench.database("small") as few:
         begun = time.monotonic()
-        _fill(many, _MINUTE, span)
-        yield Figure(f"{bench.rows:,} rows, from the first INSERT to the last merge", time.monotonic() - begun, "s")
-        _fill(few, bench.rows // _SMALL * _MINUTE, span)
+        fill(many, _ASSETS, _FIRST, _MINUTE, span // _MINUTE)
+        yield Figure(f"{total:,} rows, from the first INSERT to the last merge", time.monotonic() - begun, "s")
+        step = total // _SMALL * _MINUTE
+        fill(few, _ASSETS, _FIRST, step, span // step)
         kinds = _kinds(bench, span)
         # Nothing that is rendered is kept: which parts of a page happened to be there would decide.
         with (
@@ -88,29 +79,6 @@ def _kinds(bench: Bench, span: int) -> dict[str, tuple[_Path, float | None]]:
     for agg in ("last", "ohlc"):
         kinds[f"days from any minute on, {agg}"] = _aggregated(_days_from_any_minute(bench, span), agg), None
     return kinds
-
-
-def _fill(settings: Settings, step: int, span: int) -> None:
-    """Rows of all assets, `step` seconds apart over `span` seconds, inserted some two million at once, and merged."""
-    count, at_once = span // step, _ROWS_AT_ONCE // _ASSETS
-    with closing(Store(settings)) as store, client(settings) as own:
-        for done in range(0, count, at_once):
-            insert_prices(own, _ASSETS, _FIRST + done * step, step, min(at_once, count - done))
-            rows = min(done + at_once, count) * _ASSETS
-            print(f"\r{settings.clickhouse_database}: {rows:,} rows", end="", file=sys.stderr, flush=True)
-        register(store, _ASSETS, _FIRST, _FIRST + (count - 1) * step, count * _ASSETS)
-        _settle(own)
-    print(file=sys.stderr)
-
-
-def _settle(own: Client) -> None:
-    """Return when ClickHouse has started no merge of its own for three seconds."""
-    deadline, quiet = time.monotonic() + _SETTLE_SECONDS, 0
-    while quiet < 3:
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"ClickHouse still merges after {_SETTLE_SECONDS} s.")
-        time.sleep(1)
-        quiet = 0 if own.query(_MERGES).result_rows[0][0] else quiet + 1
 
 
 def _page(bench: Bench, period: str, span: int, place: str, end_step: int) -> _Path:
@@ -152,12 +120,12 @@ def _history(period: str, zone: str, start: int, end: int, offset: int, limit: i
 
 def _grown(ours: _Ask, theirs: _Ask, label: str, path: _Path, bar: float | None) -> Iterator[Figure]:
     calls = {"ours": lambda n: ours(path(n)), "theirs": lambda n: theirs(path(n))}
-    medians = in_turns(calls, _ROUNDS, _WARM_UP, before=_pause)
+    medians = in_turns(calls, _ROUNDS, _WARM_UP, before=pause)
     yield Figure(f"{label}: median of the large one", medians["ours"] * 1000, "ms")
     yield Figure(f"{label}: to that of {_SMALL:,} rows", medians["ours"] / medians["theirs"], "x", at_most=bar)
 
 
-def _pause(number: int) -> None:
+def pause(number: int) -> None:
     """Workers load what the warm-up asked for beside the pages, and take a second or two."""
     if number == 0:
         time.sleep(_PAUSE_SECONDS)

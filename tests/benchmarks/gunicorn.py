@@ -28,7 +28,7 @@ class Gunicorn:
 
     def peak_memory(self) -> int:
         """The most memory that any of its workers has held so far, bytes."""
-        return max(_high_water(worker) for worker in self._workers())
+        return max(high_water(worker) for worker in self._workers())
 
     def processor_seconds(self) -> float:
         """What its workers have used so far, also those that were replaced."""
@@ -73,7 +73,7 @@ def wait_until_ready(url: str, child: Child | subprocess.Popen[bytes]) -> None:
             time.sleep(0.02)
 
 
-def _high_water(process: Path) -> int:
+def high_water(process: Path) -> int:
     """VmHWM of a process, bytes."""
     found = re.search(r"^VmHWM:\s*(\d+) kB$", (process / "status").read_text("ascii"), re.MULTILINE)
     return int(found[1]) * 1024 if found else 0

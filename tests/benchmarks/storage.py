@@ -65,7 +65,7 @@ def run(bench: Bench) -> Iterator[Figure]:
 
 
 def _against_victoria(settings: Settings, real: Client) -> Iterator[Figure]:
-    rows, data, _ = _merged(real, "observation")
+    rows, data, _ = merged(real, "observation")
     folder = DataFolder(settings.data_dir).server
     ours = sum(disk_usage(folder / path) for (path,) in real.query(_FOLDERS).result_rows)
     with victoria_metrics() as victoria:
@@ -83,13 +83,13 @@ def _against_victoria(settings: Settings, real: Client) -> Iterator[Figure]:
 
 
 def _share_of_cells(made: Client, label: str, bar: float | None) -> Iterator[Figure]:
-    rows, _, disk = _merged(made, "observation")
-    _, _, cells = _merged(made, "cell")
+    rows, _, disk = merged(made, "observation")
+    _, _, cells = merged(made, "cell")
     yield Figure(f"{label}: bytes_on_disk", disk / rows, "bytes/row")
     yield Figure(f"{label}: cells' to raw table's", cells / disk, "x", at_most=bar)
 
 
-def _merged(asked: Client, table: str) -> tuple[int, int, int]:
+def merged(asked: Client, table: str) -> tuple[int, int, int]:
     """Rows, compressed bytes of data, and bytes on disk of a table whose parts are all merged first."""
     asked.command(f"OPTIMIZE TABLE {table} FINAL")
     rows, data, disk = asked.query(_BYTES, parameters={"table": table}).result_rows[0]
