@@ -253,7 +253,8 @@ def test_values_by_hand(run: Run) -> None:
     # Of the stake a quarter counts, 0.045 USD; 0.45, a twentieth of the collateral, would give the boost of 0.1. Health
     # comes from units with 18 decimals: 7.2 / 0.666666666666666666.
     with_debt, without = run(
-        "SELECT collateral_usd, debt_usd, ltv, base, boost, health, unpriced_collaterals FROM account ORDER BY account_index"
+        "SELECT collateral_usd, debt_usd, ltv, base, boost, health, unpriced_collaterals "
+        "FROM account ORDER BY account_index"
     )
     base, boost = Decimal("10.800000000000000011"), Decimal("0.01")
     assert with_debt == (Decimal(9), owed, Decimal("0.074074074074074074"), base, boost, base + boost, 1)
