@@ -37,6 +37,7 @@ from analytics_service.resources import (
     metrics,
     operations,
     ptoken,
+    risk,
     swaps,
     users,
     web_page,
@@ -181,6 +182,9 @@ def _history(shared: Shared, reader: HistoryReader) -> Routes:
 def _current(shared: Shared) -> Routes:
     return [
         ("/api/v1/analytics/market/state", analytics.AnalyticsState(shared)),
+        ("/api/v1/analytics/market/risk", risk.Risk(shared)),
+        ("/api/v1/analytics/market/risk/ladder", risk.RiskLadder(shared)),
+        ("/api/v1/analytics/market/borrowers", risk.BorrowerList(shared)),
         ("/api/v1/analytics/ptoken/unlocks-distribution", ptoken.UnlockGroups(shared)),
         ("/api/v1/assets", assets.Assets(shared)),
         ("/api/v1/assets/prices", assets.Prices(shared)),

@@ -2,17 +2,23 @@
 
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from analytics_service.config.values import zone
 from analytics_service.market.assets import split_id
+from analytics_service.market.assumptions import PriceChange
 
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
 # The pattern of a whole number.
 INTEGER = "-?[0-9]+"
+# The pattern of a decimal that is below the limit of prices.
+_DECIMAL = r"-?[0-9]{1,20}(\.[0-9]{1,18})?"
+# Limit of assumed prices in a request.
+MAX_PRICES = 50
 # The pattern of a denom.
 DENOM = "[A-Za-z0-9][A-Za-z0-9/:._-]{0,199}"
 
@@ -29,6 +35,41 @@ def integer(low: int, high: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def decimal(low: Decimal, high: Decimal) -> Callable[[str], Decimal]:
+    """A decimal from `low` to `high`."""
+
+    def parse(value: str) -> Decimal:
+        if not re.fullmatch(_DECIMAL, value):
+            raise ValueError("must be a number such as 1.1, with at most 18 decimals")
+        if not low <= Decimal(value) <= high:
+            raise ValueError(f"must be from {low} to {high}")
+        return Decimal(value)
+
+    return parse
+
+
+def price_changes(value: str) -> list[PriceChange]:
+    """Assumed prices of assets, separated by commas."""
+    parts = value.split(",")
+    if len(parts) > MAX_PRICES:
+        raise ValueError(f"must be at most {MAX_PRICES} prices")
+    return [_price_change(part) for part in parts]
+
+
+def _price_change(part: str) -> PriceChange:
+    # A key of an id may have colons.
+    name, _, change = part.rpartition(":")
+    # In a query + stands for a space.
+    match = re.fullmatch(rf"(?:[+ ](?!-))?({_DECIMAL})(%?)", change)
+    signed = change[:1] in ("+", " ", "-")
+    if not (name and match) or (signed and not match[3]) or Decimal(match[1]) < -100:
+        raise ValueError(
+            "must be SYMBOL_OR_ID:CHANGE, separated by commas; CHANGE is -20% (-100% or more), +5%, or a price in USD "
+            "such as 60000"
+        )
+    return PriceChange(name, Decimal(match[1]), bool(match[3]))
 
 
 def to_integer(digits: str) -> int | None:

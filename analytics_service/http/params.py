@@ -1,6 +1,7 @@
 """Every parameter of paths and queries, declared once: its parser, help and schema."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from analytics_service.config.values import flag
@@ -12,6 +13,7 @@ from analytics_service.http import forms, times
 from analytics_service.http.param import Param
 from analytics_service.market.addresses import parse_address
 from analytics_service.market.events import Action
+from analytics_service.market.risk import AT_RISK
 
 # The period with which the service chooses the buckets.
 AUTO = "auto"
@@ -19,6 +21,9 @@ MAX_LIMIT = 10_000
 # Defaults: buckets of a page, and the maximum of buckets with period=auto.
 DEFAULT_LIMIT = 200
 DEFAULT_POINTS = 500
+# Steps of a price, in percent, and the limit of their number.
+LADDER_FROM, LADDER_TO, LADDER_STEP = Decimal(-95), Decimal(100), Decimal(5)
+MAX_STEPS = 400
 
 
 def _number(name: str, low: int, high: int, help: str, *, example: int | None = None, **options: Any) -> Param:
@@ -26,6 +31,12 @@ def _number(name: str, low: int, high: int, help: str, *, example: int | None = 
     examples = {} if example is None else {"examples": [example]}
     schema = {"type": "integer", "minimum": low, "maximum": high, **examples}
     return Param(name, forms.integer(low, high), help, schema=schema, **options)
+
+
+def _decimal(name: str, low: int, high: int, help: str) -> Param:
+    """A decimal from `low` to `high`."""
+    schema = {"type": "number", "minimum": low, "maximum": high}
+    return Param(name, forms.decimal(Decimal(low), Decimal(high)), help, schema=schema)
 
 
 def _word(name: str, choices: Sequence[str], help: str, default: str) -> Param:
@@ -39,10 +50,10 @@ def _zone(help: str) -> Param:
     return Param("tz", forms.time_zone, help, schema=schema)
 
 
-def _address(name: str, help: str) -> Param:
+def _address(name: str, help: str, *, required: bool = True) -> Param:
     form = r"^(0x[0-9a-fA-F]{40}|[!-~]{1,83}1[02-9ac-hj-np-zAC-HJ-NP-Z]{6,})$"
     schema = {"type": "string", "pattern": form, "examples": ["0x" + "0" * 40]}
-    return Param(name, parse_address, help, required=True, schema=schema)
+    return Param(name, parse_address, help, required=required, schema=schema)
 
 
 _TIMES = (
@@ -157,6 +168,32 @@ def _shape(default: str, help: str) -> Param:
 SHAPE = _shape("newer", "older answers lists without sums, under the names that single markets use.")
 LIST_SHAPE = _shape("older", "newer adds the markets' sums, and uses the names of the overview.")
 LOOKUP_SHAPE = _shape("older", "newer uses the names of the overview.")
+THRESHOLD = _decimal("threshold", 1, 10, f"accounts whose health is below this are at risk: {AT_RISK} by default.")
+ASSUMED_PRICES = Param(
+    "prices",
+    forms.price_changes,
+    f"prices to assume instead of the oracle's, at most {forms.MAX_PRICES}, such as ETH:-20%,BTC:60000: symbols or "
+    "asset ids, each with a change in percent or a price in USD. Tokens that are priced by an asset move with it.",
+    schema={"type": "string", "pattern": r"^[^,]+:[-+]?[0-9.]+%?(,[^,]+:[-+]?[0-9.]+%?)*$", "examples": ["BTC:-20%"]},
+)
+LADDER = (
+    _decimal("from", -100, 10_000, f"change of the price at the first step, in percent: {LADDER_FROM} by default."),
+    _decimal("to", -100, 10_000, f"change that no step exceeds, in percent: {LADDER_TO} by default."),
+    _decimal(
+        "step",
+        0,
+        10_000,
+        f"percentage points from one step to the next: {LADDER_STEP} by default. At most {MAX_STEPS} steps.",
+    ),
+)
+BORROWERS = (
+    _word(
+        "sort", ("debt", "health", "collateral"), "the greatest debt or collateral first, or the least health.", "debt"
+    ),
+    _number("limit", 1, 1_000, "accounts of a page.", default=20),
+    _number("offset", 0, 10**9, "accounts before the page.", default=0),
+    _address("address", "accounts of this address only: bech32, or 0x and 40 hex digits.", required=False),
+)
 EVENTS = (
     Param(
         "action",

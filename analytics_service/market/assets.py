@@ -92,8 +92,9 @@ def as_stored(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def ids_of(symbols: Iterable[str], symbols_by_id: Mapping[str, str]) -> list[str]:
-    """The ids of the assets with these symbols, in any case (rule 2.18); `symbols_by_id` has all symbols.
+def ids_of(symbols: Iterable[str], symbols_by_id: Mapping[str, str], parameter: str = "symbols") -> list[str]:
+    """The ids of the assets with these symbols, in any case (rule 2.18); `symbols_by_id` has all symbols, and the
+    request gives them in the `parameter`.
 
     EntityNotFound for a symbol of no asset; ParameterInvalid for a symbol of several assets.
     """
@@ -104,12 +105,12 @@ def ids_of(symbols: Iterable[str], symbols_by_id: Mapping[str, str]) -> list[str
     for symbol in symbols:
         matches = by_symbol.get(symbol.casefold(), [])
         if not matches:
-            raise EntityNotFound(f"symbols: {symbol[:100]!r} is the symbol of no asset.")
+            raise EntityNotFound(f"{parameter}: {symbol[:100]!r} is the symbol of no asset.")
         if len(matches) > 1:
+            instead = "in asset_ids" if parameter == "symbols" else "by id"
             raise ParameterInvalid(
-                "symbols",
-                f"{symbol[:100]!r} is the symbol of several assets; "
-                f"name one of them in asset_ids: {', '.join(matches)}",
+                parameter,
+                f"{symbol[:100]!r} is the symbol of several assets; name one of them {instead}: {', '.join(matches)}",
             )
         asset_ids += matches
     return asset_ids

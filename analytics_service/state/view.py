@@ -1,7 +1,7 @@
 """Views: the snapshots that responders use, the newest or those of a moment. Each part is read on first use."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
 from decimal import Decimal
@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from analytics_service.errors import EntityNotFound, NoSnapshot, StoreUnavailable
 from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, linked
+from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.markets import GlobalConfig, Market
@@ -34,7 +35,7 @@ from analytics_service.store.ledger import NONE, VALUES_ONLY, Head, PastHead, fi
 from analytics_service.store.loans import Loans, read_loans
 from analytics_service.store.markets import read_config, read_market_prices, read_markets
 from analytics_service.store.observations import read_latest
-from analytics_service.store.positions import read_activity, read_example_address, read_position
+from analytics_service.store.positions import read_activity, read_borrowing, read_example_address, read_position
 from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract, read_example_contract
 
@@ -43,6 +44,26 @@ _T = TypeVar("_T")
 _PATIENCE = 6.0
 # Limit of cached views of the past. Requests for the same snapshots share a view.
 _MAX_VIEWS = 16
+# Limit of cached books, which are large. One serves all prices of its snapshots.
+_MAX_BOOKS = 2
+
+
+class Books:
+    """The books used last, by the heads of positions and markets."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._books: LRUCache[tuple[Head, ...], Book] = LRUCache(_MAX_BOOKS)
+
+    def get(self, heads: tuple[Head, ...], make: Callable[[], Book]) -> Book:
+        """The book of these heads. Threads never wait for each other, so two may both make it."""
+        with self._lock:
+            book = self._books.get(heads)
+        if book is None:
+            book = make()
+            with self._lock:
+                self._books[heads] = book
+        return book
 
 
 class View:
@@ -50,9 +71,10 @@ class View:
     Superseded if the family was rewritten since the head and the part was not read before.
     """
 
-    def __init__(self, store: Store, heads: ShownHeads, interest: InterestPaid) -> None:
+    def __init__(self, store: Store, heads: ShownHeads, interest: InterestPaid, books: Books) -> None:
         self.heads = heads
         self._interest = interest
+        self._books = books
         self._store = store
 
     def head(self, family: str) -> Head:
@@ -129,6 +151,15 @@ class View:
     def supply(self) -> Supply:
         """USD sums over all markets."""
         return market_supply(self.markets.values(), self.assets, self.prices)
+
+    def valuation(self, assumed: Mapping[str, Decimal] | None = None) -> Valuation:
+        """All borrow accounts, valued at the prices, except for those that are assumed, by asset id."""
+        heads = self.heads_of(("positions", "markets"))
+        terms = Terms(self.assets, self.markets, self.config, self.ptoken)
+        return Valuation(self._books.get(heads, self._read_book), terms, {**self.quoted, **(assumed or {})})
+
+    def _read_book(self) -> Book:
+        return book_of(self._read("positions", lambda head: read_borrowing(self._store, head.at)), self.markets)
 
     @Part
     def ptoken(self) -> Ptoken:
@@ -239,14 +270,14 @@ class Views:
         self._moments = Moments(store)
         self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MAX_VIEWS)
         self._lock = threading.Lock()
-        self._interest = InterestPaid(store)
-        self._view = View(store, ShownHeads(), self._interest)
+        self._shared = (InterestPaid(store), Books())
+        self._view = View(store, ShownHeads(), *self._shared)
 
     def newest(self) -> View:
         """The view of the newest heads."""
         heads, view = self._heads.shown(), self._view
         if view.heads is not heads:
-            view = self._view = View(self._store, heads, self._interest)
+            view = self._view = View(self._store, heads, *self._shared)
         return view
 
     def past(self, moment: Moment, families: Iterable[str]) -> PastView:
@@ -256,7 +287,7 @@ class Views:
         with self._lock:
             view = self._past.get(key)
             if view is None:
-                view = self._past[key] = PastView(self._store, ShownHeads(heads), self._interest)
+                view = self._past[key] = PastView(self._store, ShownHeads(heads), *self._shared)
         return view
 
     def shows(self, heads: tuple[Head, ...]) -> bool:

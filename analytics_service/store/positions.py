@@ -70,6 +70,8 @@ CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VA
 
 # Kinds of items that belong to an account. `account` is the only item of an account without collateral and debt.
 _SIDES = ("collateral", "debt", "account")
+# Kinds of items that health is made from.
+_BORROWING = (*_SIDES, "stake")
 # Kinds of which a position has at most one item.
 _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
 # Every kind of item.
@@ -136,6 +138,16 @@ def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     """The open items of (lower-case) addresses at a unix second, in the columns of ITEM and the order of ITEM_KEY."""
     rows = store.frame("position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
     return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(_ITEM).items())
+
+
+def read_borrowing(store: Store, at: int) -> pl.DataFrame:
+    """The collateral, debt and stakes of all borrow accounts at a unix second, as `book_of` takes them."""
+    return store.frame("borrowing_items", _PLACEHOLDERS, kinds=list(_BORROWING), at=at)
+
+
+def borrowing_of(items: pl.DataFrame) -> pl.DataFrame:
+    """The same items among all of a snapshot."""
+    return items.filter(pl.col("kind").is_in(_BORROWING))
 
 
 def read_digests(store: Store) -> pl.DataFrame:

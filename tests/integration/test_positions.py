@@ -23,7 +23,7 @@ from analytics_service.market.positions import (
 )
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import read_state
-from analytics_service.store.positions import read_activity, read_position
+from analytics_service.store.positions import borrowing_of, item_frame, read_activity, read_borrowing, read_position
 from jobs.registry import JOBS
 from jobs.runner import Outcome, run_once
 from jobs.snapshot import Batch
@@ -229,6 +229,9 @@ def test_any_sequence_of_states_is_read_back_exactly(store: Store, draw: random.
         for address in addresses:
             assert read(store, minute, address) == state.get(address, Position(address)), (minute, address)
         assert read_activity(store, SECOND + 60 * minute) == activity(state.values())
+        borrowing = borrowing_of(item_frame(state.values())).select("address", "kind", "account_index", "amount")
+        read_back = read_borrowing(store, SECOND + 60 * minute).select(borrowing.columns)
+        assert sorted(read_back.rows()) == sorted(borrowing.rows())
 
 
 def activity(positions: Iterable[Position]) -> Activity:

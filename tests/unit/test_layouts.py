@@ -18,6 +18,7 @@ BEHAVIOUR = {
         "account_event_page",
         "account_event_place",
         "account_events_since",
+        "borrowing_items",
         "event_sums",
         "events_since",
         "example_address",

@@ -1,0 +1,269 @@
+"""All borrow accounts of a snapshot in columns, and their values at given prices.
+
+Amounts are whole numbers, and prices multiply them or their sums, so every value that is shown is exact and rounded
+once. To place an account, its values are first worked out in binary floating point, whose relative error is below
+10^-12. Whoever compares them calls `Valuation.values` for accounts within `NEAR` of a bound, which is exact.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from math import nan
+from typing import Literal
+
+import polars as pl
+
+from analytics_service.market.assets import Asset
+from analytics_service.market.health import Health, account_health
+from analytics_service.market.markets import GlobalConfig, Market
+from analytics_service.market.part import Part
+from analytics_service.market.ptoken import Ptoken
+from analytics_service.market.values import EXACT, ONE, ZERO, total, with_receipt_prices
+
+Side = Literal["collateral", "debt", "stake"]
+# The relative distance from a bound within which exact values decide.
+NEAR = 1e-9
+_KEY = ["address", "account_index"]
+_GROUP = ["kind", "asset_id", "pool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What items have in common: their side of an account, and their asset or staking pool."""
+
+    side: Side
+    asset_id: str
+    pool: int
+
+
+@dataclass(frozen=True)
+class Book:
+    """The borrow accounts of a snapshot, in the order of address and index; an account's number is its row.
+
+    `items` has the columns account, group (its place in `groups`) and amount (a float), in the order of accounts.
+    `amounts` and `places` are the exact amounts in denom units, none of them 0, and the groups of the items. The items
+    of an account begin at its place in `begins`. `opened` is the number of accounts; others are only stakes for an
+    account that does not exist. A hundred thousand accounts with three items each take about 30 MB.
+    """
+
+    accounts: pl.DataFrame
+    opened: int
+    groups: tuple[Group, ...]
+    items: pl.DataFrame
+    amounts: list[int]
+    places: list[int]
+    begins: list[int]
+
+    @Part
+    def layers(self) -> list[tuple[pl.Series, pl.Series]]:
+        """The accounts that have a first, second, ... item, and the rows of these items: sums over the items of each
+        account are made layer by layer, which takes a tenth of the time of grouping."""
+        begins = pl.Series(self.begins, dtype=pl.UInt32)
+        first, counts = begins.head(-1), begins.diff().tail(-1)
+        having = ((counts > layer).arg_true() for layer in range(max(counts, default=0)))
+        return [(accounts, first.gather(accounts) + layer) for layer, accounts in enumerate(having)]
+
+    @property
+    def numbers(self) -> pl.Series:
+        """The numbers of all accounts."""
+        return pl.int_range(self.accounts.height, dtype=pl.UInt32, eager=True)
+
+    def places_of(self, side: Side) -> list[int]:
+        """The groups of one side."""
+        return [place for place, group in enumerate(self.groups) if group.side == side]
+
+    def items_of(self, account: int) -> Iterable[tuple[int, int]]:
+        """Group and amount of each item of an account."""
+        items = slice(self.begins[account], self.begins[account + 1])
+        return zip(self.places[items], self.amounts[items], strict=True)
+
+    def sums(self, factors: Sequence[float]) -> pl.Series:
+        """The sum of each account's amounts, each times the factor of its group."""
+        values = self.items["amount"] * pl.Series(factors, dtype=pl.Float64).gather(self.items["group"])
+        sums = pl.zeros(self.accounts.height, pl.Float64, eager=True)
+        for accounts, items in self.layers:
+            sums = sums.scatter(accounts, sums.gather(accounts) + values.gather(items))
+        return sums
+
+
+def book_of(items: pl.DataFrame, markets: Mapping[str, Market]) -> Book:
+    """The book of items of kinds collateral, debt, account and stake, with columns address, kind, account_index,
+    asset_id, pool and amount (digits). Collateral and debt are in shares of `markets`, which are by asset id."""
+    begins_account = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in _KEY)
+    rows = items.sort(_KEY).with_columns(account=begins_account.cum_sum() - 1)
+    accounts = rows.filter(begins_account)
+    kinds = rows.select(_GROUP).unique().sort(_GROUP).filter(pl.col("kind") != "account").with_row_index("group")
+    held = rows.join(kinds, on=_GROUP, maintain_order="left")
+    groups = tuple(Group(side, asset_id, pool) for _, side, asset_id, pool in kinds.iter_rows())
+    amounts = _principals(held["amount"].to_list(), held["group"].to_list(), groups, markets)
+    held = held.select("account", "group", amount=pl.Series(amounts, dtype=pl.Float64))
+    held = held.filter(pl.col("amount") > 0)
+    ends = held["account"].search_sorted(pl.int_range(accounts.height, dtype=pl.UInt32, eager=True), side="right")
+    return Book(
+        accounts.select(_KEY),
+        rows.filter(pl.col("kind") != "stake")["account"].n_unique(),
+        groups,
+        held,
+        amounts if held.height == len(amounts) else list(filter(None, amounts)),
+        held["group"].to_list(),
+        [0, *ends.to_list()],
+    )
+
+
+def _principals(
+    digits: Sequence[str], places: Sequence[int], groups: Sequence[Group], markets: Mapping[str, Market]
+) -> list[int]:
+    """The amount of each item: the part of its market's balance that `principal_of` finds, or what is staked."""
+    ratios = [_ratio(group, markets.get(group.asset_id)) for group in groups]
+    balances, shares = [balance for balance, _ in ratios], [shares for _, shares in ratios]
+    return [int(amount) * balances[place] // shares[place] for amount, place in zip(digits, places, strict=True)]
+
+
+def _ratio(group: Group, market: Market | None) -> tuple[int, int]:
+    """Balance and shares by which an item of the group has its amount."""
+    if group.side == "stake":
+        return 1, 1
+    side = market and (market.collateral if group.side == "collateral" else market.debt)
+    return (side.balance, side.shares) if side and side.shares else (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the values and the health of accounts depend on, other than prices. Mappings are by asset id."""
+
+    assets: Mapping[str, Asset]
+    markets: Mapping[str, Market]
+    config: GlobalConfig
+    ptoken: Ptoken
+
+
+@dataclass(frozen=True, slots=True)
+class AccountValues:
+    """Exact USD values of an account: each collateral with its liquidation LTV, all debts, and the weighted stakes."""
+
+    collaterals: Sequence[tuple[Decimal, Decimal]]
+    debt: Decimal
+    staked: Decimal
+
+    @property
+    def collateral(self) -> Decimal:
+        """All collateral."""
+        return total(value for value, _ in self.collaterals)
+
+    @property
+    def secured(self) -> Decimal:
+        """All collateral, each times its liquidation LTV."""
+        return total(EXACT.multiply(value, ltv) for value, ltv in self.collaterals)
+
+    def health(self, config: GlobalConfig) -> Health:
+        """The health that the path of the account shows (rule 6.4)."""
+        return account_health(self.collaterals, self.debt, self.staked, config)
+
+
+@dataclass(frozen=True)
+class Valuation:
+    """A book at the oracle's prices, or at other prices `quoted` in their place, by asset id.
+
+    Tokens that are priced by their origin follow it (rule 4.6). Assets without a price count as nothing.
+    """
+
+    book: Book
+    terms: Terms
+    quoted: Mapping[str, Decimal]
+
+    @Part
+    def prices(self) -> dict[str, Decimal]:
+        """The price of each asset."""
+        return with_receipt_prices(self.quoted, self.terms.assets, self.terms.markets.values())
+
+    @Part
+    def units(self) -> list[Decimal | None]:
+        """The value of one denom unit of each group; None without a price. Stakes are weighted."""
+        return [self.unit(group, self.prices.get(self.asset_of(group))) for group in self.book.groups]
+
+    @Part
+    def ltvs(self) -> list[Decimal]:
+        """The liquidation LTV of each group of collateral; 0 of others."""
+        return [self._ltv(group) for group in self.book.groups]
+
+    def _ltv(self, group: Group) -> Decimal:
+        market = self.terms.markets.get(group.asset_id)
+        posted = market.collateral if market and group.side == "collateral" else None
+        return posted.config.liquidation_ltv if posted else ZERO
+
+    @Part
+    def sums(self) -> pl.DataFrame:
+        """Columns collateral, secured, debt and staked: the values of each account as floats. Debt is not a number for
+        an account that owes an asset without a price."""
+        return self.sums_at(self.units)
+
+    @Part
+    def unpriced(self) -> int:
+        """The number of accounts that owe an asset without a price."""
+        return int(self.sums["debt"].is_nan().sum())
+
+    def asset_of(self, group: Group) -> str:
+        """The asset whose price values a group."""
+        return self.terms.ptoken.asset_id if group.side == "stake" else group.asset_id
+
+    def unit(self, group: Group, price: Decimal | None) -> Decimal | None:
+        """The value of one denom unit of a group at a price of its asset; stakes are weighted."""
+        asset = self.terms.assets.get(self.asset_of(group))
+        if price is None:
+            return None
+        if group.side != "stake":
+            return EXACT.scaleb(price, -asset.decimals_denom) if asset else None
+        decimals = asset.decimals_denom if asset else 0
+        weights = {pool.index: pool.health_weight for pool in self.terms.ptoken.pools}
+        return EXACT.multiply(EXACT.scaleb(price, -decimals), weights.get(group.pool, ZERO))
+
+    def units_along(self, asset_id: str) -> tuple[list[Decimal | None], list[Decimal | None]]:
+        """The values of units as a line in the price of an asset: of those that stay, and at a price of 1 of those that
+        move with it."""
+        followers = with_receipt_prices({asset_id: ONE}, self.terms.assets, self.terms.markets.values())
+        moving = {name: price for name, price in followers.items() if name == asset_id or name not in self.quoted}
+        fixed: list[Decimal | None] = []
+        slopes: list[Decimal | None] = []
+        for group, unit in zip(self.book.groups, self.units, strict=True):
+            price = moving.get(self.asset_of(group))
+            fixed.append(unit if price is None else ZERO)
+            slopes.append(self.unit(group, ZERO if price is None else price))
+        return fixed, slopes
+
+    def sums_at(self, units: Sequence[Decimal | None]) -> pl.DataFrame:
+        """The columns of `sums` with these values of units."""
+
+        def of(side: Side, missing: float = 0) -> pl.Series:
+            return self.book.sums(
+                [
+                    0 if group.side != side else missing if unit is None else float(unit)
+                    for group, unit in zip(self.book.groups, units, strict=True)
+                ]
+            )
+
+        secured = [float((unit or ZERO) * ltv) for unit, ltv in zip(units, self.ltvs, strict=True)]
+        return pl.DataFrame(
+            {
+                "collateral": of("collateral"),
+                "secured": self.book.sums(secured),
+                "debt": of("debt", nan),
+                "staked": of("stake"),
+            }
+        )
+
+    def values(self, account: int) -> AccountValues:
+        """The exact values of an account, in the order of its items."""
+        return self.values_at(account, self.units)
+
+    def values_at(self, account: int, units: Sequence[Decimal | None]) -> AccountValues:
+        """The exact values of an account with these values of units."""
+        collaterals: list[tuple[Decimal, Decimal]] = []
+        debts: list[Decimal] = []
+        stakes: list[Decimal] = []
+        for place, amount in self.book.items_of(account):
+            side, value = self.book.groups[place].side, EXACT.multiply(amount, units[place] or ZERO)
+            if side == "collateral":
+                collaterals.append((value, self.ltvs[place]))
+            else:
+                (debts if side == "debt" else stakes).append(value)
+        return AccountValues(collaterals, total(debts), total(stakes))

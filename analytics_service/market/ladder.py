@@ -1,0 +1,118 @@
+"""What could be liquidated at other prices of one asset (rule 6.8)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import accumulate
+
+import polars as pl
+
+from analytics_service.market.assumptions import changed
+from analytics_service.market.book import Book, Valuation
+from analytics_service.market.placing import Holdings, Placing, Slice, place
+from analytics_service.market.risk import LIQUIDATION
+from analytics_service.market.values import EXACT, ONE, ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of the asset's price, as a fraction, and what is liquidatable at it; bad debt is that of all accounts.
+
+    Tokens that are priced by the asset move with it.
+    """
+
+    change: Decimal
+    price: Decimal
+    liquidatable: Slice
+    bad_debt: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """An asset, its price, and steps of the price."""
+
+    asset_id: str
+    price: Decimal
+    steps: Sequence[Step]
+
+
+def ladder_of(valuation: Valuation, asset_id: str, changes: Sequence[Decimal]) -> Ladder:
+    """The steps of the price of an asset that has one; `changes` are in percent of it.
+
+    Values are exact: from one step to the next, only what accounts have and owe that pass a bound is added or
+    subtracted.
+    """
+    price = valuation.prices[asset_id]
+    steps = [_at(valuation, asset_id, changed(price, change)) for change in changes]
+    sums = _Sums(valuation, steps)
+    others = valuation.book.numbers.filter(~sums.is_moving)
+    stays = place(valuation, valuation.sums.filter(~sums.is_moving), [LIQUIDATION], others)
+    moves = [place(step, sums.at(step.prices), [LIQUIDATION], sums.accounts) for step in steps]
+    below = _together(valuation.book, stays, moves, lambda placing: (placing.band == 0).fill_null(False))
+    bad = _together(valuation.book, stays, moves, lambda placing: placing.is_bad)
+    return Ladder(
+        asset_id,
+        price,
+        [
+            Step(EXACT.scaleb(change, -2), step.prices[asset_id], some.slice(step), missing.missing(step).value)
+            for change, step, some, missing in zip(changes, steps, below, bad, strict=True)
+        ],
+    )
+
+
+def _at(valuation: Valuation, asset_id: str, price: Decimal) -> Valuation:
+    return Valuation(valuation.book, valuation.terms, {**valuation.quoted, asset_id: price})
+
+
+class _Sums:
+    """The values of the accounts that have or owe something whose price moves: sums of what stays, and of what is
+    proportional to each price that moves. `is_moving` tells which accounts these are."""
+
+    def __init__(self, valuation: Valuation, steps: Sequence[Valuation]) -> None:
+        prices, groups = valuation.prices, valuation.book.groups
+        moved = {name for step in steps for name, price in step.prices.items() if prices.get(name) != price}
+        names = [valuation.asset_of(group) for group in groups]
+        places = [number for number, name in enumerate(names) if name in moved]
+        touched = valuation.book.items.filter(pl.col("group").is_in(places))["account"].unique()
+        self.is_moving = pl.zeros(valuation.book.accounts.height, pl.Boolean, eager=True).scatter(touched, True)
+        self.accounts = valuation.book.numbers.filter(self.is_moving)
+        self._fixed = valuation.sums_at(
+            [ZERO if name in moved else unit for name, unit in zip(names, valuation.units, strict=True)]
+        ).filter(self.is_moving)
+        self._moving: dict[str, pl.DataFrame] = {}
+        for name in moved.intersection(names):
+            units = [
+                valuation.unit(group, ONE) if name == own else ZERO for group, own in zip(groups, names, strict=True)
+            ]
+            self._moving[name] = valuation.sums_at(units).filter(self.is_moving)
+
+    def at(self, prices: Mapping[str, Decimal]) -> pl.DataFrame:
+        """The columns of `Valuation.sums` at other prices of the assets that move."""
+        sums = self._fixed
+        for name, moving in self._moving.items():
+            sums = sums + moving * float(prices[name])
+        return sums
+
+
+def _together(
+    book: Book, stays: Placing, moves: Sequence[Placing], is_member: Callable[[Placing], pl.Series]
+) -> Iterator[Holdings]:
+    """The members together at each step. Of accounts that move, only those that come or go since the step before are
+    added or subtracted."""
+    staying = stays.accounts.filter(is_member(stays))
+    changes = [pl.DataFrame({"account": staying}).with_columns(comes=True, step=0)]
+    members = [is_member(placing) for placing in moves]
+    before = pl.zeros(moves[0].accounts.len(), pl.Boolean, eager=True)
+    for step, (placing, now) in enumerate(zip(moves, members, strict=True)):
+        moved = (now != before).arg_true()
+        frame = pl.DataFrame({"account": placing.accounts.gather(moved), "comes": now.gather(moved)})
+        changes.append(frame.with_columns(step=step))
+        before = now
+    added = [[0] * len(moves) for _ in book.groups]
+    rows = book.items.with_row_index("item").join(pl.concat(changes), on="account")
+    columns = (rows[name].to_list() for name in ("item", "group", "step", "comes"))
+    for item, group, step, comes in zip(*columns, strict=True):
+        added[group][step] += book.amounts[item] if comes else -book.amounts[item]
+    sums = [list(accumulate(steps)) for steps in added]
+    for step, now in enumerate(members):
+        yield Holdings(staying.len() + int(now.sum()), [row[step] for row in sums])

@@ -1,0 +1,95 @@
+"""Where accounts stand between bounds of health, and what some of them have and owe together."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import polars as pl
+
+from analytics_service.market.book import NEAR, Side, Valuation
+from analytics_service.market.markets import GlobalConfig
+from analytics_service.market.values import EXACT, ZERO, rounded, total
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some accounts with debt, and the USD values of what they have posted and owe."""
+
+    accounts: int
+    collateral_value: Decimal
+    debt_value: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class BadDebt:
+    """The accounts whose debt is worth more than their collateral, and by how many USD in all."""
+
+    accounts: int
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Some accounts together: how many they are, and the sum of their amounts in each group, in denom units."""
+
+    accounts: int
+    amounts: Sequence[int]
+
+    def value(self, valuation: Valuation, side: Side) -> Decimal:
+        """The exact USD value of one side, not rounded."""
+        return total(self.value_in(valuation, place) for place in valuation.book.places_of(side))
+
+    def value_in(self, valuation: Valuation, place: int) -> Decimal:
+        """The exact USD value of one group, not rounded; 0 without a price."""
+        return EXACT.multiply(self.amounts[place], valuation.units[place] or ZERO)
+
+    def slice(self, valuation: Valuation) -> Slice:
+        """What they have and owe."""
+        collateral, debt = (rounded(self.value(valuation, side)) for side in ("collateral", "debt"))
+        return Slice(self.accounts, collateral, debt)
+
+    def missing(self, valuation: Valuation) -> BadDebt:
+        """By how much their debt exceeds their collateral."""
+        value = EXACT.subtract(self.value(valuation, "debt"), self.value(valuation, "collateral"))
+        return BadDebt(self.accounts, rounded(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """Where some `accounts` are: three series with a value for each. `band` is the number of bounds that an account's
+    health reaches; null without debt, or with debt in an asset without a price. `is_bad` says whether its debt is worth
+    more than its collateral."""
+
+    accounts: pl.Series
+    band: pl.Series
+    is_bad: pl.Series
+
+
+def place(valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Decimal], accounts: pl.Series) -> Placing:
+    """Place accounts between ascending bounds, exactly. `sums` are those of the accounts, or an equal frame."""
+    health, debt, missing = pl.col("health"), pl.col("debt"), pl.col("debt") - pl.col("collateral")
+    edges = [float(bound) for bound in bounds]
+    is_near = [(health - edge).abs() <= edge * NEAR for edge in edges]
+    is_owing = (debt > 0) & debt.is_not_nan()
+    rows = sums.with_columns(health=health_of(valuation.terms.config)).select(
+        band=pl.when(is_owing).then(pl.sum_horizontal((health >= edge).cast(pl.UInt32) for edge in edges)),
+        is_bad=is_owing & (missing > 0),
+        is_near=is_owing & pl.any_horizontal(*is_near, missing.abs() <= debt * NEAR),
+    )
+    band, is_bad, near = rows["band"], rows["is_bad"], rows["is_near"].arg_true()
+    if near.len():
+        exact = [valuation.values(account) for account in accounts.gather(near)]
+        results = [values.health(valuation.terms.config).result for values in exact]
+        band = band.scatter(near, [bisect_right(bounds, result) for result in results])
+        is_bad = is_bad.scatter(near, [values.debt > values.collateral for values in exact])
+    return Placing(accounts, band, is_bad)
+
+
+def health_of(config: GlobalConfig) -> pl.Expr:
+    """The result of health (rule 6.4) from the columns of sums, as a float."""
+    modifier, ratio = float(config.staking_health_modifier), float(config.stake_collateral_ratio)
+    required = pl.col("collateral") * ratio
+    part = pl.when(pl.col("staked") >= required).then(1.0).otherwise(pl.col("staked") / required)
+    boost = pl.when(pl.col("collateral") > 0).then(part * modifier).otherwise(0.0)
+    return pl.col("secured") / pl.col("debt") + boost

@@ -1,0 +1,124 @@
+"""Risk of a snapshot: how much collateral and debt is in accounts of which health (rule 6.8)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import pairwise
+
+import polars as pl
+
+from analytics_service.market.assumptions import AssumedPrice
+from analytics_service.market.book import Side, Valuation
+from analytics_service.market.placing import BadDebt, Holdings, Placing, Slice, place
+from analytics_service.market.values import ONE, rounded
+
+# Accounts of less health can be liquidated.
+LIQUIDATION = ONE
+# Accounts of less health are at risk, unless a request sets another threshold.
+AT_RISK = Decimal("1.1")
+# The histogram's bounds. The first range begins with 0, and the last has no end.
+BOUNDS = tuple(map(Decimal, ["0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1.25", "1.5", "2", "3", "5", "10"]))
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRange:
+    """The accounts whose health is at least `begin` and below `end`, if there is an end."""
+
+    begin: Decimal
+    end: Decimal | None
+    accounts: Slice
+
+
+@dataclass(frozen=True, slots=True)
+class AssetRisk:
+    """USD values of an asset's collateral or debt: in all, in accounts at risk, and in liquidatable ones."""
+
+    asset_id: str
+    value: Decimal
+    at_risk: Decimal
+    liquidatable: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """The accounts of a snapshot by health.
+
+    `accounts` counts those without debt, too. Accounts that owe an asset without a price are counted only in
+    `unpriced_debt_accounts`. At risk are all below a threshold, liquidatable ones included.
+    """
+
+    accounts: int
+    indebted: Slice
+    at_risk: Slice
+    liquidatable: Slice
+    bad_debt: BadDebt
+    unpriced_debt_accounts: int
+    histogram: Sequence[HealthRange]
+    by_collateral: Sequence[AssetRisk]
+    by_debt: Sequence[AssetRisk]
+    prices: Sequence[AssumedPrice]
+
+
+def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence[AssumedPrice] = ()) -> Risk:
+    """The risk at a valuation's prices, of which `prices` are assumed. Values are exact, rounded to 18 decimals."""
+    bounds = sorted({*BOUNDS, threshold})
+    bands = _Bands(valuation, place(valuation, valuation.sums, bounds, valuation.book.numbers), len(bounds) + 1)
+
+    def below(bound: Decimal) -> Holdings:
+        return bands.together(range(bounds.index(bound) + 1))
+
+    indebted, at_risk, liquidatable = bands.together(range(len(bounds) + 1)), below(threshold), below(LIQUIDATION)
+    places = [-1, *map(bounds.index, BOUNDS), len(bounds)]
+    ranges = zip((Decimal(0), *BOUNDS), (*BOUNDS, None), pairwise(places), strict=True)
+
+    def by_asset(side: Side) -> list[AssetRisk]:
+        return [
+            AssetRisk(
+                valuation.book.groups[place].asset_id,
+                *(rounded(some.value_in(valuation, place)) for some in (indebted, at_risk, liquidatable)),
+            )
+            for place in valuation.book.places_of(side)
+            if indebted.amounts[place]
+        ]
+
+    return Risk(
+        accounts=valuation.book.opened - valuation.unpriced,
+        indebted=indebted.slice(valuation),
+        at_risk=at_risk.slice(valuation),
+        liquidatable=liquidatable.slice(valuation),
+        bad_debt=bands.bad.missing(valuation),
+        unpriced_debt_accounts=valuation.unpriced,
+        histogram=[
+            HealthRange(begin, end, bands.together(range(first + 1, last + 1)).slice(valuation))
+            for begin, end, (first, last) in ranges
+        ],
+        by_collateral=by_asset("collateral"),
+        by_debt=by_asset("debt"),
+        prices=prices,
+    )
+
+
+class _Bands:
+    """The amounts of all accounts between two bounds of health, by group; those with bad debt apart."""
+
+    def __init__(self, valuation: Valuation, placing: Placing, bands: int) -> None:
+        book = valuation.book
+        # The last kind of account is of no interest.
+        kinds = 2 * bands + 1
+        kind = pl.select(placing.band * 2 + placing.is_bad.cast(pl.UInt32)).to_series().fill_null(2 * bands)
+        self._accounts: dict[int, int] = dict(kind.value_counts().iter_rows())
+        sums = [0] * (len(book.groups) * kinds)
+        slots = (book.items["group"] * kinds + kind.gather(book.items["account"])).to_list()
+        for slot, amount in zip(slots, book.amounts, strict=True):
+            sums[slot] += amount
+        self._sums = [sums[begin : begin + kinds] for begin in range(0, len(sums), kinds)]
+        self.bad = self._of(range(1, 2 * bands, 2))
+
+    def together(self, bands: Iterable[int]) -> Holdings:
+        """The accounts of some bands together."""
+        return self._of([2 * band + is_bad for band in bands for is_bad in (0, 1)])
+
+    def _of(self, kinds: Sequence[int]) -> Holdings:
+        return Holdings(
+            sum(self._accounts.get(kind, 0) for kind in kinds), [sum(map(row.__getitem__, kinds)) for row in self._sums]
+        )

@@ -1,0 +1,13 @@
+-- What had all borrow accounts posted, owed and staked at an instant? Rows count once the ledger lists their run.
+SELECT address, kind, account_index, asset_id, pool, toString(amount) AS amount
+FROM
+(
+    SELECT {key}, amount, closed
+    FROM position
+    WHERE kind IN {kinds:Array(String)}
+      AND observed_at <= toDateTime({at:UInt32}, 'UTC')
+      AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
+    ORDER BY {key}, observed_at DESC
+    LIMIT 1 BY {key}
+)
+WHERE NOT closed

@@ -1,0 +1,181 @@
+"""Risk of liquidations over HTTP: the health that addresses show, at present and past moments."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import falcon.testing
+import pytest
+
+from analytics_service.app import create_app
+from analytics_service.config.settings import Settings
+from analytics_service.market.assets import Asset, AssetGroup
+from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
+from analytics_service.market.positions import Account, Holding, Position, Stake
+from analytics_service.sources.simulated.terms import ID_OF
+from analytics_service.store.connection import Store
+from jobs.registry import JOBS
+from jobs.runner import run_once
+from tests.doubles import FreshHeads
+from tests.integration.conftest import Simulated
+from tests.integration.handmade import NOON, HandMade, debt_market
+from tests.integration.routes import Client, expect_error
+
+D = Decimal
+PATH = "/api/v1/analytics/market"
+SECOND, MINUTE = int(NOON.timestamp()), timedelta(minutes=1)
+ALICE, BOB = "0x" + "a" * 40, "0x" + "b" * 40
+TEXT = "CHANGE is -20% (-100% or more), +5%, or a price in USD"
+
+
+def data(client: Client, path: str, query: str = "") -> Any:
+    answer = client.simulate_get(f"{PATH}/{path}", query_string=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json["data"]
+
+
+def test_every_account_has_the_health_that_its_own_path_shows(protocol: Client, simulated: Simulated) -> None:
+    addresses = simulated.rows("SELECT DISTINCT address FROM position WHERE kind IN ('debt', 'collateral', 'account')")
+    own = {}
+    for row in addresses:
+        answer = protocol.simulate_get(f"/api/v1/users/{row['address']}/markets/borrow", query_string="with_value=true")
+        for account in answer.json["data"]["accounts"]:
+            own[row["address"], account["index"]] = account
+    listed = data(protocol, "borrowers", "limit=1000&sort=health")
+    assert len(listed) > 100
+    owing = {name for name, account in own.items() if account["health"]["result"] != "Infinity"}
+    assert {(one["address"], one["account_index"]) for one in listed} == owing
+    for one in listed:
+        account = own[one["address"], one["account_index"]]
+        assert one["health"] == account["health"]["result"]
+        for side, name in (("collaterals", "collateral_value"), ("debts", "debt_value")):
+            values = [D(item["extra"]["value"]["principal"] or 0) for item in account[side]]
+            # Each of them is rounded to 18 decimals.
+            assert abs(sum(values) - D(one[name])) <= len(values) * D("1e-18")
+    address = listed[0]["address"]
+    assert data(protocol, "borrowers", f"address={address.upper()}&sort=health") == [
+        one for one in listed if one["address"] == address
+    ]
+    risk = data(protocol, "risk")
+    assert (risk["accounts"], risk["accounts_with_debt"]) == (len(own), len(owing))
+    assert risk["liquidatable"]["accounts"] == sum(D(one["health"]) < 1 for one in listed)
+    assert abs(D(risk["debt_value"]) - sum(D(one["debt_value"]) for one in listed)) < D("1e-15")
+
+
+def test_the_ladder_and_assumed_prices_show_the_same(protocol: Client) -> None:
+    """Orbit's receipt token follows it; both are named."""
+    orb = ID_OF["ORB"]
+    ladder = data(protocol, "risk/ladder", f"asset_id={orb}&from=-90&to=-30&step=60")
+    assert [step["change"] for step in ladder["steps"]] == ["-0.9", "-0.3"]
+    for step, change in zip(ladder["steps"], ("ORB:-90%", f"{orb}:{ladder['steps'][1]['price']}"), strict=True):
+        risk = data(protocol, "risk", f"prices={change}")
+        fallen = {name: step[name] for name in ("accounts", "collateral_value", "debt_value")}
+        assert fallen == {name: risk["liquidatable"][name] for name in fallen}
+        assert step["bad_debt"] == risk["bad_debt"]["value"]
+        own, receipts = risk["prices"]
+        assert (own["asset"]["id"], own["assumed_price"]) == (orb, step["price"])
+        assert D(receipts["assumed_price"]) < D(receipts["price"])
+    assert data(protocol, "risk")["prices"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "message"),
+    [
+        ("risk", "threshold=0.99", "must be from 1 to 10"),
+        ("risk", "threshold=1e1", "must be a number such as 1.1"),
+        ("risk", "prices=ETH", TEXT),
+        ("risk", "prices=ETH:-20", TEXT),
+        ("risk", "prices=ETH:-101%", TEXT),
+        ("risk", "prices=ETH:1,,", TEXT),
+        ("risk", "prices=" + ",".join(["ETH:1"] * 51), "must be at most 50 prices"),
+        ("risk", "prices=ETH:1,eth:+5%", "names an asset that has a price there already"),
+        ("risk/ladder", f"asset_id={ID_OF['ETH']}&from=-101", "must be from -100 to 10000"),
+        ("risk/ladder", f"asset_id={ID_OF['ETH']}&step=0", "it must be above 0"),
+        ("risk/ladder", f"asset_id={ID_OF['ETH']}&from=5&to=4", "4 is below from, 5"),
+        ("risk/ladder", f"asset_id={ID_OF['ETH']}&step=0.1", "these are 1,951 steps; at most 400 fit"),
+        ("borrowers", "limit=1001", "must be from 1 to 1000"),
+        ("borrowers", "sort=ltv", "must be one of debt, health, collateral"),
+    ],
+)
+def test_a_parameter_that_cannot_be_used_says_why(protocol: Client, path: str, query: str, message: str) -> None:
+    answer = protocol.simulate_get(f"{PATH}/{path}", query_string=query)
+    assert message in expect_error(answer, 400, "query_parameter_invalid", "client")
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("risk", "prices=NOTHING:1"),
+        ("risk", "prices=native;nothing:-5%"),
+        ("risk/ladder", "asset_id=native;nothing"),
+    ],
+)
+def test_an_asset_that_does_not_exist_is_named(protocol: Client, path: str, query: str) -> None:
+    answer = protocol.simulate_get(f"{PATH}/{path}", query_string=query)
+    assert "nothing'" in expect_error(answer, 404, "entity_not_found", "user").lower()
+
+
+def asset(name: str) -> Asset:
+    return Asset(AssetGroup.NATIVE, name, name, name.upper(), name, 0, 2)
+
+
+RULES = CollateralConfig(True, D("0.7"), D("0.8"), None, D(0), D(0))
+MARKETS = (
+    Market("native;a", None, CollateralMarket(RULES, 1, 1), None),
+    Market("native;b", None, None, debt_market(balance=1, shares=1)),
+    Market("native;dark", None, CollateralMarket(RULES, 1, 1), debt_market(balance=1, shares=1)),
+)
+
+
+def owing(address: str, collateral: int, debt: int, asset_id: str = "native;b") -> Position:
+    """An account with whole units of a, at 10 USD, 80 % of which secure a debt of units at 1 USD."""
+    account = Account(0, (Holding("native;a", collateral),), (Holding(asset_id, debt),))
+    # An account that does not exist, and an empty one.
+    return Position(address, (account, Account(4)), stakes=(Stake(0, 9, 5, False, None, D(0)),))
+
+
+SOURCE = HandMade(
+    assets_=tuple(map(asset, ("a", "b", "dark", "uptk"))),
+    markets_=MARKETS,
+    prices_={"native;a": D(10), "native;b": D(1)},
+)
+
+
+@pytest.fixture
+def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
+    """The service after two snapshots: first Alice owes 80 % of 10 a and Bob 75 % of 8 a, then Alice 1 more."""
+    source = replace(SOURCE, positions_=(owing(ALICE, 10, 80), owing(BOB, 8, 60)))
+    for job in JOBS.values():
+        run_once(job, source, store, NOON)
+    later = replace(source, positions_=(owing(ALICE, 10, 81), owing(BOB, 8, 60, "native;dark")))
+    run_once(JOBS["positions"], later, store, NOON + MINUTE)
+    return falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+
+
+def test_a_moment_has_its_own_risk(client: Client) -> None:
+    """Health of 1 is not liquidatable; debt in an asset without a price is unknown."""
+    then, now = (data(client, "risk", query) for query in (f"at={SECOND}", ""))
+    assert (then["accounts"], then["accounts_with_debt"], then["debt_value"]) == (4, 2, "140")
+    assert (then["liquidatable"]["accounts"], then["at_risk"]["debt_value"]) == (0, "140")
+    assert (now["accounts"], now["accounts_with_debt"], now["unpriced_debt_accounts"]) == (3, 1, 1)
+    assert now["liquidatable"] == {
+        "accounts": 1,
+        "collateral_value": "100",
+        "debt_value": "81",
+        "extra": {"text": None},
+    }
+    (borrower,) = data(client, "borrowers")
+    assert (borrower["ltv"], borrower["health"]) == ("0.81", "0.987654320987654321")
+    assert [(one["price"], one["change"]) for one in borrower["liquidation"]] == [
+        ("10.125", "0.0125"),
+        ("0.987654320987654321", "-0.012345679012345679"),
+    ]
+
+
+def test_a_price_may_be_assumed_for_an_asset_without_one(client: Client) -> None:
+    risk = data(client, "risk", "prices=DARK:2.5")
+    assert (risk["accounts_with_debt"], risk["unpriced_debt_accounts"], risk["debt_value"]) == (2, 0, "231")
+    assert risk["prices"][0]["price"] is None
+    answer = client.simulate_get(f"{PATH}/risk/ladder", query_string="asset_id=native;dark")
+    assert "an asset without a price" in expect_error(answer, 404, "entity_not_found", "user")

@@ -1,0 +1,95 @@
+"""An independent, slow calculation of the risk of accounts, with fractions, account by account."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from analytics_service.market.positions import Account, Position
+from tests.unit.small_protocol import Context
+
+F = Fraction
+
+
+def round18(value: Fraction) -> Fraction:
+    """With 18 decimals, half to even."""
+    return F(round(value * 10**18), 10**18)
+
+
+def decimal(value: Fraction) -> Decimal:
+    """A fraction that was rounded."""
+    return Decimal(round(value * 10**18)).scaleb(-18)
+
+
+def prices_of(context: Context, quoted: Mapping[str, Decimal]) -> dict[str, Fraction]:
+    """The quoted prices, and those of receipt tokens that nobody quotes."""
+    prices = {asset_id: F(price) for asset_id, price in quoted.items()}
+    for market in context.markets.values():
+        receipt = context.assets[market.asset_id].receipt_asset
+        if market.lend and receipt and receipt not in prices and market.asset_id in quoted:
+            ratio = round18(F(market.lend.principal, market.lend.receipt_supply)) if market.lend.receipt_supply else 1
+            prices[receipt] = round18(F(quoted[market.asset_id]) * ratio)
+    return prices
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An account: values by asset, and whether it owes what has no price."""
+
+    address: str
+    index: int
+    collaterals: Mapping[str, Fraction]
+    debts: Mapping[str, Fraction]
+    unpriced: bool
+    health: Fraction | None
+
+    @property
+    def collateral(self) -> Fraction:
+        return F(sum(self.collaterals.values()))
+
+    @property
+    def debt(self) -> Fraction:
+        return F(sum(self.debts.values()))
+
+    @property
+    def counts(self) -> bool:
+        return self.health is not None and not self.unpriced
+
+
+def judge(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal]) -> list[Judged]:
+    """All accounts in the order of address and index."""
+    prices = prices_of(context, quoted)
+    judged = [_judged(position, account, context, prices) for position in positions for account in position.accounts]
+    return sorted(judged, key=lambda account: (account.address, account.index))
+
+
+def _judged(position: Position, account: Account, context: Context, prices: Mapping[str, Fraction]) -> Judged:
+    sides: dict[str, dict[str, Fraction]] = {"collateral": {}, "debt": {}}
+    unpriced, secured = False, F(0)
+    for side, held in (
+        *(("collateral", held) for held in account.collaterals),
+        *(("debt", held) for held in account.debts),
+    ):
+        market = getattr(context.markets.get(held.asset_id), side, None)
+        amount = held.shares * market.balance // market.shares if market and market.shares else 0
+        if held.asset_id in prices:
+            value = F(amount, 10 ** context.assets[held.asset_id].decimals_denom) * prices[held.asset_id]
+            sides[side][held.asset_id] = sides[side].get(held.asset_id, F(0)) + value
+            if market and side == "collateral":
+                secured += value * F(market.config.liquidation_ltv)
+        elif amount and side == "debt":
+            unpriced = True
+    token = context.ptoken.asset_id
+    weights = {pool.index: F(pool.health_weight) for pool in context.ptoken.pools}
+    staked = sum(
+        F(stake.amount, 10 ** context.assets[token].decimals_denom) * prices.get(token, F(0)) * weights[stake.pool]
+        for stake in position.stakes
+        if stake.account_index == account.index and stake.pool in weights
+    )
+    collateral, debt = (F(sum(values.values())) for values in sides.values())
+    health = None
+    if debt:
+        required = F(context.config.stake_collateral_ratio) * collateral
+        part = F(0) if not collateral else F(1) if staked >= required else F(staked) / required
+        health = round18(secured / debt) + round18(F(context.config.staking_health_modifier) * part)
+    return Judged(position.address, account.index, sides["collateral"], sides["debt"], unpriced, health)

@@ -1,0 +1,399 @@
+"""Risk of borrow accounts: random protocols against an independent calculation, and round numbers by hand."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics_service.errors import EntityNotFound, ParameterInvalid
+from analytics_service.market.assets import Asset, AssetGroup, AssetKind
+from analytics_service.market.assumptions import PriceChange, assumed, assumed_prices, changed
+from analytics_service.market.book import Valuation, book_of
+from analytics_service.market.borrowers import Order, borrowers_of
+from analytics_service.market.ladder import ladder_of
+from analytics_service.market.liquidation import LiquidationPrice
+from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
+from analytics_service.market.placing import BadDebt, Slice
+from analytics_service.market.portfolio import Portfolio
+from analytics_service.market.positions import Account, Holding, Position, Stake
+from analytics_service.market.risk import Risk, risk_of
+from analytics_service.store.positions import borrowing_of, item_frame
+from tests.unit.risk_oracle import Judged, decimal, judge, prices_of, round18
+from tests.unit.small_protocol import CONFIG, CONTEXT, HEL_MARKET, ORB_MARKET, POSITION, PTOKEN, Context
+
+D, F = Decimal, Fraction
+ETH, RETH, STETH, USD, PTK, DARK = (f"native;{name}" for name in ("eth", "reth", "steth", "usd", "ptk", "dark"))
+
+
+def asset(asset_id: str, decimals: int, **fields: Any) -> Asset:
+    key = asset_id.partition(";")[2]
+    return Asset(AssetGroup.NATIVE, key, key, key.upper(), key, decimals, 2, **fields)
+
+
+# Receipts of ETH have no price of their own, staked ETH has one, and DARK has none.
+ASSETS = {
+    known.id: known
+    for known in (
+        asset(ETH, 18, receipt_asset=RETH),
+        asset(RETH, 18, kind=AssetKind.RECEIPT, origin_asset=ETH),
+        asset(STETH, 6, kind=AssetKind.LIQUID_STAKING, origin_asset=ETH),
+        asset(USD, 6),
+        asset(PTK, 6),
+        asset(DARK, 6),
+    )
+}
+QUOTED = {ETH: D(2000), STETH: D(2100), USD: D(1), PTK: D("0.5")}
+AMOUNTS = st.integers(0, 40).map(lambda units: units * 25)
+ADDRESSES = ["0x" + digit * 40 for digit in "123456"]
+
+
+def valued(positions: Sequence[Position], context: Context, quoted: Mapping[str, Decimal] = QUOTED) -> Valuation:
+    return Valuation(book_of(borrowing_of(item_frame(positions)), context.markets), context, quoted)
+
+
+@st.composite
+def protocols(draw: st.DrawFn) -> tuple[list[Position], Context]:
+    """Few distinct numbers, so that healths are often equal to a bound, and to each other."""
+
+    def market(asset_id: str) -> Market:
+        ltv = draw(st.sampled_from(["0", "0.5", "0.8", "0.95"]))
+        shares, balance = draw(st.sampled_from([(0, 0), (10**30, 10**30), (7 * 10**21, 10**22 + 1), (3, 7)]))
+        return Market(
+            asset_id,
+            LendMarket(D(0), principal=3, receipt_supply=draw(st.sampled_from([0, 2, 7]))),
+            CollateralMarket(CollateralConfig(True, D(0), D(ltv), None, D(0), D(0)), balance, shares),
+            replace(HEL_MARKET.debt, balance=balance + 1, shares=shares) if HEL_MARKET.debt else None,
+        )
+
+    def holdings() -> st.SearchStrategy[tuple[Holding, ...]]:
+        def shares(asset_id: str) -> st.SearchStrategy[Holding]:
+            usd = F(prices[asset_id]) if asset_id in prices else F(1)
+            unit = 10 ** ASSETS[asset_id].decimals_denom
+            return AMOUNTS.map(lambda value: Holding(asset_id, int(value * unit / usd)))
+
+        chosen = st.lists(st.sampled_from([*ASSETS]), max_size=3, unique=True)
+        return chosen.flatmap(lambda ids: st.tuples(*map(shares, ids)))
+
+    config = replace(
+        CONFIG,
+        stake_collateral_ratio=draw(st.sampled_from([D(0), D("0.25"), D(1)])),
+        staking_health_modifier=draw(st.sampled_from([D(0), D("0.2"), D(1)])),
+    )
+    markets = {asset_id: market(asset_id) for asset_id in draw(st.permutations([*ASSETS]))[: draw(st.integers(4, 6))]}
+    context = Context(ASSETS, QUOTED, markets, config, replace(PTOKEN, asset_id=PTK))
+    prices = prices_of(context, QUOTED)
+    stakes = st.lists(st.builds(Stake, st.integers(0, 2), st.integers(0, 2), AMOUNTS.map(lambda usd: usd * 10**5),
+        st.just(False), st.none(), st.just(D(0))), max_size=2)  # fmt: skip
+    positions = [
+        Position(
+            address,
+            accounts=tuple(
+                Account(index, draw(holdings()), draw(holdings())) for index in range(draw(st.integers(0, 2)))
+            ),
+            stakes=tuple(draw(stakes)),
+        )
+        for address in draw(st.permutations(ADDRESSES))
+    ]
+    return positions, context
+
+
+CHANGES = st.lists(st.sampled_from(["-100", "-50", "-20", "0", "0.1", "25"]).map(D), min_size=1, max_size=4).map(sorted)
+SHIFTS = st.dictionaries(
+    st.sampled_from([ETH, RETH, USD, PTK]), st.sampled_from(["0.8", "0.3", "0", "1.25"]), max_size=2
+)
+
+
+def shifted(context: Context, shifts: Mapping[str, str]) -> dict[str, Decimal]:
+    prices = prices_of(context, QUOTED)
+    return QUOTED | {name: decimal(round18(prices[name] * F(by))) for name, by in shifts.items() if name in prices}
+
+
+def slice_of(accounts: Sequence[Judged]) -> Slice:
+    collateral = sum((account.collateral for account in accounts), F(0))
+    debt = sum((account.debt for account in accounts), F(0))
+    return Slice(len(accounts), decimal(round18(collateral)), decimal(round18(debt)))
+
+
+def missing(accounts: Sequence[Judged]) -> BadDebt:
+    bad = [account.debt - account.collateral for account in accounts if account.debt > account.collateral]
+    return BadDebt(len(bad), decimal(round18(sum(bad, F(0)))))
+
+
+@given(protocols(), SHIFTS, st.sampled_from(["1", "1.1", "1.17", "10"]))
+@settings(max_examples=30, deadline=None)
+def test_risk_is_that_of_all_accounts_one_by_one(
+    protocol: tuple[list[Position], Context], shifts: Mapping[str, str], threshold: str
+) -> None:
+    positions, context = protocol
+    quoted = shifted(context, shifts)
+    accounts = judge(positions, context, quoted)
+    owing = [account for account in accounts if account.counts]
+    risk = risk_of(valued(positions, context, quoted), D(threshold))
+
+    def below(bound: str) -> list[Judged]:
+        return [account for account in owing if account.health is not None and account.health < F(bound)]
+
+    def by_asset(side: str) -> dict[str, tuple[Decimal, ...]]:
+        def value(asset_id: str, some: Sequence[Judged]) -> Decimal:
+            values = (getattr(account, side).get(asset_id, F(0)) for account in some)
+            return decimal(round18(sum(values, F(0))))
+
+        sets = (owing, below(threshold), below("1"))
+        return {asset_id: tuple(value(asset_id, some) for some in sets) for asset_id in ASSETS}
+
+    assert risk.unpriced_debt_accounts == sum(account.unpriced for account in accounts)
+    assert risk.accounts == len(accounts) - risk.unpriced_debt_accounts
+    assert (risk.indebted, risk.at_risk, risk.liquidatable) == tuple(
+        map(slice_of, (owing, below(threshold), below("1")))
+    )
+    assert risk.bad_debt == missing(owing)
+    bounds = ["0", "0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1.25", "1.5", "2", "3", "5", "10", "1e99"]
+    ranges = [[account for account in below(end) if account not in below(begin)] for begin, end in pairwise(bounds)]
+    assert [part.accounts for part in risk.histogram] == list(map(slice_of, ranges))
+    for listed, side in ((risk.by_collateral, "collaterals"), (risk.by_debt, "debts")):
+        values = {part.asset_id: (part.value, part.at_risk, part.liquidatable) for part in listed}
+        nothing = (D(0), D(0), D(0))
+        assert {asset_id: values.get(asset_id, nothing) for asset_id in ASSETS} == by_asset(side)
+
+
+@given(protocols(), st.sampled_from([ETH, RETH, USD, PTK]), CHANGES)
+@settings(max_examples=30, deadline=None)
+def test_each_step_of_a_ladder_is_the_risk_at_its_price(
+    protocol: tuple[list[Position], Context], asset_id: str, changes: list[Decimal]
+) -> None:
+    positions, context = protocol
+    valuation = valued(positions, context)
+    if asset_id not in valuation.prices:
+        return
+    ladder = ladder_of(valuation, asset_id, changes)
+    for change, step in zip(changes, ladder.steps, strict=True):
+        price = decimal(round18(F(ladder.price) * (100 + F(change)) / 100))
+        owing = [account for account in judge(positions, context, QUOTED | {asset_id: price}) if account.counts]
+        liquidatable = [account for account in owing if account.health is not None and account.health < 1]
+        assert (step.change, step.price) == (change / 100, price)
+        assert (step.liquidatable, step.bad_debt) == (slice_of(liquidatable), missing(owing).value)
+
+
+@given(protocols(), st.sampled_from(["debt", "health", "collateral"]), st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_borrowers_are_paged_in_an_exact_order(
+    protocol: tuple[list[Position], Context], order: Order, limit: int
+) -> None:
+    positions, context = protocol
+    owing = [account for account in judge(positions, context, QUOTED) if account.counts]
+    keys: dict[str, Callable[[Judged], Fraction | None]] = {
+        "debt": lambda account: -account.debt,
+        "collateral": lambda account: -account.collateral,
+        "health": lambda account: account.health,
+    }
+    expected = [
+        (account.address, account.index, decimal(round18(account.debt)), decimal(account.health or F(0)))
+        for account in sorted(owing, key=keys[order])  # type: ignore[arg-type]
+    ]
+    pages = [borrowers_of(valued(positions, context), order, limit, offset) for offset in range(0, 15, limit)]
+    assert {page.count for page in pages} == {len(owing)}
+    listed = [borrower for page in pages for borrower in page.listed]
+    assert [(one.address, one.account_index, one.debt_value, one.health) for one in listed] == expected
+
+
+@given(protocols())
+@settings(max_examples=30, deadline=None)
+def test_health_reaches_1_at_the_price_of_liquidation_and_nowhere_nearer(
+    protocol: tuple[list[Position], Context],
+) -> None:
+    """Health on a grid of prices, by the independent calculation, changes its side of 1 only where a price says so."""
+    positions, context = protocol
+    valuation = valued(positions, context)
+    names = {(account.address, account.index): place for place, account in enumerate(judge(positions, context, QUOTED))}
+
+    def health(place: int, asset_id: str, price: Decimal) -> Fraction | None:
+        return judge(positions, context, QUOTED | {asset_id: price})[place].health
+
+    for borrower in borrowers_of(valuation, "debt", 3, 0).listed:
+        place = names[borrower.address, borrower.account_index]
+        for found in borrower.liquidation:
+            present = valuation.prices.get(found.asset_id)
+            if not present:
+                assert found == LiquidationPrice(found.asset_id)
+                continue
+            grid = [changed(present, D(percent)) for percent in (-99, -80, -50, -20, -1, 1, 20, 50, 100, 400)]
+            if found.price is not None:
+                reached = health(place, found.asset_id, found.price)
+                assert reached is None or abs(reached - 1) < F(1, 10**12) or found.price < D("1e-6")
+                distance = abs(found.price - present)
+                grid = [price for price in grid if abs(price - present) < distance * D("0.999")]
+            sides = {
+                value < 1
+                for value in (health(place, found.asset_id, price) for price in (present, *grid))
+                if value is not None and abs(value - 1) > F(1, 10**12)
+            }
+            assert len(sides) <= 1, (found, borrower)
+
+
+@given(protocols())
+@settings(max_examples=30, deadline=None)
+def test_health_is_that_of_the_path_of_the_account(protocol: tuple[list[Position], Context]) -> None:
+    positions, context = protocol
+    valuation = valued(positions, context)
+    priced = replace(context, prices=valuation.prices)
+    shown = {
+        (position.address, account.index): account.health.result
+        for position in positions
+        for account in Portfolio(position, priced).accounts
+    }
+    listed = borrowers_of(valuation, "debt", 1000, 0).listed
+    assert {(one.address, one.account_index): one.health for one in listed}.items() <= shown.items()
+    unlisted = shown.keys() - {(one.address, one.account_index) for one in listed}
+    assert sum(shown[name].is_finite() for name in unlisted) <= risk_of(valuation).unpriced_debt_accounts
+
+
+def account(orb: int, usdt: int, index: int = 0, **position: Any) -> Position:
+    """An account with whole ORB of collateral, at 8 USD and 75 %, that owes whole USDT."""
+    # 400 million shares are 500 ORB; 800 million are 880 USDT.
+    held, owed = Holding("native;uorb", orb * 800_000), Holding("native;uusdt", usdt * 10_000_000 // 11)
+    return Position(POSITION.address, accounts=(Account(index, (held,), (owed,)),), **position)
+
+
+def by_hand(*positions: Position, **changes: Any) -> Valuation:
+    prices = {**CONTEXT.prices, "native;uusdt": D("1.00")}
+    return valued(positions, replace(CONTEXT, **changes), prices)
+
+
+def test_an_account_of_health_1_cannot_be_liquidated() -> None:
+    """11 ORB secure 66 USD of a debt of 66; at the next lower price, which no float can tell from 8, they do not."""
+    risk = risk_of(by_hand(account(11, 66)))
+    assert (risk.liquidatable.accounts, risk.at_risk) == (0, Slice(1, D(88), D(66)))
+    assert [part.begin for part in risk.histogram if part.accounts.accounts] == [1]
+    below = by_hand(account(11, 66))
+    risk = risk_of(replace(below, quoted=below.quoted | {"native;uorb": D("7.999999999999999992")}))
+    assert risk.liquidatable == Slice(1, D("87.999999999999999912"), D(66))
+    assert [part.begin for part in risk.histogram if part.accounts.accounts] == [D("0.95")]
+
+
+def test_rounding_of_floats_liquidates_nobody() -> None:
+    """0.3 USD of collateral secure debts of 0.1 and 0.2 USD, which as floats are more than 0.3."""
+    markets = {
+        asset_id: Market(asset_id, None, CollateralMarket(CollateralConfig(True, D(0), D(1), None, D(0), D(0)), 1, 1),
+                         replace(HEL_MARKET.debt, balance=1, shares=1) if HEL_MARKET.debt else None)
+        for asset_id in (ETH, USD, PTK)
+    }  # fmt: skip
+    context = Context(ASSETS, {}, markets, CONFIG, replace(PTOKEN, asset_id=PTK))
+    position = Position("0x" + "1" * 40, (Account(0, (Holding(ETH, 1),), (Holding(USD, 1), Holding(PTK, 1))),))
+    quoted = {ETH: D("0.3").scaleb(18), USD: D("0.1").scaleb(6), PTK: D("0.2").scaleb(6)}
+    valuation = valued([position], context, quoted)
+    assert valuation.sums.select(pl.col("collateral") < pl.col("debt")).item()
+    risk = risk_of(valuation)
+    assert (risk.liquidatable.accounts, risk.bad_debt.accounts, risk.at_risk.accounts) == (0, 0, 1)
+
+
+def test_a_stake_raises_health_up_to_the_modifier_and_so_lowers_the_price_of_liquidation() -> None:
+    """11 ORB are 88 USD, which secure 66 of a debt of 55: health 1.2. 44 USD of weighted stake add all of 0.2.
+
+    The debt is secured for 80 % by 44 USD of 58.67 USD of ORB, 5.33 USD each. Without the stake it takes 6.67 USD.
+    """
+    staked = account(11, 55, stakes=(Stake(1, 0, 53_000_000, False, None, D(0)),))
+    (borrower,) = borrowers_of(by_hand(staked), "health", 1, 0).listed
+    assert (borrower.health, borrower.ltv) == (D("1.4"), D("0.625"))
+    assert borrower.liquidation == [
+        LiquidationPrice("native;uorb", D("5.333333333333333333"), D("-0.333333333333333333")),
+        # 66 USD secure a debt of 82.5 USD at a boost of 0.2.
+        LiquidationPrice("native;uusdt", D("1.5"), D("0.5")),
+    ]
+    (borrower,) = borrowers_of(by_hand(account(11, 55)), "health", 1, 0).listed
+    assert [found.price for found in borrower.liquidation] == [D("6.666666666666666667"), D("1.2")]
+
+
+def test_a_ladder_is_monotone_where_an_asset_is_only_collateral() -> None:
+    """Debts of 11, 22, ... 110 USDT on 11 ORB are liquidated at 1.33, 2.67, ... 13.33 USD of ORB."""
+    positions = [replace(account(11, 11 * number), address=f"0x{number:040x}") for number in range(1, 11)]
+    steps = ladder_of(by_hand(*positions), "native;uorb", [D(change) for change in range(-100, 101, 10)]).steps
+    counts = [step.liquidatable.accounts for step in steps]
+    # At a price of 0 the accounts have no collateral. At 16 USD 11 ORB secure 132 USD.
+    assert (counts[0], counts[10], counts[-1]) == (10, 4, 0)
+    assert counts == sorted(counts, reverse=True)
+    assert steps[0].bad_debt == steps[0].liquidatable.debt_value == D(605)
+
+
+def test_an_empty_protocol_has_no_risk() -> None:
+    valuation = by_hand()
+    nothing = Slice(0, D(0), D(0))
+    risk = risk_of(valuation)
+    assert (risk.accounts, risk.indebted, risk.at_risk, risk.liquidatable) == (0, nothing, nothing, nothing)
+    assert (risk.bad_debt, list(risk.by_debt), len(risk.histogram)) == (BadDebt(0, D(0)), [], 14)
+    assert [step.liquidatable for step in ladder_of(valuation, "native;uorb", [D(-5), D(5)]).steps] == [nothing] * 2
+    assert borrowers_of(valuation, "debt", 20, 0).count == 0
+
+
+def test_an_account_without_debt_is_only_counted_as_an_account() -> None:
+    risk = risk_of(by_hand(account(11, 0), Position("0x" + "2" * 40, accounts=(Account(7),))))
+    assert (risk.accounts, risk.indebted) == (2, Slice(0, D(0), D(0)))
+
+
+def test_amounts_beyond_64_bits_stay_exact() -> None:
+    """Values are sums of whole amounts: 10^60 and 1 denom units at 18 decimals."""
+    whole = replace(ORB_MARKET, asset_id="native;ahel", collateral=CollateralMarket(
+        CollateralConfig(True, D(0), D(1), None, D(0), D(0)), 2**255, 2**255))  # fmt: skip
+    markets = CONTEXT.markets | {"native;ahel": replace(HEL_MARKET, collateral=whole.collateral)}
+    positions = [
+        Position(
+            f"0x{shares % 7:040x}", (Account(0, (Holding("native;ahel", shares),), (Holding("native;uusdt", 11),)),)
+        )
+        for shares in (10**60, 1)
+    ]
+    risk = risk_of(by_hand(*positions, markets=markets))
+    assert risk.indebted.collateral_value == D("2000000000000000000000000000000000000000000000.000000000000002")
+
+
+def test_changes_are_of_the_price_and_name_assets_by_symbol_or_id() -> None:
+    prices = {ETH: D(2000), RETH: D(3000), PTK: D("0.5")}
+    changes = [PriceChange("eth", D("-20"), is_percent=True), PriceChange(RETH, D("60000.5"), is_percent=False)]
+    assert assumed(changes, ASSETS, prices) == {ETH: D(1600), RETH: D("60000.5")}
+    shown = assumed_prices([ETH], prices, prices | {ETH: D(1600), RETH: D(2400)})
+    # Receipts follow their origin.
+    assert [(one.asset_id, one.price, one.assumed_price) for one in shown] == [
+        (ETH, D(2000), D(1600)),
+        (RETH, D(3000), D(2400)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (["BTC:-1%"], EntityNotFound, "prices: 'BTC' is the symbol of no asset"),
+        (["native;btc:-1%"], EntityNotFound, "prices: 'native;btc' names no asset"),
+        (["ETH:-1%", "native;eth:5"], ParameterInvalid, "names an asset that has a price there already"),
+        (["DARK:-1%"], ParameterInvalid, "'DARK' has no price to change; give one in USD"),
+        (["ETH:99999999999999999999%"], ParameterInvalid, "must be below 10\\^20"),
+    ],
+)
+def test_a_change_that_cannot_be_assumed_is_named(changes: list[str], error: type[Exception], message: str) -> None:
+    parsed = [
+        PriceChange(name, D(change.rstrip("%")), change.endswith("%"))
+        for name, _, change in (text.rpartition(":") for text in changes)
+    ]
+    with pytest.raises(error, match=message):
+        assumed(parsed, ASSETS, {ETH: D(2000)})
+
+
+def test_a_symbol_of_several_assets_is_named_with_their_ids() -> None:
+    twice = ASSETS | {"token;0xe": replace(ASSETS[ETH], group=AssetGroup.TOKEN, group_key="0xe")}
+    with pytest.raises(ParameterInvalid, match="name one of them by id: native;eth, token;0xe"):
+        assumed([PriceChange("ETH", D(5), is_percent=False)], twice, {})
+
+
+def test_a_threshold_between_bounds_of_the_histogram_moves_only_what_is_at_risk() -> None:
+    """Health 1.2."""
+    low, high = (risk_of(by_hand(account(11, 55)), D(threshold)) for threshold in ("1.2", "1.21"))
+    assert (low.at_risk.accounts, high.at_risk.accounts) == (0, 1)
+
+    def rest(risk: Risk) -> Risk:
+        return replace(risk, at_risk=low.at_risk, by_collateral=(), by_debt=())
+
+    assert rest(low) == rest(high)
