@@ -1,4 +1,4 @@
-"""Accounts, stakes and wallets of all addresses: only items that changed since the stored state are written.
+"""Accounts, stakes and wallets of all addresses, and their risk. Only items that changed are written.
 
 Changes are found by comparing with the store, never with memory: a digest for each address identifies the state that
 was written last. A digest counts only if its run is complete; a run that died may have left a later digest. For an
@@ -8,13 +8,20 @@ address without a digest that counts, all items are compared.
 import polars as pl
 
 from analytics_service.errors import SnapshotRefused
+from analytics_service.market.assets import linked
+from analytics_service.market.book import Terms, Valuation, book_of
 from analytics_service.market.instants import unix_second
+from analytics_service.market.prices import quoted
+from analytics_service.market.risk import Risk, risk_of
 from analytics_service.store.connection import Store
+from analytics_service.store.market_values import risk_by_history
+from analytics_service.store.observations import NO_OBSERVATIONS, observations_of
 from analytics_service.store.positions import (
     CLOSED,
     ITEM,
     ITEM_KEY,
     activity_rows,
+    borrowing_of,
     item_frame,
     read_digests,
     read_items,
@@ -33,7 +40,9 @@ def collect(batch: Batch) -> list[Snapshot]:
     second = unix_second(at)
     digests = read_digests(batch.store)
     _refuse_past(batch, second)
-    items = item_frame(batch.source.positions(at))
+    items, stated = item_frame(batch.source.positions(at)), batch.source.activity(at)
+    # The risk of some positions would be taken for that of all.
+    observations = NO_OBSERVATIONS if stated else observations_of(risk_by_history(_risk(batch, items)), at)
     changed = _changed(items, digests)
     changes = {
         "position_digest": changed.select("address", "digest"),
@@ -41,7 +50,17 @@ def collect(batch: Batch) -> list[Snapshot]:
     }
     observed_at = pl.lit(second, pl.UInt32).alias("observed_at")
     dated = {table: rows.with_columns(observed_at) for table, rows in changes.items()}
-    return [Snapshot(at, rows=activity_rows(items, batch.source.activity(at)), dated=dated)]
+    return [Snapshot(at, observations, activity_rows(items, stated), dated)]
+
+
+def _risk(batch: Batch, items: pl.DataFrame) -> Risk:
+    """The risk of all accounts at the source's prices. SourceError if there are debts, but no prices."""
+    (at,), source = batch.instants, batch.source
+    markets = {market.asset_id: market for market in source.markets(at)}
+    book = book_of(borrowing_of(items), markets)
+    prices = quoted(batch.prices(at)) if book.places_of("debt") else {}
+    assets = linked({asset.id: asset for asset in source.assets(at)})
+    return risk_of(Valuation(book, Terms(assets, markets, source.config(at), source.ptoken(at)), prices))
 
 
 def _refuse_past(batch: Batch, at: int) -> None:

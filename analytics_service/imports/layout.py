@@ -80,7 +80,8 @@ def lay_out(table: Table, history: History, choice: Choice) -> Layout:
         raise ImportRefused(f"The times of {table.path} are of type Float32, in which they are rounded to minutes.")
     if choice.wide:
         return _wide(table, time)
-    value = _field(table, "value", choice.value, (*_VALUES, history.name, history.name.removesuffix("_usd")))
+    own_names = (history.value, history.name, history.name.removesuffix("_usd"))
+    value = _field(table, "value", choice.value, (*_VALUES, *own_names))
     asset = None if choice.symbol is not None or history.by_asset is None else _asset(table, history, choice.asset)
     symbol = table.fields[names.index("symbol")] if asset is not None and names.count("symbol") == 1 else None
     used = {time, value, asset, symbol}

@@ -141,6 +141,32 @@ UTILIZATION = History(
     "Debt divided by the principal owed to lenders, as a fraction: 0.5 means 50 %",
     by_asset=Path("/markets/history/utilization", "History of debt divided by deposits."),
 )
+DEBT_AT_RISK = History(
+    "debt_at_risk",
+    "positions",
+    "usd",
+    RATIO,
+    "USD value of the debt of borrow accounts whose health is below 1.1",
+    total=Path("/analytics/market/history/debt-at-risk", "History of debt in accounts of a health below 1.1, in USD."),
+)
+ACCOUNTS_AT_RISK = History(
+    "accounts_at_risk",
+    "positions",
+    "accounts",
+    RATIO,
+    "Number of borrow accounts whose health is below 1.1",
+    total=Path(
+        "/analytics/market/history/accounts-at-risk", "History of the number of accounts of a health below 1.1."
+    ),
+)
+LIQUIDATABLE_DEBT = History(
+    "liquidatable_debt",
+    "positions",
+    "usd",
+    RATIO,
+    "USD value of the debt of borrow accounts that can be liquidated, as their health is below 1",
+    total=Path("/analytics/market/history/liquidatable-debt", "History of debt that can be liquidated, in USD."),
+)
 HISTORIES = (
     PRICES,
     LEND_RATES,
@@ -153,6 +179,9 @@ HISTORIES = (
     COLLATERAL,
     DEBT,
     UTILIZATION,
+    DEBT_AT_RISK,
+    ACCOUNTS_AT_RISK,
+    LIQUIDATABLE_DEBT,
 )
 
 

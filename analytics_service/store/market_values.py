@@ -1,12 +1,24 @@
-"""USD values of the markets of a snapshot, as observations."""
+"""USD values of the markets and of the risk of a snapshot, as observations."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 from analytics_service.market.markets import Market
+from analytics_service.market.risk import Risk
 from analytics_service.market.supply import MarketValues, supply_of, utilization
 from analytics_service.market.values import quantized_below_limit
-from analytics_service.store.histories import COLLATERAL, DEBT, DEPOSITS, NET_TVL, TVL, UTILIZATION, History
+from analytics_service.store.histories import (
+    ACCOUNTS_AT_RISK,
+    COLLATERAL,
+    DEBT,
+    DEBT_AT_RISK,
+    DEPOSITS,
+    LIQUIDATABLE_DEBT,
+    NET_TVL,
+    TVL,
+    UTILIZATION,
+    History,
+)
 from analytics_service.store.observations import TOTAL, Values
 
 
@@ -25,6 +37,16 @@ def values_by_history(markets: Iterable[Market], values: Mapping[str, MarketValu
         UTILIZATION: {market.asset_id: utilization(market) for market in markets},
     }
     return {history: _storable(by_asset) for history, by_asset in by_history.items()}
+
+
+def risk_by_history(risk: Risk) -> Values:
+    """The values of the histories of risk; those of 10^20 or more are left out."""
+    values = {
+        DEBT_AT_RISK: risk.at_risk.debt_value,
+        ACCOUNTS_AT_RISK: Decimal(risk.at_risk.accounts),
+        LIQUIDATABLE_DEBT: risk.liquidatable.debt_value,
+    }
+    return {history: _storable({TOTAL: value}) for history, value in values.items()}
 
 
 def _storable(values: Mapping[str, Decimal | None]) -> dict[str, Decimal]:

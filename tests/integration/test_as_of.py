@@ -510,7 +510,7 @@ def test_what_shows_no_values_needs_no_prices_at_a_moment_whether_there_are_debt
 ) -> None:
     """The mean rate of debts is weighted by value, and only some paths show it."""
     early = NOON - 3000
-    source = Quoting({})
+    source = Quoting({early: "2"})
     debtor, lender = "0x" + "d" * 40, "0x" + "e" * 40
     source.positions_ = [
         Position(debtor, (Account(0, (), (Holding("token;lend", 1),)),)),

@@ -1,4 +1,4 @@
-"""Risk of liquidations over HTTP: the health that addresses show, at present and past moments."""
+"""Risk of liquidations over HTTP: the health that addresses show, at present and past moments, and its histories."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -10,6 +10,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
+from analytics_service.market.activity import Activity
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, Market
 from analytics_service.market.positions import Account, Holding, Position, Stake
@@ -179,3 +180,22 @@ def test_a_price_may_be_assumed_for_an_asset_without_one(client: Client) -> None
     assert risk["prices"][0]["price"] is None
     answer = client.simulate_get(f"{PATH}/risk/ladder", query_string="asset_id=native;dark")
     assert "an asset without a price" in expect_error(answer, 404, "entity_not_found", "user")
+
+
+def test_each_snapshot_of_positions_writes_the_histories_of_risk(client: Client) -> None:
+    expected = {"debt-at-risk": ["140", "81"], "accounts-at-risk": ["2", "1"], "liquidatable-debt": ["0", "81"]}
+    for name, values in expected.items():
+        query = f"start={SECOND}&end={SECOND + 60}&period=min"
+        assert [point["v"] for point in data(client, f"history/{name}", query)["points"]] == values
+
+
+def test_a_source_that_does_not_have_all_positions_has_no_history_of_risk(store: Store, settings: Settings) -> None:
+    class Partial(HandMade):
+        def activity(self, at: Any) -> Activity:
+            return Activity(5, 5, 5)
+
+    for job in JOBS.values():
+        run_once(job, Partial(positions_=(owing(ALICE, 1, 1),), prices_={"native;a": D(1)}), store, NOON)
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
+    points = data(client, "history/debt-at-risk", f"start={SECOND}&end={SECOND}&period=min")["points"]
+    assert [point["v"] for point in points] == [None]
