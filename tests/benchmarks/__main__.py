@@ -26,6 +26,7 @@ from tests.benchmarks import (
     pages,
     positions,
     quiet,
+    risk,
     sizing,
     storage,
     ticks,
@@ -57,6 +58,7 @@ PARTS = {
     "ticks": Part("Snapshots of 1,000 prices and of 100,000 accounts", ticks.run),
     "storage": Part("Bytes of stored prices, beside VictoriaMetrics', and by codec", storage.run),
     "positions": Part("A million positions: snapshots, and what a lookup reads", positions.run),
+    "risk": Part("Risk of 100,000 accounts, beside the health of each account", risk.run),
     "events": Part("Ten million events: what a page of an address's history reads", events.run),
 }
 
