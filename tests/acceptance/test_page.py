@@ -21,6 +21,7 @@ RICH = "ptcl1r49rp4udu6l9lxy9l7kzc6uyyhgawun7anz0vd"
 VIEWS = {
     "overview": {},
     "markets": {"view": "markets"},
+    "risk": {"view": "risk"},
     "asset": {"view": "asset", "asset": "native;ahel", "candles": "1"},
     "address": {"view": "address", "address": RICH},
 }
@@ -726,6 +727,25 @@ def test_receipt_tokens_have_the_price_that_they_are_valued_at_as_collateral(vis
         assert row.locator("td").first.inner_text() == value["extra"]["text"]["price"]
         assert saved[asset] == value["price"]
     expect(page.get_by_text("times their redemption ratio")).to_be_visible()
+
+
+def test_a_slider_shows_what_falls_with_a_price_and_leads_to_the_accounts(visit: Visit) -> None:
+    page = visit.open({"view": "risk", "of": "native;ahel"})
+    steps = {Decimal(step["change"]): step for step in visit.data(source(page, 2))["steps"]}
+    for percent in (-60, -95, 10):
+        page.get_by_label("changes by").fill(str(percent))
+        accounts = steps[Decimal(percent) / 100]["accounts"]
+        told = page.locator("output").inner_text()
+        assert f"{percent}%" in told
+        assert f": {accounts} account" in told
+    page.get_by_label("changes by").fill("-95")
+    falling = page.locator(".panel", has_text="Accounts that fall").locator("tbody tr")
+    assert falling.count() > 0
+    falls_at = falling.first.locator("td").nth(5).inner_text()
+    falling.first.get_by_role("link").click()
+    visit.wait(page)
+    assert page.get_by_role("columnheader", name="Liquidated at").first.is_visible()
+    assert page.get_by_role("cell", name=falls_at).first.is_visible()
 
 
 def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transactions(visit: Visit) -> None:

@@ -41,6 +41,9 @@ async function show(result, route, signal) {
   const given = { with_text: true, with_value: true, ...at };
   const answer = await get(`${path}/user`, given, signal);
   const { markets, ptoken, wallets } = answer.data;
+  const isOwing = markets.borrow.accounts.some(({ debts }) => debts.length);
+  const asked = { address: route.address, limit: 1000, with_text: true, ...at };
+  const borrowers = isOwing ? (await get("/analytics/market/borrowers", asked, signal)).data : [];
   const asOf = answer.asOf ? h("p", { class: "soft" }, `As of ${time(answer.asOf, route.tz)}.`) : null;
   const unlocks = ptoken.unlocks.arrangements.length
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
@@ -48,7 +51,7 @@ async function show(result, route, signal) {
     : null;
   const events = transactions(path, at, route, signal);
   const sections = [
-    health(markets.borrow.accounts), ...markets.borrow.accounts.map(account), lending(markets.lend),
+    health(markets.borrow.accounts), ...markets.borrow.accounts.map((one) => account(one, borrowers)), lending(markets.lend),
     staking(ptoken.staking), unlocks?.panel ?? null, wallet(wallets), events.panel,
   ].filter((section) => section !== null);
   result.replaceChildren(asOf ?? "", ...sections);
@@ -98,12 +101,16 @@ function health(accounts) {
     table("Health of the borrow accounts", columns, accounts));
 }
 
-function account({ index, collaterals, debts }) {
+function account({ index, collaterals, debts }, borrowers) {
+  const prices = borrowers.find((one) => one.account_index === index)?.liquidation ?? [];
+  const price = (row) => prices.find(({ asset }) => asset.id === row.asset_info.asset.id)?.extra.text;
+  const liquidated = { title: "Liquidated at", number: true,
+    cell: (row) => (price(row)?.price ?? "N/A") === "N/A" ? "–" : `${price(row).price} (${price(row).change})` };
   const part = (name, rows, more = []) =>
     rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : notice(`No ${name.toLowerCase()}.`);
   const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
   return panel(`Account ${index}`, h("div", { class: "pair" },
-    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals)),
+    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, [liquidated])),
     h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate]))));
 }
 

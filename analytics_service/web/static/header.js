@@ -6,7 +6,7 @@ import { current, follow, go, link, RANGES } from "./route.js";
 import { status } from "./status.js";
 import { themeButton } from "./theme.js";
 
-const VIEWS = { overview: "Overview", markets: "Markets", address: "Address" };
+const VIEWS = { overview: "Overview", markets: "Markets", risk: "Risk", address: "Address" };
 const REFRESH = 15_000;
 
 // Views that show one moment, whatever the range.

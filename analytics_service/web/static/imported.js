@@ -36,6 +36,8 @@ const SUMS = [
   { title: "Total value locked", path: "/markets/history/tvl" },
   { title: "Loans originated", path: "/analytics/market/history/loans-originated" },
   { title: "Liquidations", path: "/analytics/market/history/liquidations" },
+  { title: "Debt at risk", path: "/analytics/market/history/debt-at-risk" },
+  { title: "Liquidatable debt", path: "/analytics/market/history/liquidatable-debt" },
 ];
 
 function rates(name, path, title) {

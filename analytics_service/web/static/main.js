@@ -9,12 +9,13 @@ import { header } from "./header.js";
 import { markets } from "./markets.js";
 import { overview } from "./overview.js";
 import { renewing } from "./renewing.js";
+import { risk } from "./risk.js";
 import { current, onChange } from "./route.js";
 import { forget } from "./series.js";
 import { systemIsDark } from "./theme.js";
 
 // Each view fills an element for a route, and stops when the signal says so.
-const VIEWS = { overview, markets, asset, address };
+const VIEWS = { overview, markets, risk, asset, address };
 const main = document.getElementById("main");
 let running = new AbortController();
 const renewal = renewing(main, (place) => VIEWS[current().view](place, current(), running.signal));

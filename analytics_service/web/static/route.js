@@ -3,7 +3,7 @@ import { wall } from "./format.js";
 
 // Days of each range that ends now, or where the data ends.
 export const RANGES = { "24h": 1, "7d": 7, "30d": 30, "90d": 90, "1y": 365 };
-const VIEWS = ["overview", "markets", "asset", "address"];
+const VIEWS = ["overview", "markets", "risk", "asset", "address"];
 const DEFAULTS = { view: "overview", range: "7d" };
 // These stay when another view is opened; everything else belongs to one view.
 const SHARED = ["range", "start", "end", "tz", "theme"];
