@@ -509,32 +509,34 @@ def test_accounts_at_risk_are_those_below_the_limit(ask: Ask) -> None:
     expected = {}
     for key, one in ACCOUNTS.items():
         posted, secured, owed = parts(one, value_now)
-        if owed and secured / owed < Decimal("1.1"):
-            figures = (posted, owed, owed / posted, secured / owed)
-            unpriced = sum(held.asset_id == C for held in one.debts)
-            expected[key] = (*(pytest.approx(figure, abs=CENT) for figure in figures), unpriced)
+        if owed and secured / owed < Decimal("1.1") and not any(held.asset_id == C for held in one.debts):
+            figures = (posted, owed, max(owed - posted, Decimal(0)), owed / posted, secured / owed)
+            expected[key] = tuple(pytest.approx(figure, abs=CENT) for figure in figures)
     assert keyed(ask("accounts_at_risk"), "address", "account_index") == expected
-    assert 2 < len(expected) < len(ACCOUNTS)
+    assert 1 < len(expected) < len(ACCOUNTS)
 
 
-def test_a_shock_counts_accounts_that_it_brings_below_a_health_of_one(ask: Ask) -> None:
-    """A receipt token falls with its asset."""
+def test_a_shock_counts_accounts_below_a_health_of_one_at_each_step(ask: Ask) -> None:
+    """That of the asset with most collateral, which has no receipt token."""
 
-    def after(fallen: str) -> Callable[[str], Decimal | None]:
-        falling = {fallen, RECEIPT} if fallen == A else {fallen}
-        return lambda asset_id: (value_now(asset_id) or 0) * (Decimal("0.8") if asset_id in falling else 1)
+    def at(factor: Decimal) -> Callable[[str], Decimal | None]:
+        return lambda asset_id: (value_now(asset_id) or 0) * (factor if asset_id == B else 1)
 
+    counted = [one for one in ACCOUNTS.values() if not any(held.asset_id == C for held in one.debts)]
     expected = {}
-    for fallen in (A, B):
-        then = [
-            parts(one, after(fallen))
-            for one in ACCOUNTS.values()
-            if parts(one, value_now)[1] >= parts(one, value_now)[2]
-        ]
-        debts = [owed for _, secured, owed in then if secured < owed]
-        expected[(fallen,)] = (len(debts), pytest.approx(sum(debts), abs=CENT))
-    assert keyed(ask("price_shock"), "asset_id") == expected
-    assert all(count for count, _ in expected.values())
+    for percent in range(0, -100, -5):
+        rest = Decimal(100 + percent) / 100
+        then = [parts(one, at(rest)) for one in counted]
+        fallen = [(posted, owed) for posted, secured, owed in then if secured < owed]
+        sums = (sum(posted for posted, _ in fallen), sum(owed for _, owed in fallen))
+        bad = sum(owed - posted for posted, _, owed in then if owed > posted)
+        expected[Decimal(percent) / 100,] = (
+            pytest.approx((value_now(B) or 0) * rest),
+            len(fallen),
+            *(pytest.approx(figure, abs=CENT) for figure in (*sums, bad)),
+        )
+    assert keyed(ask("price_shock"), "change") == expected
+    assert len({count for _, count, *_ in expected.values()}) > 2
 
 
 def test_days_at_risk_are_those_on_which_present_items_would_have_been(ask: Ask) -> None:

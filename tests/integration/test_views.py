@@ -166,6 +166,42 @@ def test_ranks_follow_debt_and_what_is_lent(simulated: Simulated) -> None:
     )
 
 
+def test_accounts_at_risk_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
+    """Above all in each range of health."""
+    risk = data(protocol, "/analytics/market/risk")
+    ranges = "SELECT health_from, toUInt64(count()) AS accounts, sum(debt_usd) AS debt FROM account_risk GROUP BY ALL"
+    rows = simulated.rows(ranges)
+    viewed = {row["health_from"]: (row["accounts"], row["debt"]) for row in rows}
+    for part in risk["histogram"]:
+        accounts, debt = viewed.pop(Decimal(part["from"]), (0, Decimal(0)))
+        assert accounts == part["accounts"]
+        # Sums of rounded values, rather than rounded sums.
+        assert abs(debt - Decimal(part["debt_value"])) <= accounts * Decimal("1e-17")
+    assert viewed == {}
+    (below,) = simulated.rows(
+        "SELECT toUInt64(countIf(health < 1)) AS liquidatable, toUInt64(countIf(health < 1.1)) AS at_risk FROM account_risk"
+    )
+    assert below == {"liquidatable": risk["liquidatable"]["accounts"], "at_risk": risk["at_risk"]["accounts"]}
+
+
+def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
+    """Of every asset with a price: with debts in it, with receipt tokens that follow, and of the protocol token."""
+    fallen = 0
+    for asset_id in [row["asset_id"] for row in simulated.rows("SELECT asset_id FROM price_now WHERE NOT follows")]:
+        stated = data(protocol, "/analytics/market/risk/ladder", f"asset_id={asset_id}")["steps"]
+        rows = simulated.rows(f"SELECT * FROM risk_ladder(asset_id = '{asset_id}')")
+        assert len(rows) == len(stated) == 40
+        for row, step in zip(rows, stated, strict=True):
+            assert row["change"] == Decimal(step["change"])
+            assert row["accounts"] == step["accounts"]
+            assert row["price"] == Decimal(step["price"])
+            for column, field in (("collateral_usd", "collateral_value"), ("debt_usd", "debt_value")):
+                assert abs(row[column] - Decimal(step[field])) < Decimal("1e-9")
+            assert abs(row["bad_debt_usd"] - Decimal(step["bad_debt"])) < Decimal("1e-9")
+            fallen += step["accounts"]
+    assert fallen > 100
+
+
 def test_every_view_has_types_that_readers_of_files_know(simulated: Simulated) -> None:
     """Whatever the session says about joins."""
     for row in simulated.rows(_COLUMNS):
