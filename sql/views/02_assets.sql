@@ -42,14 +42,14 @@ AS WITH
 {functions},
 -- Later observations are of runs that have not ended, and cells after this one are not closed.
 (
-    SELECT toDateTime(least({at:DateTime64(3, 'UTC')}, max(last_observed_at)), 'UTC')
+    SELECT toDateTime(least(parseDateTime64BestEffort({at:String}, 3, 'UTC'), max(last_observed_at)), 'UTC')
     FROM snapshot_head
     WHERE family = 'prices'
 ) AS moment,
 (
     SELECT max((at, version))
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= {at:DateTime64(3, 'UTC')}
+    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
 ) AS markets,
 quoted AS
 (
@@ -72,10 +72,10 @@ quoted AS
     GROUP BY asset_id
 )
 SELECT
-    p.asset_id AS asset_id,
-    a.symbol AS symbol,
-    p.price AS price,
-    p.observed_at AS observed_at,
+    toString(p.asset_id) AS asset_id,
+    toString(a.symbol) AS symbol,
+    assumeNotNull(p.price) AS price,
+    toDateTime64(p.observed_at, 3, 'UTC') AS observed_at,
     toBool(p.follows) AS follows
 FROM
 (
@@ -102,6 +102,7 @@ FROM
     LIMIT 1 BY asset_id
 ) AS p
 LEFT JOIN assets AS a ON a.asset_id = p.asset_id
+WHERE p.price IS NOT NULL
 SETTINGS join_use_nulls = 0
 COMMENT 'The price of each asset as of an instant: FROM price_at(at = \'2026-03-01 12:00:00\')';
 
@@ -114,5 +115,5 @@ CREATE OR REPLACE VIEW price_now
     follows Bool COMMENT 'Whether the price follows from that of the origin of a receipt token'
 )
 AS SELECT asset_id, symbol, price, observed_at, follows
-FROM price_at(at = toDateTime64('2106-01-01 00:00:00', 3, 'UTC'))
+FROM price_at(at = '2106-01-01')
 COMMENT 'The present price of each asset; price_at has the same columns';

@@ -6,13 +6,13 @@ AS WITH
 (
     SELECT max((at, version))
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= {at:DateTime64(3, 'UTC')}
+    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
 ) AS markets,
 (
     SELECT argMax(asset_id, s.observed_at)
     FROM ptoken_state AS s
     WHERE (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'ptoken')
-      AND s.observed_at <= {at:DateTime64(3, 'UTC')}
+      AND s.observed_at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
 ) AS ptoken,
 items AS
 (
@@ -24,7 +24,7 @@ items AS
         pool,
         argMax((amount, until, closed, p.observed_at), p.observed_at) AS last
     FROM position AS p
-    WHERE p.observed_at <= {at:DateTime64(3, 'UTC')}
+    WHERE p.observed_at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
       AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE family = 'positions')
     GROUP BY address, kind, account_index, p.asset_id, pool, item
     HAVING NOT last.3
@@ -51,9 +51,9 @@ amounts AS
 )
 SELECT
     i.address AS address,
-    i.kind AS kind,
+    CAST(i.kind, 'String') AS kind,
     i.account_index AS account_index,
-    i.asset_id AS asset_id,
+    ifNull(i.asset_id, '') AS asset_id,
     ifNull(a.symbol, '') AS symbol,
     i.pool AS pool,
     toDecimal128(in_units(i.amount, a.decimals), 18) AS units,
@@ -62,7 +62,7 @@ SELECT
     CAST(i.until, 'Nullable(DateTime64(3, \'UTC\'))') AS until,
     toDateTime64(i.since, 3, 'UTC') AS since
 FROM amounts AS i
-LEFT JOIN price_at(at = {at:DateTime64(3, 'UTC')}) AS p ON p.asset_id = i.asset_id
+LEFT JOIN price_at(at = {at:String}) AS p ON p.asset_id = i.asset_id
 LEFT JOIN assets AS a ON a.asset_id = i.asset_id
 SETTINGS join_use_nulls = 1
 COMMENT 'Every item that addresses had at an instant: FROM position_at(at = \'2026-03-01 12:00:00\')';
@@ -82,7 +82,7 @@ CREATE OR REPLACE VIEW position_now
     since DateTime64(3, 'UTC') COMMENT 'Instant of the snapshot from which on the item has been so'
 )
 AS SELECT *
-FROM position_at(at = toDateTime64('2106-01-01 00:00:00', 3, 'UTC'))
+FROM position_at(at = '2106-01-01')
 COMMENT 'Every item that addresses have now; position_at has the same columns';
 
 CREATE OR REPLACE VIEW lender

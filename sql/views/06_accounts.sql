@@ -5,12 +5,12 @@ AS WITH
 (
     SELECT max((at, version))
     FROM snapshot
-    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= {at:DateTime64(3, 'UTC')}
+    WHERE family = 'markets' AND kind IN ('job', 'backfill') AND at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
 ) AS markets,
 (
     SELECT max((at, version))
     FROM snapshot
-    WHERE family = 'ptoken' AND kind IN ('job', 'backfill') AND at <= {at:DateTime64(3, 'UTC')}
+    WHERE family = 'ptoken' AND kind IN ('job', 'backfill') AND at <= parseDateTime64BestEffort({at:String}, 3, 'UTC')
 ) AS ptoken,
 (
     SELECT (any(staking_health_modifier), any(stake_collateral_ratio))
@@ -28,7 +28,7 @@ SELECT
     exact * ifNull(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0), 0) AS weighted,
     assumeNotNull(rules.1) AS largest_boost,
     assumeNotNull(rules.2) AS stake_ratio
-FROM position_at(at = {at:DateTime64(3, 'UTC')}) AS i
+FROM position_at(at = {at:String}) AS i
 LEFT JOIN (SELECT * FROM market_collateral FINAL WHERE observed_at = markets.1 AND version = markets.2) AS c
     ON c.asset_id = i.asset_id
 LEFT JOIN (SELECT * FROM ptoken_pool FINAL WHERE observed_at = ptoken.1 AND version = ptoken.2) AS s
@@ -55,7 +55,7 @@ accounts AS
         reinterpretAsInt256(toDecimal256(any(largest_boost), 18)) AS largest,
         countIf(kind = 'collateral' AND unpriced) AS unpriced_collaterals,
         countIf(kind = 'debt' AND unpriced) AS unpriced_debts
-    FROM account_item_at(at = {at:DateTime64(3, 'UTC')})
+    FROM account_item_at(at = {at:String})
     GROUP BY address, account_index
     HAVING countIf(kind != 'stake') > 0
 ),
@@ -78,7 +78,7 @@ SELECT
     account_index,
     collateral_usd,
     debt_usd,
-    ratio(reinterpretAsInt256(debt_usd), reinterpretAsInt256(collateral_usd)) AS ltv,
+    toDecimal128(ratio(reinterpretAsInt256(debt_usd), reinterpretAsInt256(collateral_usd)), 18) AS ltv,
     toDecimal128(base + boost, 18) AS health,
     toDecimal128(base, 18) AS base,
     toDecimal128(multiIf(
@@ -106,7 +106,7 @@ CREATE OR REPLACE VIEW account
     unpriced_debts UInt64 COMMENT 'Number of debts without a price, which count as nothing in all figures'
 )
 AS SELECT address, account_index, collateral_usd, debt_usd, ltv, health, base, boost, unpriced_collaterals, unpriced_debts
-FROM account_at(at = toDateTime64('2106-01-01 00:00:00', 3, 'UTC'))
+FROM account_at(at = '2106-01-01')
 COMMENT 'Every borrow account now; account_at has the same columns';
 
 CREATE OR REPLACE VIEW borrower

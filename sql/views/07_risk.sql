@@ -49,7 +49,7 @@ accounts AS
     FROM
     (
         SELECT *, asset_id IN moving AS moves
-        FROM account_item_at(at = toDateTime64('2106-01-01 00:00:00', 3, 'UTC'))
+        FROM account_item_at(at = '2106-01-01')
     )
     GROUP BY address, account_index
     HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0

@@ -540,7 +540,7 @@ def test_a_shock_counts_accounts_below_a_health_of_one_at_each_step(ask: Ask) ->
 
 
 def test_days_at_risk_are_those_on_which_present_items_would_have_been(ask: Ask) -> None:
-    ends = day_ends(NOW - 90 * DAY).values()
+    ends = day_ends(MIDNIGHT - 90 * DAY, MIDNIGHT).values()
     expected = {}
     for key, one in ACCOUNTS.items():
         of = [parts(one, lambda asset_id, at=at: quote(asset_id, at)) for at in ends]

@@ -87,13 +87,15 @@ BEHAVIOUR = {
         "cluster_shards",
         "table_engines",
         "export_columns",
+        "foreign_views",
         "researcher_limits",
         "staging_tables",
         "tables",
     },
     "asks all servers": {"differing_tables"},
     "informs about the asked server": {"server_memory", "table_sizes"},
-    "reads views of a source, in a database of the operator": {
+    "reads views of a source, or drops one, in a database of the operator or a researcher": {
+        "drop_foreign_view",
         "source_columns",
         "source_events",
         "source_newest",

@@ -1,0 +1,2 @@
+-- Drops a materialized view of a researcher on the asked server.
+DROP VIEW IF EXISTS {database:Identifier}.{table:Identifier}
