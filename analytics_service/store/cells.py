@@ -1,23 +1,26 @@
 """Cells: summaries of the observations in 15 minutes, in a UTC day and in a UTC month (rule 8.11).
 
-The run that closes a cell computes it from raw rows, and each run that changes observations in it computes it again:
-once the run's rows are in place, and before the ledger lists the run. So the family's newest observation in the ledger
-is the watermark of its cells. After a run that died, the next run starts at that watermark.
+The run that closes a cell computes it, and each run that changes observations in it computes it again: once the run's
+rows are in place, and before the ledger lists the run. Quarters are computed from raw rows, days from quarters, and
+months from days, so closing a month reads some thirty cells of each series. The family's newest observation in the
+ledger is the watermark of its cells. After a run that died, the next run starts at that watermark.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 
-from analytics_service.market.instants import DAY, month_start, next_month
+from analytics_service.market.instants import DAY, month_start
 from analytics_service.store.connection import Store
 
 QUARTER = 900
 # Limits of a statement that computes cells: rows, so that it does not take long; and seconds from its first to its last
-# month, because an insert may write to at most 100 partitions, and each month is a partition.
+# day, because an insert may write to at most 100 partitions, and each month is a partition. It also reads days that
+# need not be computed, if they have so few rows that this takes no longer than another statement.
 _ROWS_AT_ONCE = 4_000_000
 _SECONDS_AT_ONCE = 5 * 366 * DAY
+_ROWS_BETWEEN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +45,20 @@ def close_cells(store: Store, histories: Sequence[str], after: int, newest: int)
 def compute_touched(store: Store, histories: Sequence[str], staged: str, after: int, newest: int, version: int) -> None:
     """Like `close_cells`, once the rows of a staging table are in place; and compute all cells with an observation of
     `version`, which is the version of these rows."""
-    touched = _months(store, staged)
+    touched = _days(store, staged)
     _compute(store, {history: touched.get(history, ()) for history in histories}, after, newest, version)
 
 
-def _compute(store: Store, months: Mapping[str, Sequence[int]], after: int, newest: int, version: int) -> None:
-    """Compute the cells that are closed, and those with observations of the version in `months`, by history."""
-    closing, until = closing_span(after, newest), newest + 1
-    for history, touched in months.items():
+def _compute(store: Store, days: Mapping[str, Sequence[int]], after: int, newest: int, version: int) -> None:
+    """Compute the cells that are closed, and those with observations of the version in `days`, by history."""
+    closing, end = closing_span(after, newest), newest + 1
+    for history, touched in days.items():
+        wider = {width: start for width, start in _WIDER.items() if touched or start(after + 1) != start(end)}
         for span in _spans(store, history, touched, closing):
-            store.run("fill_cells", history=history, **asdict(span), after=after, closed_until=until, version=version)
+            bound = {"history": history, **asdict(span)}
+            store.run("fill_quarters", **bound, after=after, closed_until=end, version=version)
+            for width, start in wider.items():
+                store.run("fill_wider_cells", **bound | {"width": width, "since": start(span.since)})
 
 
 def look_back(before: int) -> dict[str, int]:
@@ -70,60 +77,61 @@ def floor(second: int, width: int) -> int:
     return second - second % width
 
 
+def _day_start(second: int) -> int:
+    return floor(second, DAY)
+
+
+# Widths beyond a quarter, each computed from the one before, with the start of the cell that holds a second.
+_WIDER: Mapping[str, Callable[[int], int]] = {"day": _day_start, "month": month_start}
+
+
 def closing_span(after: int, newest: int) -> Span | None:
-    """The span from the start of the widest closed cell to the newest observation; None when no cell is closed.
+    """The span from the start of the first quarter that closes to the newest observation; None when none closes.
 
     A cell is closed when the newest observation is at its last second, or later: no further observation falls into it.
     """
-    begin, end = after + 1, newest + 1
-    if month_start(begin) != month_start(end):
-        since = month_start(begin)
-    elif begin // DAY != end // DAY:
-        since = floor(begin, DAY)
-    elif begin // QUARTER != end // QUARTER:
-        since = floor(begin, QUARTER)
-    else:
-        return None
-    return Span(since, end)
+    since, end = floor(after + 1, QUARTER), newest + 1
+    return Span(since, end) if since != floor(end, QUARTER) else None
 
 
-def _months(store: Store, table: str) -> Mapping[str, Sequence[int]]:
-    """The UTC months (their starts, unix s) with observations in a table, by history."""
-    months: dict[str, list[int]] = {}
-    for history, month in store.frame("staged_months", table=table).iter_rows():
-        months.setdefault(history, []).append(month)
-    return months
+def _days(store: Store, table: str) -> Mapping[str, Sequence[int]]:
+    """The UTC days (their starts, unix s) with observations in a table, by history."""
+    days: dict[str, list[int]] = {}
+    for history, day in store.frame("staged_days", table=table).iter_rows():
+        days.setdefault(history, []).append(day)
+    return days
 
 
-def _spans(store: Store, history: str, months: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """Spans that cover the months and a closing span. Each has a bounded number of months, and of rows of the history
-    unless a single series has more rows in a month."""
-    if closing is not None and not months and closing.until - closing.since <= DAY:
+def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None) -> Iterator[Span]:
+    """Spans that cover the days and a closing span. Each is bounded in time, and in rows of the history unless a single
+    series has more rows in a day."""
+    if closing is not None and not days and closing.until - closing.since <= DAY:
         yield closing
         return
-    begins = {month: month for month in months}
+    begins = {day: day for day in days}
     if closing is not None:
-        month = month_start(closing.since)
-        begins.setdefault(month, closing.since)
-        while (month := next_month(month)) < closing.until:
-            begins[month] = month
+        for day in range(_day_start(closing.since), closing.until, DAY):
+            begins.setdefault(day, max(day, closing.since))
     if not begins:
         return
     ordered = sorted(begins)
-    counted = store.frame("rows_by_month", history=history, since=ordered[0], until=next_month(ordered[-1]))
+    counted = store.frame("rows_by_day", history=history, since=ordered[0], until=ordered[-1] + DAY)
     rows: Counter[int] = Counter(dict(counted.iter_rows()))
     first, total = begins[ordered[0]], 0
-    for month, following in pairwise([*ordered, 0]):
-        total += rows[month]
-        is_full = total + rows[following] > _ROWS_AT_ONCE or following - first > _SECONDS_AT_ONCE
-        if is_full or following != next_month(month):
-            span = Span(first, next_month(month))
+    for day, following in pairwise([*ordered, 0]):
+        total += rows[day]
+        between = sum(rows[other] for other in range(day + DAY, following, DAY))
+        is_full = total + between + rows[following] > _ROWS_AT_ONCE or following - first > _SECONDS_AT_ONCE
+        if is_full or between > _ROWS_BETWEEN or not following:
+            span = Span(first, day + DAY)
             yield from [span] if total <= _ROWS_AT_ONCE else _by_series(store, history, span)
             first, total = begins.get(following, 0), 0
+        else:
+            total += between
 
 
 def _by_series(store: Store, history: str, span: Span) -> Iterator[Span]:
-    """A span split by series, so that a statement over a month with many rows ends in time."""
+    """A span split by series, so that a statement over a day with many rows ends in time."""
     counted = store.frame("rows_by_series", history=history, since=span.since, until=span.until)
     rows: Counter[str] = Counter(dict(counted.iter_rows()))
     first, total = "", 0

@@ -56,6 +56,31 @@ def test_imports_compute_the_cells_that_they_touch_or_close(
     assert stored_cells(settings) == oracle.cells(known)
 
 
+def test_cells_of_more_than_a_year_are_right_whatever_it_lacks(
+    settings: Settings, store: Store, tmp_path: Path, draw: random.Random
+) -> None:
+    """An import, then ticks that close days and months, then corrections, each in the middle of a month. One series has
+    a single observation, one has none for months, and rows of a file repeat seconds."""
+    start, newest = second(2024, 2, 10, 7, 30), second(2025, 1, 20, 8)
+    rows = [(IDS[0], draw.randint(start, newest), drawn(draw)) for _ in range(400)]
+    rows += [(IDS[1], second(2024, 6, 30, 23, 59, 59), drawn(draw)), (IDS[2], newest, drawn(draw))]
+    for burst in (second(2024, 4, 1), second(2024, 9, 30, 12), second(2024, 12, 31, 23)):
+        rows += [(IDS[2], burst + draw.randint(0, 7_200), drawn(draw)) for _ in range(20)]
+    rows += [(name, at, drawn(draw)) for name, at, _ in draw.sample(rows, 100)]
+    run(store, prices_file(tmp_path, [(name, at, f"{usd:f}") for name, at, usd in rows]))
+    known = {(name, at): usd for name, at, usd in rows}
+    assert stored_cells(settings) == oracle.cells(known)
+    for days in (0, 3, 8, 25, 1, 40):
+        newest += days * 86_400 + draw.randint(1, 86_400)
+        seen = {(name, newest - draw.choice([0, 900])): drawn(draw) for name in draw.sample(IDS, 2)}
+        take(store, newest, [Price(name, oracle.instant(at), usd) for (name, at), usd in seen.items()])
+        known |= seen
+        assert stored_cells(settings) == oracle.cells(known)
+    corrected = {key: drawn(draw) for key in draw.sample(sorted(known), 5)}
+    run(store, prices_file(tmp_path, [(name, at, f"{usd:f}") for (name, at), usd in corrected.items()]))
+    assert stored_cells(settings) == oracle.cells(known | corrected)
+
+
 def drawn(draw: random.Random) -> Decimal:
     """A value with up to 18 decimals."""
     return Decimal(draw.randint(0, 10**19)).scaleb(-draw.randint(0, 18))
@@ -135,7 +160,9 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
         lags = {IDS[0]: 0, IDS[1]: draw.randint(0, 3_000), IDS[2]: draw.randint(0, 3_000)}
         prices = [Price(name, oracle.instant(at - lag), drawn(draw)) for name, lag in lags.items()]
         known |= {(one.asset_id, int(one.observed_at.timestamp())): one.usd for one in prices}
-        last = draw.choice([Statement("run", "fill_cells"), Statement("insert", "snapshot")])
+        last = draw.choice(
+            [Statement("run", "fill_quarters"), Statement("run", "fill_wider_cells"), Statement("insert", "snapshot")]
+        )
         if draw.random() < 0.5:
             with closing(WatchedStore(settings, before=die)) as broken, suppress(StoreUnavailable):
                 take(broken, at, prices)
@@ -146,7 +173,7 @@ def test_cells_are_right_after_runs_that_die_and_prices_that_lag(
             assert stored_cells(settings) == oracle.cells(known), completed
 
 
-@pytest.mark.parametrize("last", [Statement("run", "fill_cells"), Statement("insert", "snapshot")])
+@pytest.mark.parametrize("last", [Statement("run", "fill_quarters"), Statement("insert", "snapshot")])
 def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwhile(
     settings: Settings, store: Store, last: Statement
 ) -> None:
@@ -156,7 +183,7 @@ def test_cells_are_right_when_an_earlier_run_brings_a_late_price_and_dies_meanwh
     earlier, late = begin(store, "prices", start + 1020, start + 1020), []
 
     def die(statement: Statement) -> None:
-        if statement == Statement("run", "fill_cells"):
+        if statement == Statement("run", "fill_quarters"):
             raise StoreUnavailable("ClickHouse is gone.")
 
     def meanwhile(statement: Statement) -> None:
@@ -199,8 +226,8 @@ def test_cells_are_right_however_an_import_and_another_run_overtake_each_other(
             tick(own, opened + 899, number) if is_tick else run(own, other)
 
         works = [
-            Pausing(settings, lambda own, path=path: run(own, path), draw.randint(1, 20)),
-            Pausing(settings, follow, draw.randint(1, 14 if is_tick else 20)),
+            Pausing(settings, lambda own, path=path: run(own, path), draw.randint(1, 22)),
+            Pausing(settings, follow, draw.randint(1, 16 if is_tick else 22)),
         ]
         draw.shuffle(works)
         overtaken(*works)

@@ -186,12 +186,12 @@ Tasks = type[Corrections] | type[Gaps]
 STAGES_RUNS = Moment("insert snapshot_staging")
 ANNOUNCES = Moment("insert rewrite")
 ATTACHES = Moment("ATTACH PARTITION")
-FILLS_CELLS = Moment("run fill_cells")
+FILLS_CELLS = Moment("run fill_wider_cells")
 LISTS_RUNS = Moment("INSERT INTO snapshot")
 FINISHES = Moment("insert rewrite", after="INSERT INTO snapshot")
 DROPS = Moment("DROP TABLE")
 # Before every statement. A rewrite has at least twelve, and fewer than these.
-EVERY = tuple(Moment(count=number) for number in range(1, 18))
+EVERY = tuple(Moment(count=number) for number in range(1, 20))
 every = pytest.param(Corrections, EVERY, id="import at every statement", marks=pytest.mark.slow)
 every_of_backfill = pytest.param(Gaps, EVERY, id="backfill at every statement", marks=pytest.mark.slow)
 

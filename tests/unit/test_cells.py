@@ -1,10 +1,10 @@
-"""Which raw rows a run computes cells from: those of the cells that it closes or touches (rule 8.11).
+"""What a run computes cells from: the raw rows of the days that it touches and of the quarters that it closes, and the
+cells of these quarters and days (rule 8.11).
 
-Months of many rows are computed in parts.
+Days of many rows are computed in parts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import polars as pl
@@ -19,7 +19,8 @@ from tests.doubles import LedgerStore
 LATEST = 4_000_000_000
 STAGED = "observation_staging_7"
 MANY = 3_000_000
-"""Rows of a month, two of which are too many for one statement."""
+"""Rows of a day, two of which are too many for one statement."""
+DAY = 86_400
 
 
 def second(*at: int) -> int:
@@ -27,78 +28,26 @@ def second(*at: int) -> int:
     return int(datetime(*at, tzinfo=UTC).timestamp())  # type: ignore[arg-type]
 
 
-def cells_of(at: int) -> list[tuple[int, int]]:
-    """Where the three cells that hold a second begin and end."""
-    day = datetime.fromtimestamp(at, UTC).replace(hour=0, minute=0, second=0)
-    month = day.replace(day=1)
-    after = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
-    midnight = int(day.timestamp())
-    return [
-        (at - at % 900, at - at % 900 + 900),
-        (midnight, midnight + 86_400),
-        (int(month.timestamp()), int(after.timestamp())),
-    ]
-
-
 @given(before=st.integers(0, LATEST), length=st.one_of(st.integers(0, 2_000), st.integers(0, 10**8)))
-def test_a_run_reads_from_the_beginning_of_the_widest_cell_that_it_closes(before: int, length: int) -> None:
-    """A cell is closed by the observation at its last second, or a later one. The cells that hold the first second
-    after the former newest observation are those that close first."""
-    newest = before + length
-    closed = [begin for begin, end in cells_of(before + 1) if end - 1 <= newest]
-    assert closing_span(before, newest) == (Span(min(closed), newest + 1) if closed else None)
-
-
-@pytest.mark.parametrize(
-    ("before", "newest", "since"),
-    [
-        # The last second of 12:00 to 12:15, and the one before it.
-        (second(2026, 3, 5, 12, 1), second(2026, 3, 5, 12, 14, 59), second(2026, 3, 5, 12)),
-        (second(2026, 3, 5, 12, 1), second(2026, 3, 5, 12, 14, 58), None),
-        # Closed already.
-        (second(2026, 3, 5, 12, 14, 59), second(2026, 3, 5, 12, 20), None),
-        # The last seconds of a day, of a month, and of a February in a leap year.
-        (second(2026, 3, 5, 23, 50), second(2026, 3, 5, 23, 59, 59), second(2026, 3, 5)),
-        (second(2026, 3, 31, 23, 50), second(2026, 3, 31, 23, 59, 59), second(2026, 3, 1)),
-        (second(2024, 2, 28, 23, 50), second(2024, 2, 28, 23, 59, 59), second(2024, 2, 28)),
-        (second(2024, 2, 29, 23, 50), second(2024, 3, 1), second(2024, 2, 1)),
-        # Nothing new.
-        (second(2026, 3, 31, 23, 59, 59), second(2026, 3, 31, 23, 59, 59), None),
-        # Many months; those before are closed already.
-        (second(2025, 11, 30, 23, 59, 59), second(2026, 3, 1), second(2025, 12, 1)),
-    ],
-)
-def test_cells_close_at_their_last_second(before: int, newest: int, since: int | None) -> None:
-    assert closing_span(before, newest) == (None if since is None else Span(since, newest + 1))
-
-
-@dataclass(frozen=True)
-class Month:
-    """A month, by a number that grows by one each month."""
-
-    number: int
-
-    @property
-    def begin(self) -> int:
-        return second(self.number // 12, self.number % 12 + 1, 1)
-
-    @property
-    def name(self) -> str:
-        return f"{self.number // 12}{self.number % 12 + 1:02}"
+def test_a_run_reads_from_the_beginning_of_the_first_quarter_that_it_closes(before: int, length: int) -> None:
+    """A cell is closed by the observation at its last second, or a later one."""
+    newest, begin = before + length, (before + 1) // 900 * 900
+    assert closing_span(before, newest) == (Span(begin, newest + 1) if begin + 899 <= newest else None)
 
 
 class FilledStore(LedgerStore):
-    """A store of prices with so many rows in each month, which remembers the spans of cells that are computed.
+    """A store of prices with so many rows in each day (by its start), which remembers the cells that are computed.
 
     Its rows are of the series a to e, alike; `parts` are the spans of some series, one for each statement. `staged` are
-    the months of which a rewrite has brought rows.
+    the days of which a rewrite has brought rows. `wider` has width and span of the cells of days and months.
     """
 
-    def __init__(self, stored: Mapping[Month, int], staged: Iterable[Month] = ()) -> None:
+    def __init__(self, stored: Mapping[int, int], staged: Iterable[int] = ()) -> None:
         super().__init__()
         self._stored = stored
         self._staged = staged
         self.parts: list[Span] = []
+        self.wider: list[tuple[str, Span]] = []
 
     @property
     def spans(self) -> list[Span]:
@@ -106,33 +55,36 @@ class FilledStore(LedgerStore):
         return list(dict.fromkeys(Span(one.since, one.until) for one in self.parts))
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
-        if query == "staged_months":
-            staged = [("price", month.begin) for month in self._staged]
-            return pl.DataFrame(staged, schema={"history": pl.String, "month": pl.UInt32}, orient="row")
+        if query == "staged_days":
+            staged = [("price", day) for day in self._staged]
+            return pl.DataFrame(staged, schema={"history": pl.String, "day": pl.UInt32}, orient="row")
         assert parameters["history"] == "price"
         since, until = int(str(parameters["since"])), int(str(parameters["until"]))
-        rows = {month.begin: (Month(month.number + 1).begin, count) for month, count in self._stored.items()}
-        if query == "rows_by_month":
-            counts = [(begin, count) for begin, (_, count) in rows.items() if since <= begin < until]
-            return pl.DataFrame(counts, schema={"month": pl.UInt32, "rows": pl.UInt64}, orient="row")
+        if query == "rows_by_day":
+            counts = [(day, count) for day, count in self._stored.items() if since <= day < until]
+            return pl.DataFrame(counts, schema={"day": pl.UInt32, "rows": pl.UInt64}, orient="row")
         assert query == "rows_by_series"
-        # A month counts in part where the span has a part of it.
+        # A day counts in part where the span has a part of it.
         share = sum(
-            count * (min(until, end) - max(since, begin)) // (31 * 86_400)
-            for begin, (end, count) in rows.items()
-            if since < end and until > begin
+            count * (min(until, day + DAY) - max(since, day)) // DAY
+            for day, count in self._stored.items()
+            if since < day + DAY and until > day
         )
         series = [(name, share // 5) for name in "ebcda"]
         return pl.DataFrame(series, schema={"asset_id": pl.String, "rows": pl.UInt64}, orient="row")
 
     def run(self, query: str, parts: Parts = (), **parameters: object) -> None:
-        assert query == "fill_cells"
-        self.parts.append(Span(**{name: parameters[name] for name in ("since", "until", "first", "before")}))  # type: ignore[arg-type]
+        span = Span(**{name: parameters[name] for name in ("since", "until", "first", "before")})  # type: ignore[arg-type]
+        if query == "fill_quarters":
+            self.parts.append(span)
+        else:
+            assert query == "fill_wider_cells"
+            self.wider.append((str(parameters["width"]), span))
 
 
-def months(*numbers: int, rows: int = 1) -> dict[Month, int]:
-    """So many rows in each of some months, counted from January 2025."""
-    return {Month(2025 * 12 + number): rows for number in numbers}
+def days(*numbers: int, rows: int = 1) -> dict[int, int]:
+    """So many rows in each of some days, counted from 1 January 2025."""
+    return {second(2025, 1, 1) + number * DAY: rows for number in numbers}
 
 
 def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = False) -> list[tuple[str, str]]:
@@ -141,14 +93,14 @@ def spans(store: FilledStore, before: int, newest: int, *, rewrites: bool = Fals
         compute_touched(store, ["price"], STAGED, before, newest, version=7)
     else:
         close_cells(store, ["price"], before, newest)
-    return [(_shown(span.since), _shown(span.until)) for span in store.spans]
+    return [(shown(span.since), shown(span.until)) for span in store.spans]
 
 
-def _shown(at: int) -> str:
+def shown(at: int) -> str:
+    """A second as date and time."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-NEW_YEAR = second(2025, 12, 31, 23, 50), second(2026, 1, 1)
 QUIET = second(2026, 1, 1, 12, 1), second(2026, 1, 1, 12, 2)
 
 
@@ -156,68 +108,113 @@ def test_a_tick_that_closes_nothing_computes_nothing() -> None:
     assert spans(FilledStore({}), *QUIET) == []
 
 
-def test_what_closes_within_a_month_is_one_statement_that_begins_there() -> None:
-    rows = FilledStore(months(*range(14), rows=MANY))
-    found = spans(rows, second(2026, 1, 5, 12, 1), second(2026, 1, 5, 12, 15))
-    assert found == [("2026-01-05 12:00", "2026-01-05 12:15")]
+@pytest.mark.parametrize(
+    ("before", "newest", "quarters", "wider"),
+    [
+        # The last second of 12:00 to 12:15, and the one before it.
+        (second(2026, 3, 5, 12, 1), second(2026, 3, 5, 12, 14, 59), "2026-03-05 12:00", {}),
+        (second(2026, 3, 5, 12, 1), second(2026, 3, 5, 12, 14, 58), None, {}),
+        # Closed already.
+        (second(2026, 3, 5, 12, 14, 59), second(2026, 3, 5, 12, 20), None, {}),
+        # The last seconds of a day, of a month, and of a February in a leap year.
+        (second(2026, 3, 5, 23, 50), second(2026, 3, 5, 23, 59, 59), "2026-03-05 23:45", {"day": "2026-03-05 00:00"}),
+        (
+            second(2026, 3, 31, 23, 50),
+            second(2026, 3, 31, 23, 59, 59),
+            "2026-03-31 23:45",
+            {"day": "2026-03-31 00:00", "month": "2026-03-01 00:00"},
+        ),
+        (second(2024, 2, 28, 23, 50), second(2024, 2, 28, 23, 59, 59), "2024-02-28 23:45", {"day": "2024-02-28 00:00"}),
+        (
+            second(2024, 2, 29, 23, 50),
+            second(2024, 3, 1),
+            "2024-02-29 23:45",
+            {"day": "2024-02-29 00:00", "month": "2024-02-01 00:00"},
+        ),
+        # Nothing new.
+        (second(2026, 3, 31, 23, 59, 59), second(2026, 3, 31, 23, 59, 59), None, {}),
+        # Many months; those before are closed already.
+        (
+            second(2025, 11, 30, 23, 59, 59),
+            second(2026, 3, 1),
+            "2025-12-01 00:00",
+            {"day": "2025-12-01 00:00", "month": "2025-12-01 00:00"},
+        ),
+    ],
+)
+def test_cells_close_at_their_last_second(
+    before: int, newest: int, quarters: str | None, wider: dict[str, str]
+) -> None:
+    """From when on cells of each width are computed, days before months. The rows of a month are not read for it."""
+    store = FilledStore({})
+    assert [begin for begin, _ in spans(store, before, newest)] == ([quarters] if quarters else [])
+    assert [(width, shown(span.since)) for width, span in store.wider] == list(wider.items())
+    assert all(span.until > newest for _, span in store.wider)
 
 
-def test_a_run_that_closes_a_month_reads_it_from_its_first_second() -> None:
-    assert spans(FilledStore(months(*range(13))), *NEW_YEAR) == [("2025-12-01 00:00", "2026-02-01 00:00")]
-
-
-def test_months_apart_are_statements_of_their_own_and_months_in_a_row_are_one() -> None:
-    """March, and July to August; nothing closes."""
-    store = FilledStore(months(*range(13)), months(2, 6, 7))
+def test_days_far_apart_are_statements_of_their_own_and_days_in_a_row_are_one() -> None:
+    """1 January, and 3 to 4 January, with too many rows on the day between; nothing closes."""
+    store = FilledStore(days(*range(9), rows=100_001), days(0, 2, 3))
     assert spans(store, *QUIET, rewrites=True) == [
-        ("2025-03-01 00:00", "2025-04-01 00:00"),
-        ("2025-07-01 00:00", "2025-09-01 00:00"),
+        ("2025-01-01 00:00", "2025-01-02 00:00"),
+        ("2025-01-03 00:00", "2025-01-05 00:00"),
+    ]
+    assert [(width, shown(span.since), shown(span.until)) for width, span in store.wider] == [
+        ("day", "2025-01-01 00:00", "2025-01-02 00:00"),
+        ("month", "2025-01-01 00:00", "2025-01-02 00:00"),
+        ("day", "2025-01-03 00:00", "2025-01-05 00:00"),
+        ("month", "2025-01-01 00:00", "2025-01-05 00:00"),
     ]
 
 
-def test_months_with_many_rows_are_statements_of_their_own() -> None:
-    store = FilledStore(months(0, 1, 2, rows=MANY) | months(3, 4), months(0, 1, 2, 3, 4))
+def test_days_with_few_rows_between_are_one_statement() -> None:
+    store = FilledStore(days(*range(360), rows=1_000), days(0, 100, 200))
+    assert spans(store, *QUIET, rewrites=True) == [("2025-01-01 00:00", "2025-07-21 00:00")]
+
+
+def test_days_with_many_rows_are_statements_of_their_own() -> None:
+    store = FilledStore(days(0, 1, 2, rows=MANY) | days(3, 4), days(0, 1, 2, 3, 4))
     assert spans(store, *QUIET, rewrites=True) == [
-        ("2025-01-01 00:00", "2025-02-01 00:00"),
-        ("2025-02-01 00:00", "2025-03-01 00:00"),
-        ("2025-03-01 00:00", "2025-06-01 00:00"),
+        ("2025-01-01 00:00", "2025-01-02 00:00"),
+        ("2025-01-02 00:00", "2025-01-03 00:00"),
+        ("2025-01-03 00:00", "2025-01-06 00:00"),
     ]
 
 
 def test_many_months_are_several_statements() -> None:
     """Twelve years, of which each has a partition for each month. An insert may write to a hundred."""
-    store = FilledStore(months(*range(144)), months(*range(144)))
+    store = FilledStore({}, days(*range(12 * 365)))
     found = spans(store, *QUIET, rewrites=True)
-    assert [found[0][0], found[-1][1]] == ["2025-01-01 00:00", "2037-01-01 00:00"]
+    assert [found[0][0], found[-1][1]] == ["2025-01-01 00:00", "2036-12-29 00:00"]
     assert [end for _, end in found[:-1]] == [begin for begin, _ in found[1:]]
-    assert all(span.until - span.since < 98 * 28 * 86_400 for span in store.spans)
+    assert all(span.until - span.since < 98 * 28 * DAY for span in store.spans)
 
 
 def test_what_a_rewrite_touches_and_what_it_closes_are_both_computed() -> None:
-    """It corrects a day of March, and closes the last quarters of an hour on 5 December."""
-    store = FilledStore(months(*range(12)), months(2, 11))
+    """It corrects 2 March, and closes the last quarters of an hour on 5 December."""
+    store = FilledStore(days(*range(360), rows=1_000), days(60))
     assert spans(store, second(2025, 12, 5, 12, 1), second(2025, 12, 5, 12, 15), rewrites=True) == [
-        ("2025-03-01 00:00", "2025-04-01 00:00"),
-        ("2025-12-01 00:00", "2026-01-01 00:00"),
+        ("2025-03-02 00:00", "2025-03-03 00:00"),
+        ("2025-12-05 12:00", "2025-12-06 00:00"),
     ]
 
 
 @given(
-    stored=st.dictionaries(st.integers(0, 40), st.sampled_from([1, MANY, 9 * MANY])),
-    touched=st.sets(st.integers(0, 40), max_size=9),
+    stored=st.dictionaries(st.integers(0, 1_200), st.sampled_from([1, 200_000, MANY, 9 * MANY])),
+    touched=st.sets(st.integers(0, 1_200), max_size=9),
     before=st.integers(second(2025, 1, 1), second(2028, 6, 1)),
     length=st.one_of(st.integers(0, 2_000), st.integers(0, 10**7)),
 )
 def test_spans_hold_all_that_a_run_closes_or_touches_once(
     stored: dict[int, int], touched: set[int], before: int, length: int
 ) -> None:
-    rows = {Month(2025 * 12 + number): count for number, count in stored.items()}
-    store = FilledStore(rows, sorted(months(*touched), key=lambda month: month.number))
+    rows = {second(2025, 1, 1) + number * DAY: count for number, count in stored.items()}
+    store = FilledStore(rows, days(*sorted(touched)))
     if touched:
         compute_touched(store, ["price"], STAGED, before, before + length, version=7)
     else:
         close_cells(store, ["price"], before, before + length)
-    own = [(month.begin, Month(month.number + 1).begin) for month in months(*touched)]
+    own = [(day, day + DAY) for day in days(*touched)]
     closing = closing_span(before, before + length)
     own += [(closing.since, closing.until)] if closing else []
     assert store.spans == sorted(store.spans, key=lambda span: span.since)
@@ -225,7 +222,7 @@ def test_spans_hold_all_that_a_run_closes_or_touches_once(
     for begin, end in own:
         assert sum(max(0, min(end, span.until) - max(begin, span.since)) for span in store.spans) == end - begin
     for span in store.spans:
-        inside = [count for month, count in rows.items() if span.since <= month.begin < span.until]
+        inside = [count for day, count in rows.items() if span.since <= day < span.until]
         assert len(inside) <= 1 or sum(inside) <= 4_000_000
         assert_all_series_once([one for one in store.parts if (one.since, one.until) == (span.since, span.until)])
 

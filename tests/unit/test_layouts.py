@@ -22,7 +22,8 @@ BEHAVIOUR = {
         "event_sums",
         "events_since",
         "example_address",
-        "fill_cells",
+        "fill_quarters",
+        "fill_wider_cells",
         "frame_before",
         "frame_days",
         "frame_edges",
@@ -37,7 +38,7 @@ BEHAVIOUR = {
         "position_digests",
         "position_items",
         "prices_at",
-        "rows_by_month",
+        "rows_by_day",
         "rows_by_series",
     },
     "reads or writes tables with a copy on every server": {
@@ -77,7 +78,7 @@ BEHAVIOUR = {
         "last_rows",
         "row_count",
         "snapshot_rows",
-        "staged_months",
+        "staged_days",
         "staged_runs",
     },
     "reads names, which are the same on all servers; of bytes and limits, those of the asked server": {

@@ -1,0 +1,41 @@
+-- Computes cells of quarter hours of a history from raw rows: those that end after an instant and are closed, and those
+-- with an observation of a version. The version of a cell is the present time, or a number after the greatest version that
+-- there is: whoever computes a cell last has seen all rows that others had before.
+-- After the last row of a series there is none, and `next_at` is later than any: by default it would be the first second
+-- of 1970, at which there may be an observation.
+INSERT INTO cell (history, width, asset_id, cell, first_at, last_at, count, open, high, low, close, area, version)
+SELECT
+    {history:String},
+    'quarter',
+    asset_id,
+    toStartOfFifteenMinutes(observed_at) AS begins_at,
+    min(observed_at),
+    max(observed_at),
+    count(),
+    argMin(value, observed_at),
+    max(value),
+    min(value),
+    argMax(value, observed_at),
+    sum(if(next_at < begins_at + 900, next_at - observed_at, 0) * toDecimal256(value, 18)),
+    greatest(toUInt64(toUnixTimestamp64Nano(now64(9))), (SELECT max(version) FROM snapshot_head) + 1)
+FROM
+(
+    SELECT
+        asset_id,
+        observed_at,
+        value,
+        version,
+        leadInFrame(observed_at, 1, toDateTime(4294967295, 'UTC')) OVER (
+            PARTITION BY asset_id
+            ORDER BY observed_at
+            ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
+    FROM observation FINAL
+    WHERE history = {history:String}
+      AND observed_at >= toDateTime({since:UInt32}, 'UTC') AND observed_at < toDateTime({until:UInt32}, 'UTC')
+      AND asset_id >= {first:String} AND ({before:String} = '' OR asset_id < {before:String})
+)
+GROUP BY asset_id, begins_at
+HAVING max(version = {version:UInt64})
+    OR (begins_at + 900 > toDateTime({after:UInt32}, 'UTC') AND begins_at + 900 <= toDateTime({closed_until:UInt32}, 'UTC'))
+-- No cell comes twice, so there is nothing to replace among them.
+SETTINGS optimize_on_insert = 0

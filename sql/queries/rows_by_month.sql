@@ -1,8 +1,0 @@
--- How many rows does a history have in each UTC month (its start) of a span of time? Corrected rows count until they are
--- merged.
-SELECT toUnixTimestamp(toDateTime(toStartOfMonth(observed_at), 'UTC')) AS month, count() AS rows
-FROM observation
-WHERE history = {history:String}
-  AND observed_at >= toDateTime({since:UInt32}, 'UTC')
-  AND observed_at < toDateTime({until:UInt32}, 'UTC')
-GROUP BY month
