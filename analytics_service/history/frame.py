@@ -26,6 +26,8 @@ _REST = pl.exclude("series", "last_at")
 UNIT = pl.lit(10**18, dtype=pl.Int128())
 # Bytes of the view that each string in a column has.
 _VIEW = 16
+# Bytes of a row with all columns, apart from the characters of `close`.
+ROW_BYTES = 88 + _VIEW
 # How the rows of a bucket are summarized.
 _SUMMED = {
     "first_at": pl.col("first_at").min(),

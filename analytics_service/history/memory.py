@@ -2,14 +2,16 @@
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
+from math import inf
 from typing import NamedTuple
 
 from cachetools import LRUCache
 
 from analytics_service.errors import AnalyticsError, Superseded
-from analytics_service.history.frame import Frame
+from analytics_service.history.frame import ROW_BYTES, Frame
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import month_start, next_month
 from analytics_service.store.cells import QUARTER, floor
@@ -19,6 +21,8 @@ log = logging.getLogger(__name__)
 
 # In place of a month: the key of the frame that follows the last month's.
 RECENT = -1
+# For how long a month whose load failed is left to the store, which the load slows down for everybody.
+_PAUSE_SECONDS = 60
 
 
 class _Key(NamedTuple):
@@ -46,14 +50,22 @@ class Memory:
     `measure` is called with the bytes in use when they change.
     """
 
-    def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        measure: Callable[[int], None] = lambda size: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.limit = limit
         self._measure = measure
+        self._clock = clock
         self._lock = threading.Lock()
         self._frames: LRUCache[_Key, Frame] = LRUCache(limit, getsizeof=lambda frame: frame.size)
         # By history: the generation of its frames, and the size of the largest one so far.
         self._generations: dict[str, int] = {}
         self._largest: dict[str, int] = {}
+        # When months that failed may be loaded again.
+        self._not_before: dict[_Key, float] = {}
         self._queue: deque[_Load] = deque()
         self._loading: _Load | None = None
         self._thread: threading.Thread | None = None
@@ -79,18 +91,22 @@ class Memory:
 
     def put(self, pinned: PinnedHistory, month: int, frame: Frame) -> None:
         """Keep a frame, unless there is a later generation or it does not fit."""
-        name = pinned.history.name
+        key = _Key(pinned.history.name, month)
         with self._lock:
-            self._largest[name] = max(self._largest.get(name, 0), frame.size)
-            if self._generations.get(name) == pinned.generation and frame.size <= self.limit:
-                self._frames[_Key(name, month)] = frame
+            if frame.size > self.limit:
+                self._refuse(key)
+            elif self._generations.get(key.history) == pinned.generation:
+                self._largest[key.history] = max(self._largest.get(key.history, 0), frame.size)
+                self._frames[key] = frame
                 self._measure(int(self._frames.currsize))
 
     def load(self, pinned: PinnedHistory, months: Collection[int], beside: int) -> None:
-        """Queue months that a page lacked, if their frames fit together with `beside` others."""
+        """Queue months that a page lacked, if all may be loaded and their frames fit together with `beside` others."""
+        loads = [_Load(pinned, month, on_demand=True) for month in months]
         with self._lock:
-            if (len(months) + beside) * self._largest.get(pinned.history.name, 0) <= self.limit:
-                self._enqueue(_Load(pinned, month, on_demand=True) for month in months)
+            fit = (len(months) + beside) * self._largest.get(pinned.history.name, 0) <= self.limit
+            if fit and all(self._is_due(load.key) for load in loads):
+                self._enqueue(loads)
 
     def fill(self, pinned: PinnedHistory) -> None:
         """Queue all months, the newest first. They are loaded as long as there is room."""
@@ -132,7 +148,7 @@ class Memory:
     def _run(self) -> None:
         while (load := self._next()) is not None:
             try:
-                self.put(load.pinned, load.month, _month(load.pinned, load.month))
+                self._load(load)
             except Superseded:
                 # The history was rewritten; pages will ask for the month again.
                 continue
@@ -141,8 +157,22 @@ class Memory:
                 log.warning("History is not kept in memory for now: %s", error)
                 with self._lock:
                     self._queue.clear()
+                    self._pause(load.key)
             except ANY_FAILURE:
                 log.exception("A month of history was not loaded")
+                with self._lock:
+                    self._pause(load.key)
+
+    def _load(self, load: _Load) -> None:
+        """Keep the cells of a month's complete quarters of an hour. If they are too many, they are not even read."""
+        pinned, month = load.pinned, load.month
+        until = max(month, min(next_month(month), floor(pinned.newest + 1, QUARTER)))
+        most = self.limit // ROW_BYTES
+        if pinned.cells(month, until, most + 1) > most:
+            with self._lock:
+                self._refuse(load.key)
+        else:
+            self.put(pinned, month, pinned.frame(pinned.ids, range(month, max(until, month + 1), QUARTER), until))
 
     def _next(self) -> "_Load | None":
         with self._lock:
@@ -150,14 +180,21 @@ class Memory:
             while self._queue and self._loading is None:
                 load = self._queue.popleft()
                 room = self.limit - self._frames.currsize - self._largest.get(load.pinned.history.name, 0)
-                if load.on_demand or (room >= 0 and load.key not in self._frames):
+                is_wanted = load.on_demand or (room >= 0 and load.key not in self._frames)
+                if is_wanted and self._is_due(load.key):
                     self._loading = load
             if self._loading is None:
                 self._thread = None
             return self._loading
 
+    def _refuse(self, key: _Key) -> None:
+        """Never load a month again, and evict it: it has outgrown memory, and months only grow."""
+        self._not_before[key] = inf
+        self._frames.pop(key, None)
+        self._measure(int(self._frames.currsize))
 
-def _month(pinned: PinnedHistory, month: int) -> Frame:
-    """The cells of a month's complete quarters of an hour."""
-    until = min(next_month(month), floor(pinned.newest + 1, QUARTER))
-    return pinned.frame(pinned.ids, range(month, max(until, month + 1), QUARTER), max(until, month))
+    def _pause(self, key: _Key) -> None:
+        self._not_before[key] = self._clock() + _PAUSE_SECONDS
+
+    def _is_due(self, key: _Key) -> bool:
+        return self._clock() >= self._not_before.get(key, 0)

@@ -80,6 +80,14 @@ class PinnedHistory:
         require_unchanged(self.store, self.head)
         return Frame.of(ids, begin, until, rows)
 
+    def cells(self, since: int, until: int, most: int) -> int:
+        """How many quarters of an hour between two unix seconds have observations, over all series, but at most `most`.
+
+        Cost: a query, which reads little more than the sort keys of so many cells.
+        """
+        counted = self.store.frame("cell_count", history=self.history.name, since=since, until=until, most=most)
+        return int(counted.item())
+
     def _before(self, ids: Sequence[str], indices: Sequence[int], instant: int) -> pl.DataFrame:
         """The last observation of each series before an instant, however long ago. `indices` are those in a frame."""
         parameters: dict[str, object] = {"history": self.history.name, "ids": list(ids), "bounds": [0]}

@@ -13,6 +13,7 @@ import pytest
 from analytics_service.config.settings import Settings
 from analytics_service.errors import Superseded
 from analytics_service.history.candles import Aggregate, points
+from analytics_service.history.frame import ROW_BYTES
 from analytics_service.history.memory import Memory
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.stored import PinnedHistory
@@ -220,14 +221,25 @@ def test_buckets_may_end_after_the_last_second_of_the_store(reading: Reading, st
     assert found["v"].to_list() == [Decimal(5), None]
 
 
-def test_a_month_larger_than_memory_is_read_from_the_store(watched: WatchedStore, store: Store) -> None:
+def test_a_month_larger_than_memory_is_not_loaded(watched: WatchedStore, store: Store) -> None:
     reading = Reading(watched, 100)
     head = written(store, history((-2 * HOUR, 1), (10, 3)))
-    for _ in range(3):
+    for number in range(3):
         assert reading.hours(head, NOON + 10) == ["1", "1", "3"]
         reading.memory.wait()
-    asked = reading.reads()
-    # Once its size is known it is not loaded again.
-    reading.hours(head, NOON + 10)
-    reading.memory.wait()
-    assert reading.reads() == asked + 1
+        assert reading.reads() == number + 1
+
+
+def test_cells_are_counted_once_and_up_to_a_limit(reading: Reading, store: Store) -> None:
+    """As many as a frame has rows, whose least size is known."""
+    seen = [(NOON + minute * MINUTE, Decimal(minute)) for minute in range(0, 60, 5)]
+    written(store, {ID: seen, "token;b": seen[2:5]})
+    # A correction.
+    pinned = reading.reader.at(written(store, {ID: [(NOON + MINUTE, Decimal(7))]}))
+    # The last quarter of the hour has not ended.
+    assert [pinned.cells(NOON, NOON + HOUR, most) for most in (9, 5, 4)] == [5, 5, 4]
+    assert pinned.cells(NOON + QUARTER, NOON + 2 * QUARTER, 9) == 2
+    frame = pinned.frame(pinned.ids, range(NOON, NOON + 3 * QUARTER, QUARTER), NOON + 3 * QUARTER)
+    # Two rows more say that nothing was before, and digits of the values take a byte each.
+    assert (frame.rows.height, frame.rows["close"].to_list()) == (7, [None, "10", "25", "40", None, "10", "20"])
+    assert frame.size == pytest.approx(7 * ROW_BYTES, abs=7 * 4)

@@ -19,6 +19,7 @@ BEHAVIOUR = {
         "account_event_place",
         "account_events_since",
         "borrowing_items",
+        "cell_count",
         "event_sums",
         "events_since",
         "example_address",

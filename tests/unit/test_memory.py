@@ -10,7 +10,7 @@ import pytest
 from polars.exceptions import PanicException
 
 from analytics_service.errors import StoreUnavailable, Superseded
-from analytics_service.history.frame import Frame
+from analytics_service.history.frame import ROW_BYTES, Frame
 from analytics_service.history.memory import Memory
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import next_month
@@ -36,6 +36,7 @@ class Made(PinnedHistory):
 
     made: list[int] = field(default_factory=list, compare=False)
     errors: dict[int, BaseException] = field(default_factory=dict, compare=False)
+    counts: dict[int, int] = field(default_factory=dict, compare=False)
     begun: threading.Event = field(default_factory=threading.Event, compare=False)
     go_on: threading.Event = field(default_factory=threading.Event, compare=False)
 
@@ -46,6 +47,9 @@ class Made(PinnedHistory):
         if error := self.errors.get(bounds[0]):
             raise error
         return frame(bounds[0])
+
+    def cells(self, since: int, until: int, most: int) -> int:
+        return min(self.counts.get(since, 0), most)
 
 
 def pinned(generation: int = 1, *, held: bool = False) -> Made:
@@ -131,6 +135,28 @@ def test_what_a_page_lacked_makes_others_give_way_unless_its_months_do_not_fit_t
     assert there(memory, own) == MONTHS[2:]
 
 
+def test_a_month_with_too_many_cells_is_not_loaded_and_not_asked_for_again() -> None:
+    memory, own = memory_of(10 * ROW_BYTES)
+    own.counts.update({MONTHS[3]: 11, MONTHS[2]: 10})
+    memory.fill(own)
+    memory.wait()
+    assert there(memory, own) == sorted(own.made) == MONTHS[:3]
+    # Nor are the other months of a page that needs it.
+    own.counts.clear()
+    memory.renew(own, 0)
+    memory.load(own, MONTHS[2:], 0)
+    memory.wait()
+    assert there(memory, own) == []
+
+
+def test_a_month_that_outgrows_memory_is_evicted() -> None:
+    memory, own = memory_of(10 * ROW_BYTES, *MONTHS[2:])
+    own.counts[MONTHS[3]] = 11
+    memory.load(own, MONTHS[3:], 1)
+    memory.wait()
+    assert (own.made, there(memory, own)) == ([], MONTHS[2:3])
+
+
 def test_a_memory_of_nothing_loads_nothing() -> None:
     memory, own = memory_of(0)
     memory.fill(own)
@@ -139,30 +165,33 @@ def test_a_memory_of_nothing_loads_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "made", "said"),
+    ("error", "made", "said", "pause"),
     [
         # The rest would fail too.
-        (StoreUnavailable("gone"), [3], "History is not kept in memory for now: gone"),
-        (Superseded("rewritten"), [3, 2, 1, 0], ""),
-        (ValueError("a bug"), [3, 2, 1, 0], "A month of history was not loaded"),
-        (PanicException("a panic"), [3, 2, 1, 0], "A month of history was not loaded"),
+        (StoreUnavailable("gone"), [3], "History is not kept in memory for now: gone", 60),
+        (Superseded("rewritten"), [3, 2, 1, 0], "", 0),
+        (ValueError("a bug"), [3, 2, 1, 0], "A month of history was not loaded", 60),
+        (PanicException("a panic"), [3, 2, 1, 0], "A month of history was not loaded", 60),
     ],
 )
-def test_a_month_that_cannot_be_loaded_is_left_out(
-    caplog: pytest.LogCaptureFixture, error: BaseException, made: list[int], said: str
+def test_a_month_that_cannot_be_loaded_is_left_out_for_a_while(
+    caplog: pytest.LogCaptureFixture, error: BaseException, made: list[int], said: str, pause: int
 ) -> None:
-    memory, own = memory_of(10 * SIZE)
+    now, own = [1000.0], pinned()
+    memory = Memory(10 * SIZE, clock=lambda: now[0])
+    memory.renew(own, 0)
     own.errors[MONTHS[3]] = error
     memory.fill(own)
     memory.wait()
     assert own.made == [MONTHS[number] for number in made]
     assert there(memory, own) == sorted(own.made[1:])
     assert [one.getMessage() for one in caplog.records] == ([said] if said else [])
-    # It can be asked for again.
     own.errors.clear()
-    memory.load(own, MONTHS[3:], 0)
-    memory.wait()
-    assert MONTHS[3] in there(memory, own)
+    for second in range(max(pause - 1, 0), pause + 1):
+        now[0] = 1000.0 + second
+        memory.load(own, MONTHS[3:], 0)
+        memory.wait()
+        assert (MONTHS[3] in there(memory, own)) == (second >= pause)
 
 
 def test_the_bytes_in_use_are_told() -> None:
