@@ -22,7 +22,6 @@ SELECT
     i.account_index AS account_index,
     i.kind AS kind,
     i.asset_id AS asset_id,
-    ifNull(i.usd, 0) AS usd,
     i.usd IS NULL AS unpriced,
     toDecimal256(ifNull(i.units, 0), 18) * ifNull(i.price, 0) AS exact,
     exact * ifNull(multiIf(kind = 'collateral', c.liquidation_ltv, kind = 'stake', s.health_weight, 0), 0) AS weighted,
@@ -45,13 +44,13 @@ accounts AS
     SELECT
         address,
         account_index,
-        sumIf(usd, kind = 'collateral') AS collateral_usd,
-        sumIf(usd, kind = 'debt') AS debt_usd,
+        sumIf(exact, kind = 'collateral') AS posted,
+        sumIf(exact, kind = 'debt') AS owed,
         -- Whole numbers: of 10^-36, and of 10^-54, the stake and what gives the largest boost.
-        reinterpretAsInt256(sumIf(exact, kind = 'debt')) AS debt,
+        reinterpretAsInt256(owed) AS debt,
         reinterpretAsInt256(sumIf(weighted, kind = 'collateral')) AS secured,
         reinterpretAsInt256(sumIf(weighted, kind = 'stake')) AS staked,
-        reinterpretAsInt256(sumIf(exact, kind = 'collateral') * any(stake_ratio)) AS required,
+        reinterpretAsInt256(posted * any(stake_ratio)) AS required,
         reinterpretAsInt256(toDecimal256(any(largest_boost), 18)) AS largest,
         countIf(kind = 'collateral' AND unpriced) AS unpriced_collaterals,
         countIf(kind = 'debt' AND unpriced) AS unpriced_debts
@@ -76,9 +75,9 @@ rated AS
 SELECT
     address,
     account_index,
-    collateral_usd,
-    debt_usd,
-    toDecimal128(ratio(reinterpretAsInt256(debt_usd), reinterpretAsInt256(collateral_usd)), 18) AS ltv,
+    toDecimal128(roundBankers(posted, 18), 18) AS collateral_usd,
+    toDecimal128(roundBankers(owed, 18), 18) AS debt_usd,
+    toDecimal128(ratio(debt, reinterpretAsInt256(posted)), 18) AS ltv,
     toDecimal128(base + boost, 18) AS health,
     toDecimal128(base, 18) AS base,
     toDecimal128(multiIf(

@@ -28,7 +28,7 @@ COMMENT 'Every borrow account that owes debt of known value now';
 CREATE OR REPLACE VIEW risk_ladder
 AS WITH
 {functions},
-(SELECT any(price) FROM price_now WHERE asset_id = {asset_id:String}) AS now,
+(SELECT anyOrNull(price) FROM price_now WHERE asset_id = {asset_id:String}) AS now,
 -- The asset, and its receipt token where that costs what it redeems.
 moving AS
 (
@@ -68,6 +68,7 @@ stressed AS
         least(1, if(required = 0, toFloat64(collateral > 0), stake / required)) * toFloat64(largest_boost) AS boost,
         base + toDecimal256(boost, 18) < 1 AS is_liquidatable
     FROM accounts
+    WHERE now IS NOT NULL
 )
 SELECT
     toDecimal64(s.factor - 1, 2) AS change,

@@ -1,6 +1,7 @@
 """The views that researchers read, against what the service answers over HTTP and against sums by hand."""
 
 import io
+from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -164,22 +165,19 @@ def test_ranks_follow_debt_and_what_is_lent(simulated: Simulated) -> None:
     )
 
 
-def test_accounts_at_risk_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
-    """Above all in each range of health."""
-    risk = data(protocol, "/analytics/market/risk")
-    ranges = "SELECT health_from, toUInt64(count()) AS accounts, sum(debt_usd) AS debt FROM account_risk GROUP BY ALL"
-    rows = simulated.rows(ranges)
-    viewed = {row["health_from"]: (row["accounts"], row["debt"]) for row in rows}
-    for part in risk["histogram"]:
-        accounts, debt = viewed.pop(Decimal(part["from"]), (0, Decimal(0)))
-        assert accounts == part["accounts"]
-        # Sums of rounded values, rather than rounded sums.
-        assert abs(debt - Decimal(part["debt_value"])) <= accounts * Decimal("1e-17")
-    assert viewed == {}
-    (below,) = simulated.rows(
-        "SELECT countIf(health < 1) AS liquidatable, countIf(health < 1.1) AS at_risk FROM account_risk"
-    )
-    assert below == {name: risk[name]["accounts"] for name in ("liquidatable", "at_risk")}
+def test_accounts_at_risk_are_the_borrowers_of_the_service(simulated: Simulated, protocol: Client) -> None:
+    listed = data(protocol, "/analytics/market/borrowers", "limit=1000")
+    columns = ("collateral_value", "debt_value", "ltv", "health")
+    stated = {
+        (one["address"], one["account_index"]): [one[column] and Decimal(one[column]) for column in columns]
+        for one in listed
+    }
+    rows = simulated.rows("SELECT * FROM account_risk")
+    columns = ("collateral_usd", "debt_usd", "ltv", "health")
+    assert {(row["address"], row["account_index"]): [row[column] for column in columns] for row in rows} == stated
+    ranges = data(protocol, "/analytics/market/risk")["histogram"]
+    counts = Counter(row["health_from"] for row in rows)
+    assert [counts[Decimal(part["from"])] for part in ranges] == [part["accounts"] for part in ranges]
 
 
 def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
@@ -198,6 +196,7 @@ def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client
             assert abs(row["bad_debt_usd"] - Decimal(step["bad_debt"])) < Decimal("1e-9")
             fallen += step["accounts"]
     assert fallen > 100
+    assert simulated.rows("SELECT * FROM risk_ladder(asset_id = 'ETH')") == []
 
 
 def test_every_view_has_types_that_readers_of_files_know(simulated: Simulated) -> None:
@@ -285,13 +284,14 @@ def test_values_by_hand(run: Run) -> None:
         ("wallet", "", None, None),
     ]
     # Of the stake a quarter counts, 0.045 USD; 0.45, a twentieth of the collateral, would give the boost of 0.1. Health
-    # comes from units with 18 decimals: 7.2 / 0.666666666666666666.
+    # and the debt of an account come from units with 18 decimals: 7.2 / 0.666666666666666666.
     with_debt, without = run(
         "SELECT collateral_usd, debt_usd, ltv, base, boost, health, unpriced_collaterals "
         "FROM account ORDER BY account_index"
     )
     base, boost = Decimal("10.800000000000000011"), Decimal("0.01")
-    assert with_debt == (Decimal(9), owed, Decimal("0.074074074074074074"), base, boost, base + boost, 1)
+    debt = 2 * third
+    assert with_debt == (Decimal(9), debt, Decimal("0.074074074074074074"), base, boost, base + boost, 1)
     assert without == (0, 0, None, None, None, None, 0)
 
 

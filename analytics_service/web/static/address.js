@@ -101,17 +101,18 @@ function health(accounts) {
     table("Health of the borrow accounts", columns, accounts));
 }
 
-function account({ index, collaterals, debts }, borrowers) {
+function account({ index, collaterals, debts, health }, borrowers) {
   const prices = borrowers.find((one) => one.account_index === index)?.liquidation ?? [];
   const price = (row) => prices.find(({ asset }) => asset.id === row.asset_info.asset.id)?.extra.text;
-  const liquidated = { title: "Liquidated at", number: true,
+  // The price at which health is 1.
+  const reached = { title: Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
     cell: (row) => (price(row)?.price ?? "N/A") === "N/A" ? "–" : `${price(row).price} (${price(row).change})` };
   const part = (name, rows, more = []) =>
     rows.length ? table(`${name} of account ${index}`, [...amounts("principal"), ...more], rows) : notice(`No ${name.toLowerCase()}.`);
   const rate = { title: "APR", number: true, cell: (row) => percent(row.market_rate.apr) };
   return panel(`Account ${index}`, h("div", { class: "pair" },
-    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, [liquidated])),
-    h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate]))));
+    h("div", {}, h("h3", {}, "Collateral"), part("Collateral", collaterals, [reached])),
+    h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate, reached]))));
 }
 
 function lending({ asset_pools: pools, net_rate: rate }) {

@@ -11,6 +11,7 @@ import { families } from "./status.js";
 
 const PATH = "/analytics/market";
 const OVER_TIME = ["debt-at-risk", "liquidatable-debt"].map((name) => `${PATH}/history/${name}`);
+const COUNT_OVER_TIME = `${PATH}/history/accounts-at-risk`;
 // Accounts that are looked at for those that fall, and rows of their table.
 const ACCOUNTS = 1000, ROWS = 50;
 const STEP = 5;
@@ -24,10 +25,11 @@ export async function risk(place, route, signal) {
   const byHealth = figure("Debt by health", async () => ({ ...answer, path: `${PATH}/risk`, given, isHistory: false }),
     ({ data }) => histogram(data));
   const overall = figure("Debt at risk", () => Promise.all(OVER_TIME.map((path) => history(path, route, {}, signal))), atRisk);
+  const counted = figure("Accounts at risk", () => history(COUNT_OVER_TIME, route, {}, signal), countAtRisk);
   const falling = h("div");
   place.replaceChildren(title, h("div", { class: "tiles" }, tiles(answer.data)),
-    h("div", { class: "pair" }, byHealth.panel, overall.panel), falling);
-  await Promise.all([byHealth.done, overall.done, fall(falling, answer.data, signal)]);
+    h("div", { class: "pair" }, byHealth.panel, overall.panel), falling, counted.panel);
+  await Promise.all([byHealth.done, overall.done, counted.done, fall(falling, answer.data, signal)]);
 }
 
 function tiles({ accounts_with_debt: count, debt_value: debt, extra, ...parts }) {
@@ -64,7 +66,7 @@ function histogram({ histogram: ranges }) {
     { title: "Debt", number: true, cell: (range) => range.debt_value },
     { title: "Collateral", number: true, cell: (range) => range.collateral_value },
   ];
-  return { traces: [bars], xaxis: { type: "category" }, yaxis: DOLLARS, table: { columns, rows: ranges } };
+  return { traces: [bars], xaxis: { type: "category", tickangle: -60 }, yaxis: DOLLARS, table: { columns, rows: ranges } };
 }
 
 function atRisk(...answers) {
@@ -73,6 +75,12 @@ function atRisk(...answers) {
   const readings = names.map(([name], place) => ({ name, values: answers[place].series[0].v, format: usd }));
   const traces = names.flatMap(([name, color], place) => line(name, first.x, numbers(readings[place].values), color));
   return overTime(first, traces, readings, { yaxis: { ...DOLLARS, rangemode: "tozero" } });
+}
+
+function countAtRisk(first) {
+  const [{ v: values }] = first.series;
+  const readings = [{ name: "Accounts", values, format: (value) => value }];
+  return overTime(first, line("Accounts", first.x, numbers(values), "--warn"), readings, { yaxis: { rangemode: "tozero" } });
 }
 
 /** The part of the view that depends on one asset, which the viewer chooses: by default that of most collateral. */
