@@ -58,7 +58,7 @@ function share(part, whole) {
 function histogram({ histogram: ranges }) {
   const name = ({ from, to }) => (to === null ? `${from}+` : `${from}–${to}`);
   const color = ({ from }) => colorOf(Number(from) < 1 ? "--bad" : Number(from) < 1.1 ? "--warn" : "--series-1");
-  const bars = { x: ranges.map(name), y: ranges.map((range) => Number(range.debt_value)), name: "Debt", type: "bar",
+  const bars = { x: ranges.map(({ from }) => from), y: ranges.map((range) => Number(range.debt_value)), name: "Debt", type: "bar",
     hoverinfo: "skip", marker: { color: ranges.map(color) } };
   const columns = [
     { title: "Health", cell: name },
@@ -66,7 +66,7 @@ function histogram({ histogram: ranges }) {
     { title: "Debt", number: true, cell: (range) => range.debt_value },
     { title: "Collateral", number: true, cell: (range) => range.collateral_value },
   ];
-  return { traces: [bars], xaxis: { type: "category", tickangle: -60 }, yaxis: DOLLARS, table: { columns, rows: ranges } };
+  return { traces: [bars], xaxis: { type: "category", title: { text: "Health, from" } }, yaxis: DOLLARS, table: { columns, rows: ranges } };
 }
 
 function atRisk(...answers) {
