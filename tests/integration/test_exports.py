@@ -244,7 +244,8 @@ def test_values_are_exact_and_of_types_that_readers_know(odd: Store, tmp_path: P
     shown = pd.read_parquet(tmp_path / "odd.parquet").iloc[0]
     assert (shown["usd"], shown["since"], shown["amount"]) == (EXACT, pd.Timestamp(SINCE), str(GREATEST))
     asked = "SELECT usd, epoch(since), amount, typeof(usd), ended FROM read_parquet(?)"
-    answer = duckdb.execute(asked, [str(tmp_path / "odd.parquet")]).fetchone()
+    with duckdb.connect() as connection:
+        answer = connection.execute(asked, [str(tmp_path / "odd.parquet")]).fetchone()
     assert answer == (EXACT, SINCE.timestamp(), str(GREATEST), "DECIMAL(38,18)", None)
     assert (tmp_path / "odd.csv").read_text("utf-8").splitlines() == [
         '"text","amount","wide","usd","since","day","kind","ended","flag","list","count"',
