@@ -24,8 +24,7 @@ REPLICATED, _SHARED = "Replicated", "Shared"
 # The name of copies in ClickHouse Keeper. By default a table is copied within its shard, this way to all servers.
 _EVERYWHERE = "'/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}'"
 
-# Forms of statements, without the comments before them.
-_LEADING = re.compile(r"\A(?:--[^\n]*\n|\s)+")
+# Forms of statements.
 _CREATE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+)(.*)", re.DOTALL)
 _ALTER = re.compile(r"ALTER TABLE (\w+)(.*)", re.DOTALL)
 _ATTACH = re.compile(r"ALTER TABLE (\w+) ATTACH PARTITION ALL FROM (\w+)")
@@ -97,17 +96,16 @@ class Layout:
         """
         if not self._is_replicated:
             return [statement]
-        code = _LEADING.sub("", statement)
-        if match := _ATTACH.fullmatch(code):
+        if match := _ATTACH.fullmatch(statement):
             return ["INSERT INTO {} SELECT * FROM {}".format(*match.groups())]
-        if match := _CREATE.fullmatch(code):
+        if match := _CREATE.fullmatch(statement):
             return self._created(match[1], match[2], database)
-        if match := _ALTER.fullmatch(code):
+        if match := _ALTER.fullmatch(statement):
             return self._altered(match[1], match[2])
-        if match := _LIST.fullmatch(code):
+        if match := _LIST.fullmatch(statement):
             verb, names, sync = match.groups()
             return [f"{verb} {self._with_parts(verb, names)}{self._on_cluster}{sync or ''}"]
-        if match := _WHOLE.fullmatch(code):
+        if match := _WHOLE.fullmatch(statement):
             return [f"{match[1]}{self._on_cluster}{match[2]}"]
         return [statement]
 

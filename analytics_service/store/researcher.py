@@ -7,7 +7,7 @@ import secrets
 from analytics_service.config.values import RESEARCH
 from analytics_service.errors import StoreFailure
 from analytics_service.store.connection import Store
-from analytics_service.store.sql import scripts, statements, without_comments
+from analytics_service.store.sql import filled, scripts, statements
 
 log = logging.getLogger(__name__)
 
@@ -15,11 +15,7 @@ log = logging.getLogger(__name__)
 def researcher_script(**placeholders: str) -> list[str]:
     """The statements of sql/researcher.sql with these placeholders filled."""
     (script,) = scripts("")
-    filled = script.read_text("utf-8")
-    for name, value in {**placeholders, "research": RESEARCH}.items():
-        filled = filled.replace(f"{{{name}}}", value)
-    # The server would keep comments in its log.
-    return statements(f"{without_comments(filled)}\n")
+    return statements(filled(script.read_text("utf-8"), {**placeholders, "research": RESEARCH}))
 
 
 def researcher_grants(readable: str) -> list[str]:

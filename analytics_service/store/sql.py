@@ -21,8 +21,12 @@ def named_query(name: str, parts: Parts) -> str:
 
 @cache
 def _filled(name: str, placeholders: tuple[tuple[str, str], ...]) -> str:
-    sql = _query(name)
-    for placeholder, filling in placeholders:
+    return filled(_query(name), dict(placeholders))
+
+
+def filled(sql: str, placeholders: Mapping[str, str]) -> str:
+    """SQL with these placeholders filled, by name. Others, such as parameters, stay."""
+    for placeholder, filling in placeholders.items():
         sql = sql.replace(f"{{{placeholder}}}", filling)
     return sql
 
@@ -50,5 +54,5 @@ def scripts(folder: str) -> list[Path]:
 
 
 def statements(script: str) -> list[str]:
-    """The statements of a script; each ends with a semicolon at the end of a line."""
-    return [part.strip() for part in script.split(";\n") if without_comments(part).strip()]
+    """The statements of a script, without comments; each ends with a semicolon at the end of a line."""
+    return [part.strip() for part in f"{without_comments(script)}\n".split(";\n") if part.strip()]

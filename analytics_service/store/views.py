@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from analytics_service.store.histories import HISTORIES
-from analytics_service.store.sql import scripts, statements, without_comments
+from analytics_service.store.sql import filled, scripts, statements, without_comments
 
 _NAMED = re.compile(r"^CREATE OR REPLACE VIEW (\w+)", re.MULTILINE)
 # Scripts that make several views, with what they put in place of {placeholders} for each.
@@ -34,15 +34,8 @@ def view_names() -> list[str]:
 
 def _statements() -> Iterator[str]:
     functions, *views = scripts("views")
-    shared = {"functions": functions.read_text("utf-8").strip()}
+    shared = {"functions": without_comments(functions.read_text("utf-8"))}
     for script in views:
         for statement in statements(script.read_text("utf-8")):
             for placeholders in _EACH.get(script.stem, [{}]):
-                yield _filled(statement, {**placeholders, **shared})
-
-
-def _filled(statement: str, placeholders: Mapping[str, str]) -> str:
-    """Only these placeholders: others are parameters of the view."""
-    for name, text in placeholders.items():
-        statement = statement.replace(f"{{{name}}}", text)
-    return without_comments(statement)
+                yield filled(statement, {**placeholders, **shared})

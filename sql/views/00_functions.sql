@@ -14,4 +14,6 @@
 ((dividend, divisor) -> half_even(intDiv(dividend, divisor), dividend % divisor, divisor)) AS divided,
 -- A fraction with 18 decimals: null without a whole, and for numbers of more than 58 digits.
 ((part, whole) -> divided(toInt256(if(greatest(toFloat64(part), toFloat64(whole)) < 1e58, part, NULL))
-    * toInt256(1000000000000000000), toInt256(nullIf(whole, 0)))) AS ratio
+    * toInt256(1000000000000000000), toInt256(nullIf(whole, 0)))) AS ratio,
+-- The units of an asset that a receipt token redeems: 1 while there are no receipt tokens.
+((principal, supply) -> if(supply = 0, toDecimal256(1, 18), ratio(principal, supply))) AS redeemed_by_each

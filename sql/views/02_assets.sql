@@ -92,7 +92,7 @@ FROM
         INNER JOIN assets AS o ON o.asset_id = q.asset_id
         INNER JOIN
         (
-            SELECT asset_id, if(receipt_supply = 0, toDecimal256(1, 18), ratio(principal, receipt_supply)) AS redemption
+            SELECT asset_id, redeemed_by_each(principal, receipt_supply) AS redemption
             FROM market_lend FINAL
             WHERE observed_at = markets.1 AND version = markets.2
         ) AS l ON l.asset_id = q.asset_id

@@ -32,7 +32,7 @@ runs AS
 ),
 lent AS
 (
-    SELECT l.*, if(receipt_supply = 0, toDecimal256(1, 18), ratio(principal, receipt_supply)) AS redemption
+    SELECT l.*, redeemed_by_each(principal, receipt_supply) AS redemption
     FROM market_lend AS l FINAL
     WHERE (observed_at, version) IN runs
 ),
