@@ -54,11 +54,12 @@ def collect(batch: Batch) -> list[Snapshot]:
 
 
 def _risk(batch: Batch, items: pl.DataFrame) -> Risk:
-    """The risk of all accounts at the source's prices. SourceError if there are debts, but no prices."""
-    (at,), source = batch.instants, batch.source
-    markets = {market.asset_id: market for market in source.markets(at)}
-    book = book_of(borrowing_of(items), markets)
-    prices = quoted(batch.prices(at)) if book.places_of("debt") else {}
+    """The risk of all accounts at the source's prices. SourceError if there are debts, but no markets or no prices."""
+    (at,), source, borrowing = batch.instants, batch.source, borrowing_of(items)
+    has_debts = "debt" in borrowing["kind"]
+    markets = {market.asset_id: market for market in (batch if has_debts else source).markets(at)}
+    book = book_of(borrowing, markets)
+    prices = quoted(batch.prices(at)) if has_debts else {}
     assets = linked({asset.id: asset for asset in source.assets(at)})
     return risk_of(Valuation(book, Terms(assets, markets, source.config(at), source.ptoken(at)), prices))
 
