@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
-from threading import Semaphore
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,6 +23,7 @@ from analytics_service.http.openapi import document
 from analytics_service.http.rate_limit import Counts, RateLimit
 from analytics_service.http.request_ids import RequestIds
 from analytics_service.http.resource import Resource
+from analytics_service.market.share import within
 from analytics_service.present.markets import COLLATERAL_LOOKUP, DEBT_LOOKUP, LEND_LOOKUP
 from analytics_service.present.overview import BORROW_MARKETS, COLLATERAL_MARKETS, DEBT_MARKETS, LEND_MARKETS
 from analytics_service.present.ptoken import PTOKEN_PARAMS, PTOKEN_STAKING, PTOKEN_STATE
@@ -49,10 +49,15 @@ from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import HISTORIES
+from analytics_service.store.line import Line
 from analytics_service.web import files
 from jobs.registry import intervals
 
 _MIB = 2**20
+# Seconds that a request may wait, all in all.
+_REQUEST_SECONDS = 5.0
+# Large pages that a worker makes at once.
+_LARGE_PAGES = 4
 Routes = list[tuple[str, Resource]]
 _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
 
@@ -77,9 +82,10 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         # Falcon has a method of this name of its own, and refuses it before any middleware is called.
         if env["REQUEST_METHOD"] == "WEBSOCKET":
             env["REQUEST_METHOD"] = "websocket"
-        if self.metrics_port is not None and _listening_port(env) == self.metrics_port:
-            return self.operators(env, start_response)
-        return super().__call__(env, start_response)
+        with within(_REQUEST_SECONDS):
+            if self.metrics_port is not None and _listening_port(env) == self.metrics_port:
+                return self.operators(env, start_response)
+            return super().__call__(env, start_response)
 
 
 def _listening_port(env: dict[str, Any]) -> int | None:
@@ -106,14 +112,13 @@ def create_app(
     """
     instruments = Instruments()
     instruments.begin_worker()
-    store = store or Store(settings, instruments.query, serving=True)
+    store = store or Store(settings, instruments.query)
     heads = heads or Heads(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     current_intervals = partial(heads.intervals, intervals(settings))
-    answers = Answers(settings.answer_memory * _MIB, store.bulkhead, instruments.memory("answers"))
-    large_pages = Semaphore(max(settings.threads // 4, 1))
+    answers = Answers(settings.answer_memory * _MIB, instruments.memory("answers"))
     shared = Shared(
-        Views(store, heads), answers, Schedule(current_intervals, clock), large_pages, ZoneInfo(settings.tz)
+        Views(store, heads), answers, Schedule(current_intervals, clock), Line(_LARGE_PAGES), ZoneInfo(settings.tz)
     )
     monitor = Monitor(heads, current_intervals, clock, is_configured=settings.source is not None)
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]

@@ -17,6 +17,13 @@ class ServerAway(StoreUnavailable):
     """A server of ClickHouse cannot be used now. Another one with the same data may answer."""
 
 
+class Busy(StoreUnavailable):
+    """The store answers others, and a request's time is over before its turn has come, or has been long enough."""
+
+    def __init__(self) -> None:
+        super().__init__("The service is busy. Try again in a few seconds.")
+
+
 class StoreFailure(AnalyticsError):
     """ClickHouse refused a statement. Retrying does not help. The message is for logs only."""
 
@@ -49,16 +56,6 @@ class Superseded(AnalyticsError):
 
 class NotReady(AnalyticsError):
     """The service is not ready for requests; the message says what is missing."""
-
-
-class LargePagesBusy(AnalyticsError):
-    """Enough large pages of history are being built. Smaller ones are not affected; retrying later may help."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "Enough large pages are being built at the moment. Ask for smaller pages (limit, asset_ids), "
-            "or try again in a few seconds."
-        )
 
 
 class EntityNotFound(AnalyticsError):

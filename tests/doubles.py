@@ -143,6 +143,11 @@ class LedgerStore(Store):
             raise StoreUnavailable("away")
         return "26.9.2.1"
 
+    def probe(self, seconds: float) -> None:
+        """Asked to learn whether there is an answer at all."""
+        if self.away:
+            raise StoreUnavailable("away")
+
     def change(self, family: str, **fields: int) -> "LedgerStore":
         """Give a family another head."""
         self.heads[family] = replace(self.heads[family], **fields)

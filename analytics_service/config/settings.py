@@ -47,7 +47,7 @@ class Settings:
     threads: int = _setting(
         16,
         values.WholeNumber(1, 256),
-        "Threads of each worker. Five eighths of them may wait for ClickHouse at the same time.",
+        "Threads of each worker.",
     )
     source: str | None = _setting(
         None,
@@ -99,7 +99,7 @@ class Settings:
     query_timeout: int = _setting(
         20,
         values.WholeNumber(1, 600),
-        "Seconds a query may run, at most 3.5 in a worker; the client waits 5 more, gunicorn 15 more.",
+        "Seconds a query may run, in a request at most 5; the client waits 5 more, gunicorn 15 more.",
     )
     history_memory: int = _setting(
         96,

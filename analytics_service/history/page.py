@@ -111,9 +111,10 @@ def read_page(reader: HistoryReader, query: Query, head: Head, symbols: Mapping[
     return Page(query, body, newest if covers_history else reader.last_instant(pinned, query.last))
 
 
-def points_of(reader: HistoryReader, query: Query, head: Head) -> int:
+def points_of(reader: HistoryReader, query: Query, head: Head, *, single: bool) -> int:
     """The greatest number of points that a page can have. Superseded as in `read_page`."""
-    return len(query.starts) * (len(reader.at(head).ids) if query.ids is None else len(query.ids))
+    ids = reader.at(head).ids if query.ids is None else query.ids
+    return len(query.starts) * (1 if single else len(ids))
 
 
 def _chosen(query: Query, listed: Mapping[str, object], symbols: Mapping[str, str]) -> list[str]:

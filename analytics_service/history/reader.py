@@ -8,12 +8,12 @@ from analytics_service.history.frame import Frame, Part, last
 from analytics_service.history.memory import RECENT, Memory
 from analytics_service.history.stored import PinnedHistory
 from analytics_service.market.instants import DAY, month_start, next_month
+from analytics_service.market.share import Share
 from analytics_service.store.cells import QUARTER, floor
 from analytics_service.store.connection import Store
 from analytics_service.store.histories import History
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
 from analytics_service.store.observations import read_series
-from analytics_service.store.shared_lock import SharedLock
 
 # Buckets with a greater mean width are read from the store, which has cells of days.
 _WIDEST = 2 * DAY
@@ -28,23 +28,21 @@ class HistoryReader:
         self.history = history
         self._store = store
         self._memory = memory
-        self._advancing = SharedLock()
         self._pinned: PinnedHistory | None = None
+        self._advancing: Share[None] = Share()
+        self._recents: Share[Frame] = Share()
 
     def at(self, head: Head) -> PinnedHistory:
         """The history pinned to a head. Superseded if the reader has moved on to a newer head."""
-        pinned = self._pinned
-        if pinned is not None and pinned.head == head:
-            return pinned
-        if pinned is not None and pinned.head.runs > head.runs:
-            raise Superseded(f"{head.family} has a newer head.")
-        self._store.enter_bulkhead()
-        with self._advancing.held():
-            if self._pinned is None or self._pinned.head != head:
-                self._pinned = self._advanced(self._pinned, head)
-            return self._pinned
+        while (pinned := self._pinned) is None or pinned.head != head:
+            # One thread at a time, whichever head it advances to.
+            self._advancing.get(None, lambda: self._advance(head))
+        return pinned
 
-    def _advanced(self, old: PinnedHistory | None, head: Head) -> PinnedHistory:
+    def _advance(self, head: Head) -> None:
+        old = self._pinned
+        if old is not None and old.head.runs > head.runs:
+            raise Superseded(f"{head.family} has a newer head.")
         series = read_series(self._store, self.history, head.last_observed_at)
         changed = oldest_change(self._store, old.head, head) if old is not None else 0
         require_unchanged(self._store, head)
@@ -55,7 +53,7 @@ class HistoryReader:
             pinned = replace(pinned, generation=pinned.generation + 1)
             self._memory.renew(pinned, changed)
             self._memory.fill(pinned)
-        return pinned
+        self._pinned = pinned
 
     def parts(
         self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], until: int, *, all_columns: bool
@@ -112,11 +110,13 @@ class HistoryReader:
         """A frame from the start of a quarter of an hour on: cells, and observations that no cell covers yet."""
         recent = self._memory.find(pinned, [RECENT]).get(RECENT)
         if recent is None or recent.begin > since or recent.until < until:
-            tail = floor(pinned.newest + 1, QUARTER)
-            recent = pinned.frame(
-                pinned.ids, [*range(since, tail, QUARTER), *range(tail, pinned.newest + 1)], pinned.newest + 1
-            )
-            self._memory.put(pinned, RECENT, recent)
+            recent = self._recents.get((pinned.head, since), lambda: self._read_recent(pinned, since))
+        return recent
+
+    def _read_recent(self, pinned: PinnedHistory, since: int) -> Frame:
+        tail, until = floor(pinned.newest + 1, QUARTER), pinned.newest + 1
+        recent = pinned.frame(pinned.ids, [*range(since, tail, QUARTER), *range(tail, until)], until)
+        self._memory.put(pinned, RECENT, recent)
         return recent
 
 

@@ -1,27 +1,20 @@
 """A cache of rendered answers, bounded in bytes. Threads that need the same answer render it once."""
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.coding import IDENTITY, Coding
-from analytics_service.store.bulkhead import Bulkhead
+from analytics_service.market.share import Share
 
 # Measured size of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
 # No answer may take more than this fraction of the cache: a page of hundreds of thousands of points would evict
 # thousands of other answers.
 _LARGEST_SHARE = 8
-# Seconds after which a thread that waits for another thread's rendering counts as waiting for the store, as the other
-# thread may.
-_SHORT_SECONDS = 0.2
-# Seconds that it then waits at most.
-_LONG_SECONDS = 5.0
 
 
 class CacheKey(NamedTuple):
@@ -57,20 +50,17 @@ class Answers:
     """At most `limit` bytes of answers, one per key, each for one state of the data. A limit of 0 caches nothing.
 
     Validators stay longer than bodies, in an additional eighth of that size: a caller that has the current answer gets
-    a 304 without another rendering. `bulkhead` is that of the store. `measure` is called with the bytes in use when
-    they change.
+    a 304 without another rendering. `measure` is called with the bytes in use when they change.
     """
 
-    def __init__(self, limit: int, bulkhead: Bulkhead, measure: Callable[[int], None] = lambda size: None) -> None:
+    def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
         self._limit = limit
-        self._bulkhead = bulkhead
         self._measure = measure
         self._entries: LRUCache[CacheKey, _Entry] = LRUCache(limit, getsizeof=lambda entry: entry.size)
         self._validators: LRUCache[CacheKey, _ValidatorsEntry] = LRUCache(
             limit // _LARGEST_SHARE, getsizeof=lambda entry: entry.size
         )
-        # A lock exists as long as a thread holds it or waits for it.
-        self._rendering: WeakValueDictionary[CacheKey, threading.Lock] = WeakValueDictionary()
+        self._rendering: Share[Answer] = Share()
         self._lock = threading.Lock()
 
     def find(self, key: CacheKey) -> Answer | None:
@@ -90,23 +80,11 @@ class Answers:
             entry = self._validators.get(key.uncoded)
         return entry.validators if entry is not None and entry.validators.state == state else None
 
-    @contextmanager
-    def rendering(self, key: CacheKey) -> Iterator[None]:
-        """Render an answer in the block. Threads that need the same answer wait, but not for a very slow rendering.
-
-        StoreUnavailable when too many requests already wait for the store (rule 8.9).
-        """
-        with self._lock:
-            lock = self._rendering.setdefault(key, threading.Lock())
-        is_locked = lock.acquire(timeout=_SHORT_SECONDS)
-        if not is_locked:
-            self._bulkhead.enter()
-            is_locked = lock.acquire(timeout=_LONG_SECONDS)
-        try:
-            yield
-        finally:
-            if is_locked:
-                lock.release()
+    def rendered(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
+        """The cached answer for a state, or a new one. Threads that need the same answer render it once."""
+        return self.find_for_state(key, state) or self._rendering.get(
+            (key, state), lambda: self.find_for_state(key, state) or self.keep(key, render())
+        )
 
     def keep(self, key: CacheKey, answer: Answer) -> Answer:
         """Cache an answer, unless it is too large, and return it."""

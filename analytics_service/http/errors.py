@@ -10,8 +10,8 @@ import falcon
 
 from analytics_service.errors import (
     AccessRefused,
+    Busy,
     EntityNotFound,
-    LargePagesBusy,
     NoSnapshot,
     NotReady,
     ParameterInvalid,
@@ -85,7 +85,7 @@ def install(app: falcon.App[falcon.Request, falcon.Response], paths: str = "/doc
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, _entity_not_found)
     app.add_error_handler((StoreUnavailable, AccessRefused, SchemaError), _store_unavailable)
-    app.add_error_handler((NoSnapshot, NotReady, LargePagesBusy), _unavailable)
+    app.add_error_handler((NoSnapshot, NotReady, Busy), _unavailable)
 
 
 def malformed(kind: str, request_id: str, *, any_origin: bool) -> bytes:

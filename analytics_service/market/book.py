@@ -16,8 +16,8 @@ import polars as pl
 from analytics_service.market.assets import Asset
 from analytics_service.market.health import Health, account_health
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.part import Part
 from analytics_service.market.ptoken import Ptoken
+from analytics_service.market.share import Part
 from analytics_service.market.values import EXACT, ONE, ZERO, total, with_receipt_prices
 
 Side = Literal["collateral", "debt", "stake"]

@@ -78,12 +78,11 @@ class Docs(Resource):
     def _page(self, base: str) -> str | None:
         """The web page with all examples; None while the store cannot be read, or is being rewritten."""
         try:
-            with self._views.request():
-                view = self._views.newest()
+            view = self._views.newest()
 
-                def examples(path: str) -> Values:
-                    return {} if self._asks_for_keys else values(path, view)
+            def examples(path: str) -> Values:
+                return {} if self._asks_for_keys else values(path, view)
 
-                return page(self._document, base, examples, simulated=any_simulated(view.heads.origins))
+            return page(self._document, base, examples, simulated=any_simulated(view.heads.origins))
         except AnalyticsError:
             return None

@@ -1,6 +1,7 @@
 """Paths that answer a page of a history."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -8,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import falcon
 
-from analytics_service.errors import LargePagesBusy, ParameterInvalid
+from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats import BY_MEDIA, MEDIA
 from analytics_service.history.formats.base import Format
 from analytics_service.history.grid import AlignedGrid, fit_grid
@@ -72,17 +73,12 @@ class HistoryPath(SnapshotPath):
         return None if next_offset is None else f"{arguments['path']}?{_query_string(arguments, next_offset)}"
 
     def record(self, view: View, arguments: Mapping[str, Any]) -> Page:
-        """The page. LargePagesBusy if it is large and too many large pages are being made."""
+        """The page. A large one waits for its turn."""
         query, head = self._page(view, arguments), view.head(*self.families)
         symbols = view.symbols if self._has_symbols(arguments) else {}
-        is_large = points_of(self._reader, query, head) > _LARGE
-        if is_large and not self._shared.large_pages.acquire(blocking=False):
-            raise LargePagesBusy
-        try:
+        is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
+        with self._shared.large_pages.turn() if is_large else nullcontext():
             return read_page(self._reader, query, head, symbols, single=self.single)
-        finally:
-            if is_large:
-                self._shared.large_pages.release()
 
     def body(self, record: Page, view: View, arguments: Mapping[str, Any]) -> bytes:
         """The page: in an envelope, unless its format is a file's."""

@@ -1,7 +1,8 @@
 """/metrics: the workers' measurements, the state of the store, and the runs of jobs, for Prometheus."""
 
+import logging
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import falcon
@@ -10,16 +11,16 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from analytics_service.config.settings import service_version
+from analytics_service.errors import AnalyticsError
 from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
 from analytics_service.market.instants import unix_second
+from analytics_service.market.share import Share
 from analytics_service.state.health import Monitor, Status
-from analytics_service.state.latest import Latest
 from analytics_service.store.connection import Store
-from analytics_service.store.scheduled_runs import scheduled_runs
+from analytics_service.store.scheduled_runs import ScheduledRun, scheduled_runs
 
-# Seconds that a scrape waits for the store.
-_PATIENCE = 0.5
+log = logging.getLogger(__name__)
 
 
 class Metrics(Live):
@@ -106,7 +107,9 @@ class JobGauges(Gauges):
 
     def __init__(self, store: Store, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
         self._intervals = intervals
-        self._runs = Latest(lambda: scheduled_runs(store, intervals(), unix_second(clock())), _PATIENCE)
+        self._read = lambda: scheduled_runs(store, intervals(), unix_second(clock()))
+        self._reading: Share[Sequence[ScheduledRun]] = Share()
+        self._runs: Sequence[ScheduledRun] = ()
 
     def collect(self) -> Iterator[Metric]:
         """The current gauges, or those of the store's last answer."""
@@ -121,7 +124,11 @@ class JobGauges(Gauges):
             "family",
         )
         intervals = self._intervals()
-        for run in self._runs.get().value or ():
+        try:
+            self._runs = self._reading.get(None, self._read)
+        except AnalyticsError as error:
+            log.warning("Gauges of jobs are those of before: %s", error)
+        for run in self._runs:
             interval = intervals[run.family]
             rows.add_metric([run.family], run.rows)
             lag.add_metric([run.family], run.lag)

@@ -4,23 +4,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from cachetools import TTLCache
+
 from analytics_service.config.settings import Settings
-from analytics_service.errors import AnalyticsError, StoreFailure
+from analytics_service.errors import AnalyticsError, Busy, StoreFailure
+from analytics_service.market.share import Share
 from analytics_service.present.operations import OPERATIONS
 from analytics_service.resources.health import Operational
 from analytics_service.state.health import Monitor
-from analytics_service.state.latest import Latest
 from analytics_service.state.operations import read_store
 from analytics_service.state.report import FamilyReport, HttpPart, Report, WorkerReport
 from analytics_service.store.connection import Store
 from analytics_service.store.server import address_of
 
-# Seconds that a request waits for the store.
-_PATIENCE = 2.0
 # Seconds for which the store's answer is cached, however many requests there are.
 _CACHE_SECONDS = 4.0
-# Seconds. While data from the store is younger, a slow store is no fault: the machine may be busy. The page asks every
-# ten seconds.
+# Seconds. While data from the store is younger, a busy store is no fault. The page asks every ten seconds.
 _YOUNG = 30.0
 
 
@@ -42,13 +41,17 @@ class Operations(Operational):
         self._monitor = monitor
         self._workers = workers
         self._clock = clock
-        self._read = Latest(self._read_store, _PATIENCE, _CACHE_SECONDS)
+        self._reading: Share[Report] = Share(TTLCache(1, _CACHE_SECONDS))
+        self._stored = Report(clock(), settings.clickhouse_database)
 
     def record(self) -> Report:
         """The report of this moment, never an error."""
-        latest = self._read.get()
-        stored = latest.value or self._empty_report()
-        now = self._clock()
+        error: AnalyticsError | None = None
+        try:
+            self._stored = self._reading.get(None, self._read_store)
+        except AnalyticsError as caught:
+            error = caught
+        now, stored = self._clock(), self._stored
         ready = self._monitor.check().healthy
         report = replace(
             stored,
@@ -57,18 +60,12 @@ class Operations(Operational):
             workers=self._workers(),
             families=[_with_age(family, now) for family in stored.families],
         )
-        if latest.error is not None:
-            return replace(report, alive=False, faults=[self._message(latest.error)])
-        if latest.late and (slow := _slowness(report)):
-            return replace(report, alive=False, faults=[slow])
-        return report
-
-    def _empty_report(self) -> Report:
-        return Report(self._clock(), self._settings.clickhouse_database)
+        if error is None or (isinstance(error, Busy) and _is_young(report)):
+            return report
+        return replace(report, alive=False, faults=[self._message(error)])
 
     def _read_store(self) -> Report:
-        report = self._empty_report()
-        report.url = address_of(self._settings)
+        report = Report(self._clock(), self._settings.clickhouse_database, url=address_of(self._settings))
         read_store(report, self._store, self._monitor)
         return report
 
@@ -79,12 +76,9 @@ class Operations(Operational):
         return str(error).replace(str(self._settings.data_dir.absolute()), "the data folder")
 
 
-def _slowness(report: Report) -> str | None:
-    """The fault to report when the store is slow; None while its last data is recent enough."""
-    if report.read_at is None:
-        return f"ClickHouse has not answered within {_PATIENCE:g} s."
-    old = (report.at - report.read_at).total_seconds()
-    return None if old < _YOUNG else f"ClickHouse does not answer. Its data here is {old:.0f} s old."
+def _is_young(report: Report) -> bool:
+    """Whether the store's data in a report is recent."""
+    return report.read_at is not None and (report.at - report.read_at).total_seconds() < _YOUNG
 
 
 def _with_age(family: FamilyReport, now: datetime) -> FamilyReport:

@@ -30,7 +30,7 @@ class Risk(Current):
     def record(self, view: View, arguments: Mapping[str, Any]) -> risk.Risk:
         """The risk at the requested prices. EntityNotFound if one is of no asset."""
         prices = assumed(arguments["prices"] or (), view.assets, view.prices)
-        valuation = view.valuation(prices)
+        valuation = view.valuation_at(prices)
         threshold = arguments["threshold"] or risk.AT_RISK
         return risk.risk_of(valuation, threshold, assumed_prices(prices, view.prices, valuation.prices))
 
@@ -49,7 +49,7 @@ class RiskLadder(Current):
         if asset_id not in view.prices:
             what = "an asset without a price" if asset_id in view.assets else "no asset"
             raise EntityNotFound(f"asset_id: {asset_id[:100]!r} names {what}.")
-        return ladder_of(view.valuation(), asset_id, changes)
+        return ladder_of(view.valuation, asset_id, changes)
 
 
 class BorrowerList(StatePath):
@@ -62,7 +62,7 @@ class BorrowerList(StatePath):
     def record(self, view: View, arguments: Mapping[str, Any]) -> Borrowers:
         """The page."""
         order, limit, offset = arguments["sort"], arguments["limit"], arguments["offset"]
-        return borrowers_of(view.valuation(), order, limit, offset, arguments["address"])
+        return borrowers_of(view.valuation, order, limit, offset, arguments["address"])
 
     def body(self, record: Borrowers, view: View, arguments: Mapping[str, Any]) -> bytes:
         """The page, and how many accounts there are."""

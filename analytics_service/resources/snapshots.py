@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Semaphore
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,6 +17,7 @@ from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import View, Views
 from analytics_service.store.ledger import Head
+from analytics_service.store.line import Line
 
 # Answers that depend on `now` change every second.
 _MOVING = "public, max-age=1"
@@ -64,13 +64,13 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; `large_pages` has a
-    permit for each large page of history that may be made at once (rule 2.13)."""
+    """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; large pages of
+    history are made one after the other in `large_pages` (rule 2.13)."""
 
     views: Views
     answers: Answers
     schedule: Schedule
-    large_pages: Semaphore
+    large_pages: Line
     zone: ZoneInfo = ZoneInfo("UTC")
 
 
@@ -116,14 +116,11 @@ class SnapshotPath(Resource):
     def _answer(self, req: falcon.Request, key: CacheKey, arguments: Mapping[str, Any]) -> Answer:
         """The answer for the view that the parameters ask for. If a rewrite supersedes that view, the answer is for the
         next one."""
-        views = self._shared.views
-        with views.request():
-            deadline = views.deadline()
-            while True:
-                try:
-                    return self._answer_for(req, key, arguments, self.view(arguments))
-                except Superseded:
-                    views.wait_for_rewrite(deadline)
+        while True:
+            try:
+                return self._answer_for(req, key, arguments, self.view(arguments))
+            except Superseded:
+                self._shared.views.wait_for_rewrite()
 
     def _answer_for(self, req: falcon.Request, key: CacheKey, arguments: Mapping[str, Any], view: View) -> Answer:
         """The answer for a view, cached or new; without a body if the caller already has it."""
@@ -132,16 +129,11 @@ class SnapshotPath(Resource):
         validators = answers.validators(key, heads)
         if validators is not None and lists_tag(req.get_header("If-None-Match"), validators.etag(key.coding)):
             return Answer(validators, key.coding)
-        with answers.rendering(key.uncoded):
-            if (cached := answers.find_for_state(key, heads)) is not None:
-                return cached
-            uncoded = answers.find_for_state(key.uncoded, heads)
-            if uncoded is None:
-                uncoded = answers.keep(key.uncoded, self._render(arguments, view, heads))
-            if key.coding == IDENTITY:
-                return uncoded
-            headers = self.content_headers(arguments)
-            return answers.keep(key, Answer(uncoded.validators, key.coding, uncoded.body, headers))
+        uncoded = answers.rendered(key.uncoded, heads, lambda: self._render(arguments, view, heads))
+        if key.coding == IDENTITY:
+            return uncoded
+        headers = self.content_headers(arguments)
+        return answers.rendered(key, heads, lambda: Answer(uncoded.validators, key.coding, uncoded.body, headers))
 
     def _render(self, arguments: Mapping[str, Any], view: View, heads: tuple[Head, ...]) -> Answer:
         """A new answer without a coding."""

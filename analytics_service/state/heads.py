@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 
 from analytics_service.errors import (
     AnalyticsError,
+    Busy,
     NoSnapshot,
     SchemaError,
     StoreUnavailable,
     Superseded,
 )
+from analytics_service.market.share import within
 from analytics_service.store.applied import pending
 from analytics_service.store.connection import Store
 from analytics_service.store.failures import ANY_FAILURE
@@ -25,15 +27,15 @@ from analytics_service.store.rewrite import Recovery
 
 log = logging.getLogger(__name__)
 
-# Seconds between looks: a completed run is shown within two seconds.
-_LOOK_INTERVAL = 1.75
+# Seconds between looks, and those in which ClickHouse must answer at all and then answer a look. So a completed run is
+# shown, and a ClickHouse that hangs is noticed, within two seconds.
+_LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 0.9, 1.0
 # Seconds between looks while a request waits for a newer look.
 _SHORT_INTERVAL = 0.1
 # How long heads are shown while the ledger cannot be read, seconds.
 _LONGEST_OUTAGE = 300.0
 # How long a request, and a probe, wait for the first look, seconds.
-_FIRST_LOOK_SECONDS = 4.5
-_PROBE_SECONDS = 0.5
+_FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a schema that was current, and between readings of the schedulers' intervals.
 _CHECK_INTERVAL = 60.0
 _OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
@@ -71,7 +73,8 @@ class Look:
 
 
 class Heads:
-    """Heads of all families, never much older than two seconds; while the store is away, up to five minutes.
+    """Heads of all families, never much older than two seconds; while the store is away, up to five minutes. Looks tell
+    the line before the store whether ClickHouse answers at all (rule 8.9).
 
     The first use starts the thread, so that every worker has its own. Without `interval` there is no thread, and the
     caller calls `look` instead.
@@ -133,7 +136,7 @@ class Heads:
         """The result of the last look; raises its error. Does not query the store, and waits only before the first
         look, for a moment."""
         if self._last_look is None:
-            self._look_first(_PROBE_SECONDS)
+            self._look_first(_FIRST_SECONDS_OF_PROBES)
         # Read once: another thread may be looking.
         look = self._last_look
         if isinstance(look, Look):
@@ -165,10 +168,14 @@ class Heads:
         ledger = Ledger({})
         newest = self._newest
         try:
-            ledger = self._read(begun)
+            self._store.probe(_PROBE_SECONDS)
+            with within(_LOOK_SECONDS, in_line=False):
+                ledger = self._read(begun)
             newest = self._shown(ledger, newest or ShownHeads())
         except AnalyticsError as caught:
-            error = self._last_look = caught
+            error = caught
+            if not isinstance(caught, Busy):
+                self._last_look = caught
         with self._changed:
             self._log_change(error)
             if error is None:
@@ -218,11 +225,10 @@ class Heads:
 
     def _first(self) -> ShownHeads:
         """The heads of the first look, or of another look if all looks so far have failed."""
-        self._store.enter_bulkhead()
         if self._looks and self._interval is not None:
             self.wait()
         else:
-            self._look_first(_FIRST_LOOK_SECONDS)
+            self._look_first(_FIRST_SECONDS)
         if self._newest is None:
             raise self._error or StoreUnavailable("The ledger has not been read yet.")
         return self._newest
@@ -240,11 +246,12 @@ class Heads:
 
     def _watch(self, interval: float) -> None:
         while True:
+            begun = self.clock()
             try:
                 self.look()
             except ANY_FAILURE:
                 log.exception("A look at the ledger failed unexpectedly")
-            if self._hurry.wait(interval):
+            if self._hurry.wait(max(begun + interval - self.clock(), 0)):
                 self._hurry.clear()
                 self._pause(_SHORT_INTERVAL)
 

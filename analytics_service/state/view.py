@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
@@ -18,9 +18,9 @@ from analytics_service.market.book import Book, Terms, Valuation, book_of
 from analytics_service.market.events import EventList, EventQuery
 from analytics_service.market.instants import instant, shown
 from analytics_service.market.markets import GlobalConfig, Market
-from analytics_service.market.part import Part
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.ptoken import Arrangement, Ptoken
+from analytics_service.market.share import Part, Share, seconds_left
 from analytics_service.market.supply import Supply, market_supply
 from analytics_service.market.values import with_receipt_prices
 from analytics_service.state.heads import Heads, ShownHeads
@@ -40,30 +40,10 @@ from analytics_service.store.ptoken import read_arrangements, read_ptoken
 from analytics_service.store.swaps import read_contract, read_example_contract
 
 _T = TypeVar("_T")
-# How long a request waits for a rewrite to finish, seconds.
-_PATIENCE = 6.0
 # Limit of cached views of the past. Requests for the same snapshots share a view.
 _MAX_VIEWS = 16
 # Limit of cached books, which are large. One serves all prices of its snapshots.
 _MAX_BOOKS = 2
-
-
-class Books:
-    """The books used last, by the heads of positions and markets."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._books: LRUCache[tuple[Head, ...], Book] = LRUCache(_MAX_BOOKS)
-
-    def get(self, heads: tuple[Head, ...], make: Callable[[], Book]) -> Book:
-        """The book of these heads. Threads never wait for each other, so two may both make it."""
-        with self._lock:
-            book = self._books.get(heads)
-        if book is None:
-            book = make()
-            with self._lock:
-                self._books[heads] = book
-        return book
 
 
 class View:
@@ -71,7 +51,7 @@ class View:
     Superseded if the family was rewritten since the head and the part was not read before.
     """
 
-    def __init__(self, store: Store, heads: ShownHeads, interest: InterestPaid, books: Books) -> None:
+    def __init__(self, store: Store, heads: ShownHeads, interest: InterestPaid, books: Share[Book]) -> None:
         self.heads = heads
         self._interest = interest
         self._books = books
@@ -152,11 +132,17 @@ class View:
         """USD sums over all markets."""
         return market_supply(self.markets.values(), self.assets, self.prices)
 
-    def valuation(self, assumed: Mapping[str, Decimal] | None = None) -> Valuation:
-        """All borrow accounts, valued at the prices, except for those that are assumed, by asset id."""
+    @Part
+    def valuation(self) -> Valuation:
+        """All borrow accounts, valued at the prices."""
         heads = self.heads_of(("positions", "markets"))
         terms = Terms(self.assets, self.markets, self.config, self.ptoken)
-        return Valuation(self._books.get(heads, self._read_book), terms, {**self.quoted, **(assumed or {})})
+        return Valuation(self._books.get(heads, self._read_book), terms, self.quoted)
+
+    def valuation_at(self, assumed: Mapping[str, Decimal]) -> Valuation:
+        """All borrow accounts, valued at assumed prices, by asset id, in place of the oracle's."""
+        valuation = self.valuation
+        return replace(valuation, quoted={**self.quoted, **assumed}) if assumed else valuation
 
     def _read_book(self) -> Book:
         return book_of(self._read("positions", lambda head: read_borrowing(self._store, head.at)), self.markets)
@@ -270,7 +256,8 @@ class Views:
         self._moments = Moments(store)
         self._past: LRUCache[tuple[Head, ...], PastView] = LRUCache(_MAX_VIEWS)
         self._lock = threading.Lock()
-        self._shared = (InterestPaid(store), Books())
+        books: Share[Book] = Share(LRUCache(_MAX_BOOKS))
+        self._shared = (InterestPaid(store), books)
         self._view = View(store, ShownHeads(), *self._shared)
 
     def newest(self) -> View:
@@ -295,20 +282,11 @@ class Views:
         newest = self._heads.shown().heads
         return all(head.is_current(newest.get(head.family)) for head in heads)
 
-    def wait_for_rewrite(self, deadline: float) -> None:
+    def wait_for_rewrite(self) -> None:
         """Return after a further look at the ledger. Called when the data was rewritten while it was read.
 
-        StoreUnavailable after the deadline, or when too many requests wait for the store already (rule 8.9).
+        StoreUnavailable when the request's time is over.
         """
-        self._store.enter_bulkhead()
-        if self._heads.clock() >= deadline:
+        if seconds_left() == 0:
             raise StoreUnavailable("History is being rewritten.")
         self._heads.wait()
-
-    def request(self) -> AbstractContextManager[None]:
-        """A context in which a request may use the store (rule 8.9)."""
-        return self._store.bulkhead.request()
-
-    def deadline(self) -> float:
-        """The time until which a request that begins now may wait for a rewrite to finish."""
-        return self._heads.clock() + _PATIENCE

@@ -1,5 +1,6 @@
 """Makes a client of one server: clickhouse-connect, with the settings that the layout of the store there needs."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -7,10 +8,11 @@ from urllib.parse import urlsplit
 import clickhouse_connect
 import urllib3
 from clickhouse_connect.driver.client import Client
-from clickhouse_connect.driver.httputil import get_pool_manager
+from clickhouse_connect.driver.httputil import all_managers, get_pool_manager_options
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SchemaError
+from analytics_service.market.share import seconds_left
 from analytics_service.store.layout import Layout
 from analytics_service.store.peer import connection_to
 from analytics_service.store.reach import ping
@@ -19,12 +21,27 @@ from analytics_service.store.sql import named_query
 
 # Seconds in which a server must accept the first connection and answer.
 CONNECT_SECONDS = 4
+# The least time-out that urllib3 is given: it takes none of 0.
+_LEAST_SECONDS = 0.001
 # Connections for jobs and for background loaders, in addition to those for requests.
 _BESIDE_REQUESTS = 6
 
 
-def connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> tuple[Client, Layout]:
-    """A client of the server of settings, whose answers may take so many seconds, and the layout of the store there.
+class Pools(urllib3.PoolManager):
+    """Connections that wait no longer than the thread that uses them may."""
+
+    def urlopen(  # type: ignore[override]
+        self, method: str, url: str, redirect: bool = True, **kw: Any
+    ) -> urllib3.BaseHTTPResponse:
+        """Send a request, and wait for its answer."""
+        if (left := seconds_left()) is not None:
+            asked: urllib3.Timeout = kw["timeout"]
+            kw["timeout"] = urllib3.Timeout(max(left, _LEAST_SECONDS), asked.connect_timeout, asked.read_timeout)
+        return super().urlopen(method, url, redirect, **kw)
+
+
+def connect(settings: Settings, connect_seconds: float) -> tuple[Client, Layout]:
+    """A client of the server of settings, and the layout of the store there.
 
     ServerAway when it accepts no connection or does not answer within `connect_seconds` each, SchemaError if its tables
     are not those of the cluster in the settings. The caller translates errors of the driver.
@@ -43,7 +60,7 @@ def connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> 
         # Every statement names its database by parameter; connecting must work before the database exists.
         database="default",
         connect_timeout=CONNECT_SECONDS,
-        send_receive_timeout=answer_seconds,
+        send_receive_timeout=settings.client_timeout,
         compress=not local,
         autogenerate_session_id=False,
         query_limit=0,
@@ -61,13 +78,16 @@ def connect(settings: Settings, answer_seconds: int, connect_seconds: float) -> 
     return client, layout
 
 
-def _pools(settings: Settings) -> urllib3.PoolManager:
-    manager: urllib3.PoolManager = get_pool_manager(
+def _pools(settings: Settings) -> Pools:
+    options = get_pool_manager_options(
         ca_cert=settings.clickhouse_ca_cert,
         verify=settings.clickhouse_verify,
         maxsize=settings.threads + _BESIDE_REQUESTS,
         retries=False,
     )
+    manager = Pools(**options)
+    # The driver opens the connections of managers that it does not know anew for each statement.
+    all_managers[manager] = int(time.time())
     if settings.clickhouse_url is None:
         announced = {"ConnectionCls": connection_to(settings.data_dir.absolute())}
         manager.pool_classes_by_scheme = {"http": type("Pool", (urllib3.HTTPConnectionPool,), announced)}

@@ -4,6 +4,7 @@ import io
 import logging
 import re
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -18,23 +19,26 @@ from clickhouse_connect.driver.exceptions import (
     DatabaseError,
     OperationalError,
 )
+from clickhouse_connect.driver.httpclient import HttpClient
 from clickhouse_connect.driver.summary import QuerySummary
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
     AccessRefused,
     AnalyticsError,
+    Busy,
     SchemaError,
     ServerAway,
     StoreFailure,
     StoreUnavailable,
 )
-from analytics_service.store.bulkhead import Bulkhead
+from analytics_service.market.share import Share, seconds_left, within
 from analytics_service.store.client import CONNECT_SECONDS, connect
 from analytics_service.store.failover import Failover
 from analytics_service.store.layout import Layout
-from analytics_service.store.reach import cause_of, unreachable
-from analytics_service.store.server import address_of
+from analytics_service.store.line import Line
+from analytics_service.store.reach import cause_of, ping, unreachable
+from analytics_service.store.server import address_of, server_of
 from analytics_service.store.sql import Parts, named_query
 
 log = logging.getLogger(__name__)
@@ -64,9 +68,10 @@ _REASON_CHARACTERS = 500
 _CONNECT_SECONDS_OF_SEVERAL = 1
 # Bytes of a stream that are read at a time.
 _CHUNK = 2**20
-# Limits in a process that serves requests, in seconds: of a query, and of its answer. Requests must end within five
-# seconds even if ClickHouse hangs.
-_SERVING_QUERY_SECONDS, _SERVING_ANSWER_SECONDS = 3.5, 4
+# Queries of requests that a process sends at once.
+_AT_ONCE = 4
+# Seconds that a query may at least run: ClickHouse takes 0 for no limit.
+_LEAST_SECONDS = 0.01
 
 _INSERT = {
     # Rows already come in batches.
@@ -84,27 +89,21 @@ Measure = Callable[[str], AbstractContextManager[None]]
 class Store:
     """Access to ClickHouse. It connects on first use, so it may be created before a fork, but not used.
 
-    `bulkhead` limits the requests that wait for ClickHouse at the same time. A process that is `serving` requests stops
-    waiting for a read within seconds; other processes, and all writes, wait longer (rule 8.9).
+    Reads of requests wait in `line`, and no longer than their request has time (rule 8.9).
     """
 
-    def __init__(
-        self, settings: Settings, measure: Measure = lambda query: nullcontext(), *, serving: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, measure: Measure = lambda query: nullcontext()) -> None:
         self._measure = measure
         self.database = settings.clickhouse_database
-        self.bulkhead = Bulkhead(settings.threads)
+        self.line = Line(_AT_ONCE)
         self._settings = settings
-        self._query_seconds: float = settings.query_timeout
-        self._answer_seconds = settings.client_timeout
-        if serving:
-            self._query_seconds = min(settings.query_timeout, _SERVING_QUERY_SECONDS)
-            self._answer_seconds = _SERVING_ANSWER_SECONDS
         self._failover = Failover(settings)
-        # By URL of the server, and time limit of an answer in seconds.
-        self._clients: dict[tuple[str | None, int], Client] = {}
-        self._lock = threading.Lock()
+        # By URL of the server.
+        self._clients: dict[str | None, Client] = {}
+        self._connecting: Share[Client] = Share(self._clients)
         self._layout: Layout | None = None
+        # When a server answered last, on the monotonic clock.
+        self._answered_at = 0.0
         # By table. Replicas refuse a second INSERT at the same time.
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -112,37 +111,35 @@ class Store:
     def layout(self) -> Layout:
         """How the tables are spread over servers."""
         if self._layout is None:
-            with self._client("layout", self._answer_seconds):
+            with self._client("layout"):
                 pass
         return self._layout or Layout()
-
-    def enter_bulkhead(self) -> None:
-        """Called before a request waits for the store in any way (rule 8.9). StoreUnavailable when too many wait."""
-        self.bulkhead.enter()
 
     def frame(self, query: str, parts: Parts = (), **parameters: object) -> pl.DataFrame:
         """The rows of a named query. DateTime columns arrive as UInt32 unix seconds.
 
         `parts` fills the placeholders of the query; see `named_query`.
         """
-        self.enter_bulkhead()
-        with self._measure(query):
+        with self.line.turn(), self._measure(query):
             try:
-                return self._read(query, parts, parameters)
+                body = self._read(query, parts, parameters)
             except ServerAway as error:
                 if not self._failover.has_several:
                     raise
                 log.warning("%s Asking the next server.", error)
-                return self._read(query, parts, parameters)
+                body = self._read(query, parts, parameters)
+        return pl.read_ipc_stream(body)
 
-    def _read(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> pl.DataFrame:
-        with self._client(f"query {query}", self._answer_seconds) as client:
+    def _read(self, query: str, parts: Parts, parameters: Mapping[str, object]) -> bytes:
+        """The rows of a named query as an Arrow stream."""
+        left, limit = seconds_left(), self._settings.query_timeout
+        with self._client(f"query {query}") as client:
             body = client.raw_query(
                 named_query(query, parts),
                 parameters=dict(parameters),
                 fmt="ArrowStream",
                 settings={
-                    "max_execution_time": self._query_seconds,
+                    "max_execution_time": limit if left is None else max(min(limit, left), _LEAST_SECONDS),
                     "output_format_arrow_compression_method": "none",
                     # By default the driver makes the server buffer complete answers. That is not needed, because a
                     # truncated answer raises anyway.
@@ -152,8 +149,8 @@ class Store:
             )
         if not body.endswith(_END_OF_STREAM):
             raise StoreUnavailable(f"ClickHouse broke off its answer (query {query}).")
-        self.bulkhead.answered()
-        return pl.read_ipc_stream(body)
+        self._answered_at = time.monotonic()
+        return body
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
@@ -243,7 +240,7 @@ class Store:
 
     def server_version(self) -> str:
         """The server's version, such as 26.9.2.1."""
-        with self._client("version", self._answer_seconds) as client:
+        with self._client("version") as client:
             return str(client.command("SELECT version()", use_database=False))
 
     def sibling(self, database: str) -> "Store":
@@ -252,44 +249,63 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
-        with self._lock:
-            while self._clients:
-                _, client = self._clients.popitem()
-                # The client does not close the connections of a pool that it did not create. A stopping server waits
-                # for them.
-                client.close_connections()
-                client.close()
+        while self._clients:
+            _, client = self._clients.popitem()
+            # The client does not close the connections of a pool that it did not create. A stopping server waits for
+            # them.
+            client.close_connections()
+            client.close()
+
+    def probe(self, seconds: float) -> None:
+        """Make sure that a server answers at all, within so many seconds; while none does, the line is closed.
+
+        ServerAway if none does.
+        """
+        begun, servers = time.monotonic(), self._failover.candidates()
+        for server in servers:
+            try:
+                with within(seconds / len(servers), in_line=False):
+                    client = self._connected(server, "probe")
+                    with self._translated(server, "probe"):
+                        ping(cast(HttpClient, client).http, server_of(server).url, seconds)
+            except StoreUnavailable as error:
+                cause = str(unreachable(address_of(server), "it does not answer") if isinstance(error, Busy) else error)
+                if self._failover.has_several:
+                    self._leave(server)
+            else:
+                self._answered_at = time.monotonic()
+                break
+        # On a busy machine another answer may have come first.
+        if self._answered_at < begun:
+            self.line.close(cause)
+            raise ServerAway(cause)
+        self.line.open()
 
     @contextmanager
-    def _client(self, operation: str, seconds: int | None = None) -> Iterator[Client]:
-        """A client of the first server that answers. Its answers may take this many seconds, by default as long as any
-        statement. A server that is away during the block is left out for the next ones."""
-        seconds = seconds or self._settings.client_timeout
+    def _client(self, operation: str) -> Iterator[Client]:
+        """A client of the first server that answers. One that is away during the block is left out for the next."""
         *others, last = self._failover.candidates()
         for server in others:
             try:
-                client = self._connected(server, operation, seconds, _CONNECT_SECONDS_OF_SEVERAL)
+                client = self._connected(server, operation, _CONNECT_SECONDS_OF_SEVERAL)
                 break
             except ServerAway as error:
                 log.warning("%s Asking the next server.", error)
         else:
-            server, client = last, self._connected(last, operation, seconds)
+            server, client = last, self._connected(last, operation)
         with self._translated(server, operation):
             yield client
 
-    def _connected(
-        self, server: Settings, operation: str, seconds: int, connect_seconds: float = CONNECT_SECONDS
-    ) -> Client:
-        """The client of a server whose answers may take this many seconds."""
-        # Without the lock, because another thread may hold it while it connects.
-        if (client := self._clients.get((server.clickhouse_url, seconds))) is not None:
+    def _connected(self, server: Settings, operation: str, seconds: float = CONNECT_SECONDS) -> Client:
+        """The client of a server, which must accept a connection and answer within so many seconds each."""
+
+        def make() -> Client:
+            client, self._layout = connect(server, seconds)
+            self._failover.mark_reached(server)
             return client
-        with self._translated(server, operation), self._lock:
-            if (server.clickhouse_url, seconds) not in self._clients:
-                client, self._layout = connect(server, seconds, connect_seconds)
-                self._clients[server.clickhouse_url, seconds] = client
-                self._failover.mark_reached(server)
-            return self._clients[server.clickhouse_url, seconds]
+
+        with self._translated(server, operation):
+            return self._connecting.get(server.clickhouse_url, make)
 
     @contextmanager
     def _translated(self, server: Settings, operation: str) -> Iterator[None]:
@@ -297,7 +313,12 @@ class Store:
         try:
             try:
                 yield
-            except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
+            except (ClickHouseError, urllib3.exceptions.HTTPError, OSError, StoreUnavailable) as error:
+                if seconds_left() == 0:
+                    # The request's time is over, which does not say that the server is away.
+                    raise self.line.refusal() from error
+                if isinstance(error, StoreUnavailable):
+                    raise
                 raise _service_error(error, operation, address_of(server)) from error
         except ServerAway:
             if self._failover.has_several:
@@ -307,9 +328,8 @@ class Store:
     def _leave(self, server: Settings) -> None:
         """Ask other servers for a while. The next client of this one makes sure that it answers."""
         self._failover.mark_away(server)
-        with self._lock:
-            for key in [key for key in self._clients if key[0] == server.clickhouse_url]:
-                self._clients.pop(key).close_connections()
+        if (client := self._clients.pop(server.clickhouse_url, None)) is not None:
+            client.close_connections()
 
 
 def _stream(rows: pl.DataFrame) -> bytes:

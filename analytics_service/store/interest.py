@@ -5,20 +5,17 @@ complete does not matter. Memory keeps the sum for the newest head, to which lat
 the sums at the ends of spans: sums for heads of the past start there, and so does the next request after a failure.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
-from analytics_service.errors import StoreUnavailable
 from analytics_service.market.interest import Lent, interest_held, interest_since
+from analytics_service.market.share import Share
 from analytics_service.store.connection import Store
 from analytics_service.store.ledger import Head, PastHead, nth_completed, oldest_change
-from analytics_service.store.shared_lock import SharedLock
 
 # Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.
 _SPAN = 20_000
-# Seconds after which a request begins no further span.
-_PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +41,20 @@ class InterestPaid:
     A query sums at most `span` snapshots.
     """
 
-    def __init__(self, store: Store, span: int = _SPAN, patience: float = _PATIENCE) -> None:
+    def __init__(self, store: Store, span: int = _SPAN) -> None:
         self._store = store
         self._span = span
-        self._patience = patience
-        self._renewing = SharedLock()
         self._newest: _HeadSums | None = None
-        # The sums at ends of spans (unix seconds), valid for this count of rewrites: a rewrite may change all of them.
-        self._sums: dict[int, Mapping[str, _Earned]] = {0: {}}
-        self._rewrites = 0
-        self._summing = SharedLock()
+        # A count of rewrites, any of which may change all sums, and the sums at ends of spans (unix seconds).
+        self._spans: tuple[int, dict[int, Mapping[str, _Earned]]] = (0, {0: {}})
+        self._renewing: Share[_HeadSums] = Share()
+        self._summing: Share[Mapping[str, _Earned]] = Share()
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids.
 
-        StoreUnavailable when there is too much to sum in one request; the next request continues from there.
+        Busy when there is too much to sum in one request; the next request continues from there.
         """
-        self._store.enter_bulkhead()
         earned = self._summed(head) if isinstance(head, PastHead) else self._earned(head)
         listed = {asset_id: sums for asset_id, sums in earned.items() if sums.last_at == head.at}
         return {asset_id: listed[asset_id].paid for asset_id in sorted(listed)}
@@ -70,10 +64,9 @@ class InterestPaid:
 
         A head that has been followed by another since the request began is treated as a head of the past.
         """
-        with self._renewing.held():
-            newest = self._newest
-            if newest is None or head.follows(newest.head):
-                newest = self._newest = self._renewed(newest, head)
+        newest = self._newest
+        if newest is None or head.follows(newest.head):
+            self._newest = newest = self._renewing.get(head, partial(self._renewed, newest, head))
         return newest.markets if newest.head == head else self._summed(head)
 
     def _renewed(self, newest: _HeadSums | None, head: Head) -> _HeadSums:
@@ -86,18 +79,15 @@ class InterestPaid:
 
     def _summed(self, head: Head) -> Mapping[str, _Earned]:
         """The sums for a head: the cached sums at the end of the span before, plus the snapshots since."""
-        give_up = time.monotonic() + self._patience
-        with self._summing.held():
-            if head.rewrites != self._rewrites:
-                self._rewrites, self._sums = head.rewrites, {0: {}}
-            begin = max(end for end in self._sums if end <= head.at)
-            while (end := self._end_of_span(begin, head.at)) is not None:
-                self._sums[end] = self._added(self._sums[begin], begin, end)
-                begin = end
-                if time.monotonic() >= give_up:
-                    raise StoreUnavailable("Interest is not summed up yet; the next request goes on.")
-            begun = self._sums[begin]
-        return self._added(begun, begin, head.at)
+        rewrites, sums = self._spans
+        if rewrites != head.rewrites:
+            _, sums = self._spans = (head.rewrites, {0: {}})
+        begin = max(end for end in [*sums] if end <= head.at)
+        while (end := self._end_of_span(begin, head.at)) is not None:
+            span = partial(self._added, sums[begin], begin, end)
+            sums[end] = self._summing.get((head.rewrites, end), span)
+            begin = end
+        return self._added(sums[begin], begin, head.at)
 
     def _end_of_span(self, begin: int, until: int) -> int | None:
         """The last instant of the span that begins after `begin`; None if the span does not end by `until`."""

@@ -6,14 +6,15 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import AccessRefused, StoreUnavailable
+from analytics_service.errors import AccessRefused, Busy, ServerAway, StoreUnavailable
+from analytics_service.market.share import within
 from analytics_service.store.connection import Store
 from tests.processes import PATIENCE, slack
 
@@ -97,21 +98,30 @@ def test_a_port_that_never_answers_is_told_within_seconds(server: Settings, sile
     assert time.monotonic() - begun < 6 * slack()
 
 
-def test_a_process_that_serves_gives_up_on_a_server_that_hangs_and_others_wait(server: Settings) -> None:
-    """A relay stands for the server, so that it can hang for these stores alone."""
-    with ThreadPoolExecutor(1) as pool, ExitStack() as stores:
-        with Relay(server) as relay:
-            settings = replace(server, clickhouse_url=relay.url)
-            serving, other = (stores.enter_context(closing(Store(settings, serving=one))) for one in (True, False))
-            assert serving.server_version() == other.server_version()
-            relay.hangs.set()
-            begun, waiting = time.monotonic(), pool.submit(other.server_version)
-            with pytest.raises(StoreUnavailable, match="does not answer"):
-                serving.server_version()
-            assert time.monotonic() - begun < 5 * slack()
-            relay.hangs.clear()
-            assert serving.server_version()
-            assert not waiting.done()
+def test_requests_give_up_on_a_server_that_hangs_and_others_wait(server: Settings) -> None:
+    """A relay stands for the server, so that it can hang for this store alone."""
+    with (
+        ThreadPoolExecutor(1) as pool,
+        Relay(server) as relay,
+        closing(Store(replace(server, clickhouse_url=relay.url, clickhouse_database="default"))) as store,
+    ):
+        assert store.server_version()
+        relay.hangs.set()
+        begun, waiting = time.monotonic(), pool.submit(store.server_version)
+        with within(0.5), pytest.raises(Busy):
+            store.frame("server_memory")
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            store.probe(0.5)
+        with within(PATIENCE), pytest.raises(ServerAway, match="does not answer"):
+            store.frame("server_memory")
+        assert time.monotonic() - begun < 2 * slack()
+        assert not waiting.done()
+        relay.hangs.clear()
+        store.probe(PATIENCE)
+        with within(PATIENCE):
+            assert store.frame("server_memory").height == 1
+        # What was sent while it hung is lost.
+        relay.drop()
         with pytest.raises(StoreUnavailable):
             waiting.result(PATIENCE)
 
@@ -159,8 +169,13 @@ class Relay:
         self._listening.shutdown(socket.SHUT_RDWR)
         # It may be opening a connection just now, which is to be closed, too.
         self._accepting.join()
-        for one in (self._listening, *self._sockets):
-            one.close()
+        self._listening.close()
+        self.drop()
+
+    def drop(self) -> None:
+        """Close all connections."""
+        for connection in self._sockets:
+            connection.close()
 
     @property
     def connections(self) -> int:

@@ -304,15 +304,6 @@ def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store
         assert watched.queries["interest_added"] == 3
 
 
-def test_a_request_that_sums_up_for_too_long_leaves_the_rest_to_the_next_one(store: Store) -> None:
-    with_all_lent(store)
-    interest = InterestPaid(store, span=2, patience=0)
-    for _ in range(2):
-        with pytest.raises(StoreUnavailable, match="next request goes on"):
-            paid(store, interest)
-    assert paid(store, interest) == PAID[-1]
-
-
 @pytest.mark.parametrize("by", ["run", "backfill"])
 def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(
     by: str, store: Store, draw: random.Random

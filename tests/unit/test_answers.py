@@ -10,7 +10,6 @@ from analytics_service.errors import EntityNotFound
 from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answers import Answers, CacheKey
 from analytics_service.http.coding import IDENTITY, Coding
-from analytics_service.store.bulkhead import Bulkhead
 
 # Room for nine bodies of 10,000 bytes with their overhead, but not for ten.
 LIMIT = 100_000
@@ -38,8 +37,7 @@ class Renderer:
 
 def get(answers: Answers, wanted: CacheKey, state: int, render: Callable[[], Answer]) -> Answer:
     """The answer for a state, which is rendered unless it is there."""
-    with answers.rendering(wanted):
-        return answers.find_for_state(wanted, state) or answers.keep(wanted, render())
+    return answers.rendered(wanted, state, render)
 
 
 def kept(answers: Answers, paths: str) -> str:
@@ -48,7 +46,7 @@ def kept(answers: Answers, paths: str) -> str:
 
 
 def test_an_answer_is_rendered_once_per_state() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer()
+    answers, renderer = Answers(LIMIT), Renderer()
     first = get(answers, key("a"), 1, renderer.of(1))
     assert get(answers, key("a"), 1, renderer.of(1)) is first
     assert answers.find(key("a")) is first
@@ -58,7 +56,7 @@ def test_an_answer_is_rendered_once_per_state() -> None:
 
 
 def test_path_query_and_coding_identify_an_answer() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer()
+    answers, renderer = Answers(LIMIT), Renderer()
     keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding("gzip"))]
     for one in keys:
         get(answers, one, 1, renderer.of(1))
@@ -67,7 +65,7 @@ def test_path_query_and_coding_identify_an_answer() -> None:
 
 
 def test_the_least_recently_used_answer_is_evicted_first() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer()
+    answers, renderer = Answers(LIMIT), Renderer()
     for path in "abcdefghi":
         get(answers, key(path), 1, renderer.of(1))
     assert kept(answers, "abcdefghij") == "abcdefghi"
@@ -78,7 +76,7 @@ def test_the_least_recently_used_answer_is_evicted_first() -> None:
 
 
 def test_an_answer_for_another_state_replaces_the_one_before() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer()
+    answers, renderer = Answers(LIMIT), Renderer()
     for state in range(50):
         get(answers, key("a"), state, renderer.of(state))
         get(answers, key("b"), 0, renderer.of(0))
@@ -87,7 +85,7 @@ def test_an_answer_for_another_state_replaces_the_one_before() -> None:
 
 
 def test_the_limit_includes_keys() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer(size=10)
+    answers, renderer = Answers(LIMIT), Renderer(size=10)
     for number in range(1000):
         get(answers, key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,011 bytes each.
@@ -95,7 +93,7 @@ def test_the_limit_includes_keys() -> None:
 
 
 def test_the_limit_of_validators_includes_keys() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer(size=10)
+    answers, renderer = Answers(LIMIT), Renderer(size=10)
     for number in range(1000):
         get(answers, key("a", f"{number:08000}"), 1, renderer.of(1))
     # 9,001 bytes each, in an eighth of the limit.
@@ -103,13 +101,13 @@ def test_the_limit_of_validators_includes_keys() -> None:
 
 
 def test_validators_with_a_key_beyond_their_limit_are_not_kept() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer(size=10)
+    answers, renderer = Answers(LIMIT), Renderer(size=10)
     get(answers, key("a", "x" * LIMIT), 1, renderer.of(1))
     assert answers.validators(key("a", "x" * LIMIT), 1) is None
 
 
 def test_a_large_answer_does_not_evict_all_others() -> None:
-    answers, small, large = Answers(LIMIT, Bulkhead(2)), Renderer(), Renderer(size=LIMIT // 4)
+    answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
     get(answers, key("a"), 1, small.of(1))
     for _ in range(2):
         assert len(get(answers, key("b"), 1, large.of(1)).body) == LIMIT // 4
@@ -117,21 +115,21 @@ def test_a_large_answer_does_not_evict_all_others() -> None:
 
 
 def test_an_answer_that_grew_too_large_is_no_longer_kept() -> None:
-    answers, small, large = Answers(LIMIT, Bulkhead(2)), Renderer(), Renderer(size=LIMIT // 4)
+    answers, small, large = Answers(LIMIT), Renderer(), Renderer(size=LIMIT // 4)
     get(answers, key("a"), 1, small.of(1))
     get(answers, key("a"), 2, large.of(2))
     assert answers.find(key("a")) is None
 
 
 def test_a_limit_of_0_keeps_nothing() -> None:
-    answers, renderer = Answers(0, Bulkhead(2)), Renderer(size=0)
+    answers, renderer = Answers(0), Renderer(size=0)
     for _ in range(3):
         get(answers, key("a"), 1, renderer.of(1))
     assert (renderer.count, answers.find(key("a"))) == (3, None)
 
 
 def test_an_error_is_raised_and_not_kept() -> None:
-    answers, renderer = Answers(LIMIT, Bulkhead(2)), Renderer()
+    answers, renderer = Answers(LIMIT), Renderer()
 
     def fail() -> Answer:
         raise EntityNotFound("nothing of that name")
@@ -144,7 +142,7 @@ def test_an_error_is_raised_and_not_kept() -> None:
 
 
 def test_threads_that_want_the_same_answer_wait_for_the_one_that_renders_it() -> None:
-    answers, started, resumed = Answers(LIMIT, Bulkhead(8)), threading.Event(), threading.Event()
+    answers, started, resumed = Answers(LIMIT), threading.Event(), threading.Event()
     renderer = Renderer()
 
     def render_slowly() -> Answer:

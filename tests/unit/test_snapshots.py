@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
-from threading import Semaphore
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -26,8 +25,8 @@ from analytics_service.http.middleware import Negotiation
 from analytics_service.resources.snapshots import Schedule, Shared, SnapshotPath
 from analytics_service.state.heads import Heads
 from analytics_service.state.view import View, Views
-from analytics_service.store.bulkhead import Bulkhead
 from analytics_service.store.ledger import Head
+from analytics_service.store.line import Line
 from tests.doubles import NOON, LedgerStore
 
 if sys.version_info >= (3, 14):
@@ -113,8 +112,8 @@ class Service:
         self.heads = Heads(self.ledger, interval=None)
         schedule = Schedule(lambda: EVERY, lambda: datetime.fromtimestamp(NOON + 12, UTC))
         self.sizes: list[int] = []
-        answers = Answers(bound, Bulkhead(2), self.sizes.append)
-        self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, Semaphore()))
+        answers = Answers(bound, self.sizes.append)
+        self.path = kind(Shared(Views(self.ledger, self.heads), answers, schedule, Line(1)))
         app = falcon.App(middleware=[Negotiation()])
         errors.install(app)
         app.add_route("/api/{address}", self.path)

@@ -1,0 +1,101 @@
+"""Shares work among threads: whoever first needs a value makes it, and the others wait for that one."""
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, MutableMapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from analytics_service.errors import Busy
+
+_T = TypeVar("_T")
+_MISSING = object()
+
+
+class _Budget(NamedTuple):
+    ends_at: float
+    in_line: bool
+
+
+_BUDGET: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def within(seconds: float, *, in_line: bool = True) -> Iterator[None]:
+    """Bound every wait of this thread in the block. With `in_line` its queries wait in line before the store."""
+    token = _BUDGET.set(_Budget(time.monotonic() + seconds, in_line))
+    try:
+        yield
+    finally:
+        _BUDGET.reset(token)
+
+
+def seconds_left() -> float | None:
+    """The seconds that this thread may still wait, at least 0; None where nothing bounds it."""
+    budget = _BUDGET.get()
+    return None if budget is None else max(budget.ends_at - time.monotonic(), 0.0)
+
+
+def waits_in_line() -> bool:
+    """Whether this thread's queries wait in line before the store."""
+    budget = _BUDGET.get()
+    return budget is not None and budget.in_line
+
+
+class Share(Generic[_T]):
+    """Values by key, each made by one thread at a time. They stay in `kept`, if given, which may evict them."""
+
+    def __init__(self, kept: MutableMapping[Any, _T] | None = None) -> None:
+        self._kept = kept
+        self._making: dict[Hashable, Future[_T]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """The value of a key. If making it fails, all that wait get the error, and the next call makes it again.
+
+        Busy if another thread is still making it when this thread's time is over.
+        """
+        with self._lock:
+            if self._kept is not None and (kept := self._kept.get(key, _MISSING)) is not _MISSING:
+                return cast(_T, kept)
+            other = self._making.get(key)
+            if other is None:
+                own = self._making[key] = Future[_T]()
+        if other is not None:
+            return _result(other)
+        try:
+            value = make()
+        except BaseException as error:
+            with self._lock:
+                del self._making[key]
+            own.set_exception(error)
+            raise
+        with self._lock:
+            if self._kept is not None:
+                self._kept[key] = value
+            del self._making[key]
+        own.set_result(value)
+        return value
+
+
+def _result(future: Future[_T]) -> _T:
+    try:
+        return future.result(seconds_left())
+    except TimeoutError:
+        raise Busy from None
+
+
+class Part(Generic[_T]):
+    """A lazy attribute that threads share. In Python 3.11 the lock of cached_property is that of all instances."""
+
+    def __init__(self, make: Callable[[Any], _T]) -> None:
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> _T:
+        parts = vars(instance)
+        share: Share[_T] = parts.setdefault("_share", Share(parts))
+        return share.get(self._name, lambda: self._make(instance))

@@ -1,0 +1,79 @@
+"""The line before the store: so many queries at once, and others wait in order."""
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+from analytics_service.errors import Busy, ServerAway
+from analytics_service.market.share import seconds_left, waits_in_line
+
+
+class Line:
+    """Lets `width` threads have a turn at the same time. Others wait in order, as long as their request's time lasts.
+
+    While it is closed nobody waits. Threads that answer no request, such as those of jobs or those that load memory, do
+    not wait in it.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._free = width
+        self._waiting: deque[Future[None]] = deque()
+        self._cause = ""
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have a turn in the block. Busy when the request's time is over first, ServerAway while the line is closed."""
+        if not waits_in_line():
+            yield
+            return
+        self._enter()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def close(self, cause: str) -> None:
+        """Refuse all who wait, and who comes later, until the line is opened again."""
+        with self._lock:
+            self._cause = cause
+            refused = [*self._waiting]
+            self._waiting.clear()
+        for waiting in refused:
+            waiting.set_exception(ServerAway(cause))
+
+    def open(self) -> None:
+        """Let threads have turns again."""
+        self._cause = ""
+
+    def refusal(self) -> Busy | ServerAway:
+        """The error of a thread whose time is over."""
+        return ServerAway(self._cause) if self._cause else Busy()
+
+    def _enter(self) -> None:
+        with self._lock:
+            if self._cause:
+                raise ServerAway(self._cause)
+            if self._free:
+                self._free -= 1
+                return
+            own = Future[None]()
+            self._waiting.append(own)
+        try:
+            own.result(seconds_left())
+        except TimeoutError:
+            with self._lock:
+                if own in self._waiting:
+                    self._waiting.remove(own)
+                    raise Busy from None
+            # It was called up, or refused, at the last moment.
+            own.result()
+
+    def _leave(self) -> None:
+        with self._lock:
+            following = self._waiting.popleft() if self._waiting else None
+            self._free += following is None
+        if following is not None:
+            following.set_result(None)

@@ -1,0 +1,93 @@
+"""The line before the store: who has a turn, who waits, and who is refused."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from analytics_service.errors import Busy, ServerAway
+from analytics_service.market.share import within
+from analytics_service.store.line import Line
+from tests.processes import until
+
+TIMEOUT = 30
+
+
+class Visitor:
+    """A request that has its turn until it may go on."""
+
+    def __init__(self, line: Line, seconds: float = TIMEOUT) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self._line, self._seconds = line, seconds
+
+    def __call__(self) -> None:
+        with within(self._seconds), self._line.turn():
+            self.begun.set()
+            assert self.go_on.wait(TIMEOUT)
+
+
+@contextmanager
+def queued(line: Line, count: int) -> Iterator[list[tuple[Visitor, Future[None]]]]:
+    """So many requests, in the order in which they came; all may go on at the end."""
+    visitors = [Visitor(line) for _ in range(count)]
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            came: list[tuple[Visitor, Future[None]]] = []
+            for visitor in visitors:
+                waited = len(line._waiting)
+                came.append((visitor, pool.submit(visitor)))
+                until(lambda visitor=visitor, waited=waited: visitor.begun.is_set() or len(line._waiting) > waited)
+            yield came
+        finally:
+            for visitor in visitors:
+                visitor.go_on.set()
+
+
+def test_so_many_have_a_turn_and_others_follow_in_order() -> None:
+    with queued(Line(2), 5) as came:
+        for turn in range(2, 5):
+            assert [visitor.begun.is_set() for visitor, _ in came] == [True] * turn + [False] * (5 - turn)
+            # One of the first leaves, and the next has its turn.
+            came[turn - 2][0].go_on.set()
+            assert came[turn][0].begun.wait(TIMEOUT)
+
+
+def test_a_request_whose_time_is_over_leaves_the_line() -> None:
+    line = Line(1)
+    with queued(line, 1):
+        with within(0.01), pytest.raises(Busy, match="busy"), line.turn():
+            pytest.fail("It had a turn.")
+        assert not line._waiting
+    with within(0.01), line.turn():
+        assert line._free == 0
+
+
+def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
+    line = Line(1)
+    with queued(line, 3) as came:
+        line.close("The store does not answer.")
+        for _, waiting in came[1:]:
+            assert isinstance(waiting.exception(TIMEOUT), ServerAway)
+        with within(TIMEOUT), pytest.raises(ServerAway, match="does not answer"), line.turn():
+            pytest.fail("It had a turn.")
+        assert isinstance(line.refusal(), ServerAway)
+        line.open()
+        assert isinstance(line.refusal(), Busy)
+        came[0][0].go_on.set()
+        came[0][1].result(TIMEOUT)
+        with within(TIMEOUT), line.turn():
+            assert line._free == 0
+
+
+@pytest.mark.parametrize("in_line", [None, False])
+def test_threads_that_answer_no_request_do_not_wait(in_line: bool | None) -> None:
+    line = Line(1)
+    line.close("away")
+    if in_line is None:
+        with line.turn():
+            assert line._free == 1
+    else:
+        with within(1, in_line=in_line), line.turn():
+            assert line._free == 1

@@ -1,0 +1,140 @@
+"""Values that threads share: who makes them, who waits, and for how long."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+from cachetools import LRUCache
+
+from analytics_service.errors import Busy, StoreUnavailable
+from analytics_service.market.share import Part, Share, seconds_left, within
+
+TIMEOUT = 30
+
+
+class Maker:
+    """Makes a value when it may, and counts how often."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.count = 0
+        self._errors = [*errors]
+
+    def __call__(self) -> int:
+        self.count += 1
+        self.begun.set()
+        assert self.go_on.wait(TIMEOUT)
+        if self._errors:
+            raise self._errors.pop()
+        return 7
+
+
+def results_of_three(get: Callable[[], int], maker: Maker) -> list[Future[int]]:
+    """What three threads get; two of them ask while the first makes it."""
+    asking = threading.Barrier(3)
+
+    def ask() -> int:
+        asking.wait(TIMEOUT)
+        return get()
+
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(get)
+        assert maker.begun.wait(TIMEOUT)
+        others = [pool.submit(ask) for _ in range(2)]
+        asking.wait(TIMEOUT)
+        maker.go_on.set()
+    return [first, *others]
+
+
+@pytest.mark.parametrize("kept", [{}, LRUCache(1)])
+def test_a_kept_value_is_made_once_for_each_key(kept: dict[str, int]) -> None:
+    share, maker = Share(kept), Maker()
+    assert [one.result() for one in results_of_three(lambda: share.get("a", maker), maker)] == [7, 7, 7]
+    assert share.get("a", maker) == 7
+    assert maker.count == 1
+    assert share.get("b", maker) == 7
+    assert maker.count == 2
+
+
+def test_a_value_that_is_not_kept_is_made_again() -> None:
+    share, maker = Share[int](), Maker()
+    maker.go_on.set()
+    assert (share.get("a", maker), share.get("a", maker), maker.count) == (7, 7, 2)
+
+
+def test_other_keys_do_not_wait() -> None:
+    share, slow, quick = Share[int](), Maker(), Maker()
+    quick.go_on.set()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(share.get, "a", slow)
+        assert slow.begun.wait(TIMEOUT)
+        assert share.get("b", quick) == 7
+        assert not first.done()
+        slow.go_on.set()
+
+
+class ObservedFuture(Future[int]):
+    """A value that tells when a thread waits for it."""
+
+    waiting = threading.Event()
+
+    def result(self, timeout: float | None = None) -> int:
+        self.waiting.set()
+        return super().result(timeout)
+
+
+def test_those_that_wait_share_a_failure_and_the_next_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise they would try one after the other, and the last would wait for all of them."""
+    monkeypatch.setattr("analytics_service.market.share.Future", ObservedFuture)
+    share, maker = Share[int]({}), Maker(StoreUnavailable("away"))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(share.get, "a", maker)
+        assert maker.begun.wait(TIMEOUT)
+        second = pool.submit(share.get, "a", maker)
+        assert ObservedFuture.waiting.wait(TIMEOUT)
+        maker.go_on.set()
+        assert isinstance(first.exception(TIMEOUT), StoreUnavailable)
+        assert second.exception(TIMEOUT) is first.exception()
+    assert maker.count == 1
+    assert share.get("a", maker) == 7
+
+
+def test_a_thread_waits_no_longer_than_its_time() -> None:
+    share, maker = Share[int](), Maker()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(share.get, "a", maker)
+        assert maker.begun.wait(TIMEOUT)
+        with within(0.01), pytest.raises(Busy):
+            share.get("a", maker)
+        maker.go_on.set()
+        assert first.result(TIMEOUT) == 7
+
+
+def test_a_budget_ends_with_its_block_and_belongs_to_its_thread() -> None:
+    assert seconds_left() is None
+    with within(60), ThreadPoolExecutor(1) as pool:
+        assert 59 < (seconds_left() or 0) <= 60
+        assert pool.submit(seconds_left).result(TIMEOUT) is None
+        with within(0):
+            assert seconds_left() == 0
+    assert seconds_left() is None
+
+
+class Whole:
+    """It has a part."""
+
+    def __init__(self) -> None:
+        self.make = Maker()
+
+    @Part
+    def part(self) -> int:
+        """What is made."""
+        return self.make()
+
+
+def test_a_part_is_made_once_for_each_instance() -> None:
+    whole, other = Whole(), Whole()
+    other.make.go_on.set()
+    assert [one.result() for one in results_of_three(lambda: whole.part, whole.make)] == [7, 7, 7]
+    assert (whole.part, other.part, whole.make.count, other.make.count) == (7, 7, 1, 1)
