@@ -34,6 +34,7 @@ COMPOSED = (
     "INSERT INTO snapshot SELECT * FROM snapshot_staging_1 FINAL",
     "DROP TABLE IF EXISTS snapshot_staging_1, observation_staging_1 SYNC",
     "ALTER TABLE observation ADD COLUMN IF NOT EXISTS note String COMMENT 'As a migration may'",
+    "DROP VIEW `research_1`.`mine`",
 )
 
 
@@ -52,8 +53,8 @@ def written() -> Iterator[str]:
         yield from statements(migration.script)
     yield from view_statements()
     yield from COMPOSED
-    placeholders = {"hash": "00", "database": "`analytics`", "threads": "1", "memory": "1", "readable": "*.*"}
-    yield from researcher_script(user="`ann-b`", **placeholders)
+    placeholders = {"hash": "00", "database": "`analytics`", "threads": "1", "readable": "*.*"}
+    yield from researcher_script(user="`ann-b`", fixed="priority = 2 READONLY", **placeholders)
 
 
 def layouts() -> str:

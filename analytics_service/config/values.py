@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 # The group of entry points that sources are registered under.
 SOURCES = "analytics_service.sources"
 NONE = "none"
-RESEARCH = "research"
-"""Prefix of the databases that researchers may write (rule 9.3)."""
 _LABEL = r"\w(?:[\w-]*\w)?"
 # A host name, which may have underscores, as the names of containers have; or an IP address as URLs have it.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
@@ -183,11 +181,8 @@ def database_name(value: str) -> str:
     """A database name that has no other use."""
     if not re.fullmatch(_DATABASE, value):
         raise ValueError("must be letters, digits and underscores, not beginning with a digit")
-    if value.startswith(RESEARCH) or value.lower() in _DATABASES:
-        raise ValueError(
-            "must not be information_schema, service_log or system, which have other uses, nor begin with "
-            f"{RESEARCH}, because researchers may drop such databases"
-        )
+    if value.lower() in _DATABASES:
+        raise ValueError("must not be information_schema, service_log or system, which have other uses")
     return value
 
 

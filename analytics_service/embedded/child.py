@@ -46,8 +46,12 @@ def main(folder: str) -> None:
     os.environ["TMPDIR"] = str(_empty(Path(folder, "tmp")))
     _require_version()
     _confine(Path(folder))
+    chdb = _chdb()
+    # SQL's function `file` would read whatever this process can, for anybody, and from a pipe wait for ever. This one
+    # takes its name, and no argument, so every call is refused before Python is asked.
+    chdb.create_function("file", lambda: "", [], "String")
     # With other formats clients cannot read the server's answers.
-    _entry_point()(_SERVE, "TabSeparated", path="data")
+    chdb.query(_SERVE, "TabSeparated", path="data")
 
 
 def _empty(folder: Path) -> Path:
@@ -64,7 +68,7 @@ def _confine(folder: Path) -> None:
     installed = [*(package.submodule_search_locations or ())] if package else []
     python = {sys.base_prefix, *sysconfig.get_paths().values(), *(str(Path(location).parent) for location in installed)}
     if not confine([folder, Path("/dev/null")], map(Path, (*python, *_SYSTEM))):
-        print("The kernel has no Landlock: with SQL, all files of this user can be read.", file=sys.stderr)
+        print("The kernel has no Landlock: ClickHouse itself can access all files of this user.", file=sys.stderr)
 
 
 def _end_with_input() -> None:
@@ -82,12 +86,11 @@ def _require_version() -> None:
         _refuse(f"chdb-core is {installed}, and only {VERSION} is known to work. {INSTALL}")
 
 
-def _entry_point() -> Any:
+def _chdb() -> Any:
     try:
-        query = importlib.import_module("chdb._chdb").query
-    except (ImportError, AttributeError) as error:
+        return importlib.import_module("chdb._chdb")
+    except ImportError as error:
         _refuse(f"chdb-core {VERSION} cannot be used here ({error}). {INSTALL}")
-    return query
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from analytics_service.config.values import RESEARCH
-from analytics_service.store.researcher import researcher_grants
+from analytics_service.store.researcher import fixed_settings, researcher_grants
 from analytics_service.store.server import native_port
 
 USER = "analytics"
@@ -17,8 +16,7 @@ USER = "analytics"
 _PARAMETER_BYTES = 16 * 2**20
 # The user for people. The limits below leave most of the machine to the service.
 RESEARCHER = "researcher"
-# Limits of that user: concurrent queries, and seconds for each.
-_QUERIES = 4
+# Seconds for each query of that user.
 _QUERY_SECONDS = 300
 _HTTP_PORT = re.compile("<http_port>([0-9]+)</http_port>")
 # Files with a container's memory limit, in both versions of control groups. Without a limit, they have no number.
@@ -33,8 +31,11 @@ _CONFIG = """\
     <http_options_response/>
     <users_config>users.xml</users_config>
     <timezone>UTC</timezone>
-    <!-- So that the defaults of users decide which views they can create. -->
-    <ignore_empty_sql_security_in_create_view_query>0</ignore_empty_sql_security_in_create_view_query>
+    <!-- Sessions outlive their queries, and nobody counts their memory. -->
+    <default_session_timeout>10</default_session_timeout>
+    <max_session_timeout>10</max_session_timeout>
+    <!-- A client within the server: what it reads and writes would be the server's files. -->
+    <enable_webterminal>0</enable_webterminal>
     <!-- Half of the memory; gunicorn's workers and the jobs need the rest. -->
     <max_server_memory_usage_to_ram_ratio>0.5</max_server_memory_usage_to_ram_ratio>
     <mark_cache_size>268435456</mark_cache_size>
@@ -74,8 +75,8 @@ _CONFIG = """\
 # The server's own session belongs to `default`, which needs no password on this machine. That user may have a single
 # session, which lasts as long as the process, so nobody else can log in; and it has only the grant which that session
 # needs. The service's user has the grants that the service needs, and reads everything in the server. Researchers read
-# everything, too, and write databases whose names begin with `research`. Neither can reach an address or program
-# outside of the server, or another user (rule 9.3).
+# everything, too, and write nothing. Neither can reach an address or program outside of the server, or another user
+# (rule 9.3).
 _USERS = """\
 <clickhouse>
     <profiles>
@@ -90,26 +91,24 @@ _USERS = """\
                 <!-- Disks that a table brings along may be anywhere, also on other servers. -->
                 <merge_tree_disk><readonly/></merge_tree_disk>
                 <merge_tree_storage_policy><readonly/></merge_tree_storage_policy>
+                <!-- Formats read and write these files, or ask this address, and no grant is needed. -->
+                <format_avro_schema_registry_url><readonly/></format_avro_schema_registry_url>
+                <format_schema><readonly/></format_schema>
+                <format_template_resultset><readonly/></format_template_resultset>
+                <format_template_row><readonly/></format_template_row>
+                <input_format_record_errors_file_path><readonly/></input_format_record_errors_file_path>
+                <output_format_schema><readonly/></output_format_schema>
             </constraints>
         </default>
         <{researcher}>
             <profile>default</profile>
-            <!-- They go on when none of the service's queries runs, which have priority 1. -->
-            <priority>2</priority>
             <max_threads>{threads}</max_threads>
-            <max_concurrent_queries_for_user>{queries}</max_concurrent_queries_for_user>
-            <max_memory_usage_for_user>{memory}</max_memory_usage_for_user>
             <max_execution_time>{seconds}</max_execution_time>
-            <!-- No materialized views by mistake: the service's inserts would fill one, and fail where it does. This is
-                 the kind that ClickHouse does not make. Who may create tables may create views, too. -->
-            <default_materialized_view_sql_security>INVOKER</default_materialized_view_sql_security>
+            {limits}
             <constraints>
-                <default_materialized_view_sql_security><readonly/></default_materialized_view_sql_security>
-                <priority><readonly/></priority>
                 <max_threads><max>{threads}</max></max_threads>
-                <max_concurrent_queries_for_user><readonly/></max_concurrent_queries_for_user>
-                <max_memory_usage_for_user><readonly/></max_memory_usage_for_user>
                 <max_execution_time><min>1</min><max>{seconds}</max></max_execution_time>
+                {fixed}
             </constraints>
         </{researcher}>
         <supervisor>
@@ -191,18 +190,18 @@ def write_configuration(folder: Path, port: int, access: Access) -> None:
     # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
         (folder / name).write_text(config, "utf-8")
+    # Half of the server's limit.
+    fixed = fixed_settings(_memory() // 4)
     users = _USERS.format(
         user=USER,
         password=_digest(access.password),
         researcher=RESEARCHER,
-        research=RESEARCH,
         grants="\n                ".join(f"<query>{grant}</query>" for grant in researcher_grants("*.*")),
+        limits="".join(f"<{name}>{value}</{name}>" for name, value in fixed.items() if value is not None),
+        fixed="".join(f"<{name}><readonly/></{name}>" for name in fixed),
         researcher_password=_digest(access.researcher_password),
         database=access.database,
         threads=max(_processors() // 2, 1),
-        queries=_QUERIES,
-        # Half of the server's limit.
-        memory=_memory() // 4,
         seconds=_QUERY_SECONDS,
         parameter=_PARAMETER_BYTES,
     )

@@ -1,6 +1,6 @@
 """Restricts this process to some folders of the file system, by Linux's Landlock (kernel 5.19 and later).
 
-ClickHouse checks grants for files as tables, but its scalar function `file` reads everything that its process may read.
+ClickHouse opens some files before it asks for a grant, and has functions and settings that ask for none.
 """
 
 import ctypes

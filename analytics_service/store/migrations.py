@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analytics_service.errors import SchemaError
+from analytics_service.errors import SchemaError, StoreFailure
 from analytics_service.store.applied import Migration, pending
 from analytics_service.store.connection import Store
 from analytics_service.store.job_runs import FORGOTTEN, running_scheduler
@@ -41,6 +41,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     """
     require_server(store.server_version())
     store.execute_outside_database(f"CREATE DATABASE IF NOT EXISTS `{store.database}`")
+    _drop_foreign_views(store)
     store.execute(SCHEMA_MIGRATION)
     missing = pending(store, migrations)
     if missing and not is_alone:
@@ -59,6 +60,18 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     Recovery(store).look()
     drop_abandoned(store)
     return missing
+
+
+def _drop_foreign_views(store: Store) -> None:
+    """Drop materialized views that researchers of earlier versions could make: inserts fail or wait where one does."""
+    for names in store.frame("foreign_views").iter_rows():
+        view = ".".join("`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`" for name in names)
+        try:
+            store.execute_outside_database(f"DROP VIEW {view}")
+        except StoreFailure as error:
+            log.warning("The service's inserts fill the materialized view %s: drop it. %s", view, error)
+        else:
+            log.warning("Dropped the materialized view %s, which the service's inserts filled.", view)
 
 
 def _require_same_tables(store: Store) -> None:

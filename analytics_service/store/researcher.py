@@ -1,27 +1,58 @@
 """The user for people (sql/researcher.sql) on a ClickHouse of one's own; the embedded server's has the same grants."""
 
 import hashlib
-import logging
 import secrets
 
-from analytics_service.config.values import RESEARCH
 from analytics_service.errors import StoreFailure
 from analytics_service.store.connection import Store
 from analytics_service.store.sql import filled, scripts, statements
 
-log = logging.getLogger(__name__)
+_QUERIES = 4
+
+
+def fixed_settings(memory: int) -> dict[str, int | None]:
+    """Settings that researchers may not change, because they reach beyond a query of theirs; None leaves the default.
+
+    Together they have `memory` bytes of memory, and as much disk for temporary files.
+    """
+    return {
+        # The service's queries have priority 1.
+        "priority": 2,
+        "os_thread_priority": None,
+        "os_threads_nice_value_query": None,
+        "max_concurrent_queries_for_user": _QUERIES,
+        "max_memory_usage_for_user": memory,
+        "max_temporary_data_on_disk_size_for_user": memory,
+        # That limit does not hold for sorts and joins, so these stay in memory.
+        "max_bytes_before_external_sort": 0,
+        "max_bytes_ratio_before_external_sort": 0,
+        "max_bytes_before_external_join": 0,
+        "max_bytes_ratio_before_external_join": 0,
+        "join_algorithm": None,
+        # Nobody counts what stays in memory after a query.
+        "use_query_cache": None,
+        # Whose query ends when the server's memory runs out.
+        "memory_overcommit_ratio_denominator": None,
+        "memory_overcommit_ratio_denominator_for_user": None,
+        "max_network_bandwidth_for_user": None,
+        "max_network_bandwidth_for_all_users": None,
+        # Thousands of quick queries a second would fill memory and disk with their log.
+        "log_queries_min_query_duration_ms": 100,
+        "log_queries_cut_to_length": 2000,
+        "log_comment": None,
+    }
 
 
 def researcher_script(**placeholders: str) -> list[str]:
     """The statements of sql/researcher.sql with these placeholders filled."""
     (script,) = scripts("")
-    return statements(filled(script.read_text("utf-8"), {**placeholders, "research": RESEARCH}))
+    return statements(filled(script.read_text("utf-8"), placeholders))
 
 
 def researcher_grants(readable: str) -> list[str]:
     """The GRANT statements without their user, as users.xml has them. `readable` may be read, such as `*.*`."""
     script = researcher_script(user="", readable=readable)
-    return [sql.removesuffix(" TO") for sql in script if sql.startswith("GRANT ")]
+    return [sql.partition(" TO")[0] for sql in script if sql.startswith("GRANT ")]
 
 
 def make_researcher(store: Store, name: str) -> str | None:
@@ -35,14 +66,11 @@ def make_researcher(store: Store, name: str) -> str | None:
             f"ClickHouse has a user {name} that `migrate --researcher` has not made, and which stays as it is. "
             "Choose another name."
         )
-    if not found["refuses_views"]:
-        log.warning(
-            "On this server researchers may make materialized views, which run within the service's inserts and fail "
-            "them where they fail. Set ignore_empty_sql_security_in_create_view_query to 0 in its configuration."
-        )
     password, database = secrets.token_urlsafe(32), f"`{store.database}`"
     digest = hashlib.sha256(password.encode()).hexdigest()
-    limits = {"threads": str(found["threads"]), "memory": str(found["memory"])}
+    fixed = {name: value for name, value in fixed_settings(found["memory"]).items() if name in found["settings"]}
+    lines = [f"{name}{'' if value is None else f' = {value}'} READONLY" for name, value in fixed.items()]
+    limits = {"threads": str(found["threads"]), "fixed": ", ".join(lines)}
     for sql in researcher_script(user=f"`{name}`", hash=digest, database=database, readable=f"{database}.*", **limits):
         try:
             store.execute_outside_database(sql)

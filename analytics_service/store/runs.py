@@ -5,15 +5,13 @@ which is its last step. So a run that dies half-way shows nothing, and two runs 
 run that has been overtaken writes nothing more: ClickHouse itself checks the ledger as it inserts rows.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from analytics_service.config.values import RESEARCH
-from analytics_service.errors import StoreFailure, StoreUnavailable
+from analytics_service.errors import StoreUnavailable
 from analytics_service.store.applied import Applied, require_all_applied, shipped, unapplied
 from analytics_service.store.cells import close_cells
 from analytics_service.store.columns import versioned
@@ -22,8 +20,6 @@ from analytics_service.store.histories import names_of
 from analytics_service.store.ledger import LEDGER, Head, Run, ledger_frame, record_rewrite
 from analytics_service.store.observations import OBSERVATIONS
 from analytics_service.store.sql import named_query
-
-log = logging.getLogger(__name__)
 
 _INSTANTS = "(SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))"
 # Nobody else has completed any of the instants. For rewrites: others may complete later instants at the same time.
@@ -38,7 +34,7 @@ _NOT_BEGUN = f" AND (SELECT count() FROM %s WHERE observed_at IN {_INSTANTS} AND
 # No earlier run has written observations before the head since this run began: if it has died, cells would lack them.
 _NOTHING_ADDED = " AND (SELECT rows FROM (%s)) <= {left:UInt64}"
 # The queries that `run_begins` is made of, and a version greater than that of any run.
-_PARTS = ("family_state", "claim", "applied_migrations", "new_version", "left_behind", "foreign_views")
+_PARTS = ("family_state", "claim", "applied_migrations", "new_version", "left_behind")
 _NO_VERSION = 2**64 - 1
 
 
@@ -65,31 +61,18 @@ class Beginning:
 
 
 def begin(store: Store, family: str, start: int, end: int) -> Beginning:
-    """Read the store at the start of a run of a family for instants in [start, end] (unix seconds). Drops materialized
-    views of researchers that the run would fill.
+    """Read the store at the start of a run of a family for instants in [start, end] (unix seconds).
 
     SchemaError if the schema is not that of this version (rule 8.14).
     """
     parts = {name: named_query(name, ()) for name in _PARTS}
-    parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION, "research": RESEARCH}
+    parameters = {"family": family, "histories": names_of(family), "version": _NO_VERSION}
     row = store.frame("run_begins", parts, start=start, end=end, **parameters).row(0, named=True)
     require_all_applied(unapplied([Applied(*fields.values()) for fields in row["migrations"]], shipped()))
-    for view in row["foreign_views"]:
-        _drop_foreign(store, *view.values())
     heads = [Head(family, *fields.values()) for fields in row["heads"]]
     side = row["sides"][0] if row["sides"] else None
     head = heads[0] if heads else None
     return Beginning(family, frozenset(row["completed"]), head, side, row["version"], *row["left"].values())
-
-
-def _drop_foreign(store: Store, database: str, view: str) -> None:
-    """Drop a materialized view of a researcher: an insert fails or hangs where the view does."""
-    try:
-        store.run("drop_foreign_view", database=database, table=view)
-    except StoreFailure as error:
-        log.warning("The service's inserts fill the materialized view %s.%s: drop it. %s", database, view, error)
-    else:
-        log.warning("Dropped the materialized view %s.%s, which the service's inserts filled.", database, view)
 
 
 class RunWriter:

@@ -114,28 +114,6 @@ def test_a_run_that_dies_half_way_shows_nothing_and_can_be_run_again(
     assert len(contents(client)["asset"]) == len(SOURCE.assets(NOON))
 
 
-def test_a_view_of_a_researcher_that_would_fail_the_inserts_of_a_run_is_dropped(
-    store: Store, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What else is in its database stays."""
-    database = f"research_{store.database}"
-    client.command(f"CREATE DATABASE {database}")
-    try:
-        client.command(f"CREATE TABLE {database}.taken (x UInt8) ENGINE = MergeTree ORDER BY x")
-        client.command(
-            f"CREATE MATERIALIZED VIEW {database}.failing TO {database}.taken "
-            "SQL SECURITY DEFINER DEFINER = CURRENT_USER "
-            f"AS SELECT throwIf(1) AS x FROM {store.database}.observation"
-        )
-        with caplog.at_level("WARNING"):
-            run_once(PRICES, SOURCE, store, NOON)
-        assert client.query(f"SELECT name FROM system.tables WHERE database = '{database}'").result_rows == [("taken",)]
-    finally:
-        client.command(f"DROP DATABASE {database} SYNC")
-    assert stored_prices(client, NOON) == quoted_prices(NOON)
-    assert caplog.messages == [f"Dropped the materialized view {database}.failing, which the service's inserts filled."]
-
-
 def test_a_backfill_that_dies_half_way_continues_where_it_was(store: Store, client: Client) -> None:
     """A batch is 500 instants; of 700 hours it dies after the first batch."""
 

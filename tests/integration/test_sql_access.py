@@ -85,19 +85,12 @@ def asked(server: Settings, user: str, sql: str) -> str:
     return urllib3.request("POST", f"{server.clickhouse_url}/", body=sql, headers=headers).data.decode()
 
 
-def test_a_researcher_reads_the_services_database_and_writes_databases_of_their_own(
-    server_of_ones_own: Settings,
-) -> None:
+def test_a_researcher_reads_the_services_database(server_of_ones_own: Settings) -> None:
     for sql, answer in (
         ("SELECT a FROM analytics.shown", "7\n"),
         ("SELECT sum(number) FROM numbers(4)", "6\n"),
         ("SELECT DISTINCT database FROM system.tables WHERE database IN ('analytics', 'hidden')", "analytics\n"),
         ("SELECT count() > 0 FROM system.processes WHERE user = 'alice'", "1\n"),
-        ("CREATE DATABASE research_a", ""),
-        ("CREATE TABLE research_a.t ENGINE = MergeTree ORDER BY a AS SELECT a FROM analytics.shown", ""),
-        ("INSERT INTO research_a.t VALUES (8)", ""),
-        ("SELECT sum(a) FROM research_a.t", "15\n"),
-        ("DROP DATABASE research_a", ""),
     ):
         assert asked(server_of_ones_own, "alice", sql) == answer, sql
 
@@ -107,17 +100,12 @@ def test_a_researcher_reads_the_services_database_and_writes_databases_of_their_
     [
         "INSERT INTO analytics.stored VALUES (1)",
         "ALTER TABLE analytics.stored DELETE WHERE 1",
-        "DROP TABLE analytics.stored",
-        "CREATE TABLE analytics.x (a UInt8) ENGINE = Memory",
-        "CREATE DATABASE other",
+        "CREATE TABLE research_a.x (a UInt8) ENGINE = MergeTree ORDER BY a",
+        "CREATE TEMPORARY TABLE x (a UInt8)",
         "SELECT * FROM hidden.stored",
         "SELECT * FROM system.users",
         "SELECT * FROM system.grants",
         "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString')",
-        "CREATE TABLE research_a.x (a UInt8) ENGINE = URL('http://127.0.0.1:1/', 'CSV')",
-        "CREATE MATERIALIZED VIEW analytics.x ENGINE = Memory AS SELECT a FROM analytics.stored",
-        "CREATE USER x",
-        "SYSTEM RELOAD USERS",
     ],
 )
 def test_a_researcher_may_do_nothing_else(server_of_ones_own: Settings, sql: str) -> None:
@@ -128,8 +116,8 @@ def test_a_researcher_may_do_nothing_else(server_of_ones_own: Settings, sql: str
 def test_clickhouse_understands_every_statement_that_makes_a_researcher(server_of_ones_own: Settings) -> None:
     """This server cannot store users, which it finds out last."""
     filled = {"user": "`bob`", "database": "`analytics`", "readable": "`analytics`.*", "hash": "0" * 64}
-    statements = researcher_script(**filled, threads="2", memory="1000000")
-    assert len(statements) > 10
+    statements = researcher_script(**filled, threads="2", fixed="priority = 2 READONLY, log_comment READONLY")
+    assert len(statements) == 6
     for sql in statements:
         answer = asked(server_of_ones_own, "admin", sql)
         # No profile of that name, no user or role of that name, no place for another one.

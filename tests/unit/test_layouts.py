@@ -96,8 +96,7 @@ BEHAVIOUR = {
     },
     "asks all servers": {"differing_tables"},
     "informs about the asked server": {"server_memory", "table_sizes"},
-    "reads views of a source, or drops one, in a database of the operator or a researcher": {
-        "drop_foreign_view",
+    "reads views of a source in a database of the operator": {
         "source_columns",
         "source_events",
         "source_newest",

@@ -11,13 +11,17 @@ from analytics_service.store.researcher import make_researcher
 
 
 class Executed(Store):
-    """A store that keeps statements, on a server of eight processors and 64 GB."""
+    """A store that keeps statements, on a server of eight processors and 64 GB that knows two of the settings."""
 
-    def __init__(self, users: int, made: int, refuses_views: int = 1) -> None:
+    def __init__(self, users: int, made: int) -> None:
         self.database = "analytics"
         self.statements: list[str] = []
-        limits = {"threads": [4], "memory": [16_000_000_000]}
-        self._found = pl.DataFrame({**limits, "users": [users], "made": [made], "refuses_views": [refuses_views]})
+        limits = {
+            "threads": [4],
+            "memory": [16_000_000_000],
+            "settings": [["max_memory_usage_for_user", "log_comment"]],
+        }
+        self._found = pl.DataFrame({**limits, "users": [users], "made": [made]})
 
     def frame(self, query: str, parts: object = (), **parameters: object) -> pl.DataFrame:
         """The limits, for the user of that name."""
@@ -37,8 +41,9 @@ def test_a_new_user_has_a_password_of_which_clickhouse_gets_the_digest() -> None
     sent = "\n".join(store.statements)
     assert password not in sent
     assert f"CREATE USER IF NOT EXISTS `alice` IDENTIFIED WITH sha256_hash BY '{digest}'" in sent
-    assert "GRANT SELECT ON `analytics`.* TO `alice`" in store.statements
+    assert "GRANT SELECT ON `analytics`.* TO `alice` WITH REPLACE OPTION" in store.statements
     assert "max_threads = 4 MAX 4" in sent
+    assert "    max_memory_usage_for_user = 16000000000 READONLY, log_comment READONLY" in sent.splitlines()
     assert "{" not in sent
 
 
@@ -46,7 +51,7 @@ def test_a_user_that_was_made_before_keeps_the_password() -> None:
     store = Executed(users=1, made=1)
     assert make_researcher(store, "alice") is None
     assert not any(statement.startswith("ALTER USER") for statement in store.statements)
-    assert "GRANT SELECT ON `analytics`.* TO `alice`" in store.statements
+    assert "GRANT SELECT ON `analytics`.* TO `alice` WITH REPLACE OPTION" in store.statements
 
 
 def test_a_user_of_another_origin_stays_as_it_is() -> None:
@@ -54,10 +59,3 @@ def test_a_user_of_another_origin_stays_as_it_is() -> None:
     with pytest.raises(StoreFailure, match=r"has a user alice .* Choose another name\."):
         make_researcher(store, "alice")
     assert store.statements == []
-
-
-def test_a_server_that_makes_materialized_views_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    assert make_researcher(Executed(users=0, made=0), "alice")
-    assert caplog.text == ""
-    assert make_researcher(Executed(users=0, made=0, refuses_views=0), "alice")
-    assert "Set ignore_empty_sql_security_in_create_view_query to 0" in caplog.text

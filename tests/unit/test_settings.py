@@ -110,8 +110,6 @@ MALFORMED = [
     ("CLICKHOUSE_USER", ""),
     ("CLICKHOUSE_DATABASE", "9lives"),
     ("CLICKHOUSE_DATABASE", "a`; DROP DATABASE b"),
-    ("CLICKHOUSE_DATABASE", "research"),
-    ("CLICKHOUSE_DATABASE", "research_prod"),
     ("CLICKHOUSE_DATABASE", "system"),
     ("CLICKHOUSE_DATABASE", "INFORMATION_SCHEMA"),
     ("CLICKHOUSE_DATABASE", "service_log"),

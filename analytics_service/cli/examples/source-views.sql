@@ -2,9 +2,10 @@
 --
 -- Run it as it is, then put your own tables in the place of the samples. On a ClickHouse server of your own:
 --     clickhouse-client --queries-file source-views.sql
--- On the embedded server, as researcher. `analytics-service up --source none` starts it, and prints PORT and PASSWORDFILE:
+-- On the embedded server, as the service's own user. `analytics-service up --source none` starts it in the data folder
+-- DATA, and prints PORT:
 --     sed 's/;$/\x0/' source-views.sql | while IFS= read -rd '' statement; do
---         curl "http://127.0.0.1:PORT" --user "researcher:$(cat PASSWORDFILE)" --data-binary "$statement"
+--         curl "http://127.0.0.1:PORT" --user "analytics:$(cat DATA/password)" --data-binary "$statement"
 --     done
 -- Afterwards, and after each change of the views:
 --     analytics-service source check sql:research_mine

@@ -1,2 +1,0 @@
--- Drops a materialized view of a researcher on the asked server.
-DROP VIEW IF EXISTS {database:Identifier}.{table:Identifier}
