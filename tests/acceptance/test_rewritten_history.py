@@ -35,7 +35,7 @@ READERS = 6
 BREATH = 0.1
 # Added to prices by each correction. It is greater than all prices of the first file.
 CORRECTION = 1000
-# Every worker shows what was written at least that many seconds ago: workers look at the ledger every 1.75 s.
+# Every worker shows what was written at least that many seconds ago: workers look at the ledger every second.
 VISIBLE_SECONDS = 2.25
 # Weeks that have one price of a source of each asset only, until they are backfilled.
 GAP, GAP_END = (int(datetime(2025, 9, day, tzinfo=UTC).timestamp()) for day in (5, 25))
