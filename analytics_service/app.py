@@ -120,7 +120,13 @@ def create_app(
     shared = Shared(
         Views(store, heads), answers, Schedule(current_intervals, clock), Line(_LARGE_PAGES), ZoneInfo(settings.tz)
     )
-    monitor = Monitor(heads, current_intervals, clock, is_configured=settings.source is not None)
+    monitor = Monitor(
+        heads,
+        current_intervals,
+        clock,
+        is_configured=settings.source is not None,
+        ready_max_age=settings.ready_max_age,
+    )
     routes = [*_probes(monitor), ("/api/v1/status/health", health.Health(monitor)), *_current(shared)]
     for history in HISTORIES:
         reader = HistoryReader(store, history, memory)
@@ -142,7 +148,7 @@ def create_app(
     scrape = metrics.Metrics(
         instruments,
         metrics.Build(settings.source),
-        metrics.StoreGauges(monitor, clock),
+        metrics.StoreGauges(monitor),
         metrics.JobGauges(store, current_intervals, clock),
     )
     report = operations.Operations(settings, store, monitor, instruments.workers, clock)

@@ -135,6 +135,12 @@ class Settings:
     ptoken_every: int = _setting(300, _interval, "Seconds between snapshots of the protocol token.")
     positions_every: int = _setting(300, _interval, "Seconds between snapshots of all positions.")
     routes_every: int = _setting(3600, _interval, "Seconds between snapshots of swap routes.")
+    ready_max_age: int | None = _setting(
+        None,
+        values.WholeNumber(1, 10_000_000),
+        "Age in seconds of a late snapshot from which on /readyz is 503. Unset: only /api/v1/status/health, metrics "
+        "and alerts tell of late snapshots.",
+    )
     log_level: str = _setting("info", values.log_level, "Least level that is logged: debug, info, warning or error.")
     log_format: str = _setting(
         "text", values.log_format, "Form of log lines: text, or json for an object in each line."

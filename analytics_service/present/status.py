@@ -15,7 +15,7 @@ class Probe:
 
 
 ALIVE = Shape("Alive", "The process is up.", (Field("status", word("up"), "Always `up`."),))
-READY = Shape("Ready", "Requests are answered from fresh data.", (Field("status", word("ready"), "Always `ready`."),))
+READY = Shape("Ready", "Requests can be answered.", (Field("status", word("ready"), "Always `ready`."),))
 
 
 SNAPSHOT_STATUS = Shape(

@@ -35,7 +35,7 @@ class Alive(Operational):
 
 
 class Ready(Operational):
-    """Whether the store is reachable, its schema current, and there is fresh data of everything that jobs bring."""
+    """Whether this host can answer: from the store or from memory, with data of everything that jobs bring."""
 
     shape = READY
 
@@ -43,10 +43,9 @@ class Ready(Operational):
         self._monitor = monitor
 
     def record(self) -> Probe:
-        """Requests can be answered from fresh data. NotReady says what is missing."""
-        faults = self._monitor.check().faults
-        if faults:
-            raise NotReady(f"Not ready: {'; '.join(faults)}.")
+        """Requests can be answered. NotReady says what is missing."""
+        if obstacles := self._monitor.obstacles():
+            raise NotReady(f"Not ready: {'; '.join(obstacles)}.")
         return Probe("ready")
 
 
@@ -59,5 +58,5 @@ class Health(Operational):
         self._monitor = monitor
 
     def record(self) -> Status:
-        """The status, never an error; `healthy` says whether /readyz would answer 200."""
+        """The status, never an error."""
         return self._monitor.check()

@@ -16,7 +16,7 @@ from analytics_service.http.instruments import Instruments
 from analytics_service.http.resource import Live
 from analytics_service.market.instants import unix_second
 from analytics_service.market.share import Share
-from analytics_service.state.health import Monitor, Status
+from analytics_service.state.health import Monitor
 from analytics_service.store.connection import Store
 from analytics_service.store.scheduled_runs import ScheduledRun, scheduled_runs
 
@@ -67,22 +67,14 @@ class Build(Gauges):
 class StoreGauges(Gauges):
     """The state of the store and its snapshots. While the store does not answer, ages grow from its last answer."""
 
-    def __init__(self, monitor: Monitor, clock: Callable[[], datetime]) -> None:
+    def __init__(self, monitor: Monitor) -> None:
         self._monitor = monitor
-        self._clock = clock
-        self._last_status: Status | None = None
 
     def collect(self) -> Iterator[Metric]:
         """The current gauges. While the store does not answer, those that only it could provide are left out."""
         status = self._monitor.check()
-        if status.reachable:
-            self._last_status = status
         yield GaugeMetricFamily("analytics_store_up", "Whether ClickHouse answers.", value=status.reachable)
-        if self._last_status is not None:
-            yield from self._gauges(self._last_status, status.reachable)
-
-    def _gauges(self, status: Status, is_new: bool) -> Iterator[Metric]:
-        if is_new:
+        if status.reachable:
             yield _gauge("analytics_schema_current", "Whether its schema is current.", value=status.schema_current)
         simulated = _gauge("analytics_source_simulated", "Whether a source of the data is simulated.", "source")
         for origin in status.origins:
@@ -91,10 +83,10 @@ class StoreGauges(Gauges):
         age = _gauge("analytics_snapshot_age_seconds", "Age of a family's newest snapshot.", "family")
         fresh = _gauge("analytics_snapshot_fresh", "Whether a family is on schedule.", "family")
         for snapshot in status.snapshots:
-            if is_new:
+            if status.reachable:
                 fresh.add_metric([snapshot.family], snapshot.fresh)
-            if snapshot.newest is not None:
-                age.add_metric([snapshot.family], (self._clock() - snapshot.newest).total_seconds())
+            if snapshot.age_seconds is not None:
+                age.add_metric([snapshot.family], snapshot.age_seconds)
         yield age
         yield fresh
 

@@ -52,7 +52,7 @@ class Operations(Operational):
         except AnalyticsError as caught:
             error = caught
         now, stored = self._clock(), self._stored
-        ready = self._monitor.check().healthy
+        ready = not self._monitor.obstacles()
         report = replace(
             stored,
             at=now,

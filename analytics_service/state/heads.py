@@ -101,6 +101,7 @@ class Heads:
         self._looks = 0
         self._error: AnalyticsError | None = None
         self._last_look: Look | AnalyticsError | None = None
+        self._last_success: Look | None = None
         self._checked_at = float("-inf")
         self._intervals: Mapping[str, int] = {}
 
@@ -119,10 +120,9 @@ class Heads:
         return self.clock() - self._looked_at > _LONGEST_OUTAGE
 
     @property
-    def origins(self) -> frozenset[Origin]:
-        """The origins of the data that readers are shown; empty before the first look."""
-        newest = self._newest
-        return frozenset() if newest is None else newest.origins
+    def remembered(self) -> Look | None:
+        """The last look that succeeded; None if that is so long ago that readers are shown nothing."""
+        return None if self._is_outdated else self._last_success
 
     def intervals(self, configured: Mapping[str, int]) -> Mapping[str, int]:
         """Seconds between snapshots of each scheduled family, as schedulers recorded them (rule 1.3).
@@ -188,7 +188,7 @@ class Heads:
 
     def _read(self, now: float) -> Ledger:
         ledger = read_ledger(self._store)
-        self._last_look = Look(ledger, self._schema_is_current(now))
+        self._last_look = self._last_success = Look(ledger, self._schema_is_current(now))
         return ledger
 
     def _schema_is_current(self, now: float) -> bool:

@@ -1,12 +1,12 @@
-"""The health of the service: the state of its dependencies, and the reasons why it is not ready (rule 1.3)."""
+"""The state of what the service depends on, and whether this host can answer (rule 1.3)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from analytics_service.errors import AccessRefused, AnalyticsError, StoreUnavailable
 from analytics_service.market.instants import unix_second
-from analytics_service.state.heads import Heads
+from analytics_service.state.heads import Heads, Look
 from analytics_service.store.ledger import VALUES_ONLY, Head, Origin, any_simulated
 
 # A family is fresh while its newest snapshot is at most this many of its intervals old.
@@ -31,20 +31,22 @@ class SnapshotStatus:
 class Status:
     """The status of everything that the service depends on, at an instant.
 
-    `withheld` lists in plain words the data that readers are not shown although the store has it.
+    While the store cannot be reached, the rest is as it was last, if memory still `answers`. `withheld` lists in plain
+    words the data that readers are not shown although the store has it.
     """
 
     at: datetime
     reachable: bool
     schema_current: bool
+    answers: bool = True
     snapshots: tuple[SnapshotStatus, ...] = ()
     origins: tuple[Origin, ...] = ()
     withheld: tuple[str, ...] = ()
 
     @property
-    def faults(self) -> list[str]:
-        """The reasons why the service is not ready, in plain words."""
-        if not self.reachable:
+    def obstacles(self) -> list[str]:
+        """The reasons why requests cannot be answered, in plain words."""
+        if not self.answers:
             return ["the store cannot be reached"]
         if not self.schema_current:
             return ["the schema is not current"]
@@ -55,12 +57,20 @@ class Status:
             for snapshot in self.snapshots
             if snapshot.newest is None and not snapshot.fresh
         ]
-        late = [
+        return [*missing, *self.withheld]
+
+    def late(self, seconds: int = 0) -> list[str]:
+        """The families whose newest snapshots are not fresh, and more than these seconds old, in plain words."""
+        return [
             f"snapshots of {snapshot.family} are not fresh"
             for snapshot in self.snapshots
-            if snapshot.newest and not snapshot.fresh
+            if not snapshot.fresh and snapshot.age_seconds is not None and snapshot.age_seconds > seconds
         ]
-        return [*missing, *late, *self.withheld]
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong, in plain words."""
+        return [*self.obstacles, *self.late()] if self.reachable else ["the store cannot be reached"]
 
     @property
     def simulated(self) -> bool:
@@ -82,7 +92,8 @@ class Monitor:
     """The status according to the heads' last look, so that no request waits for the store.
 
     `intervals` are those of the scheduled families. If settings do not say whether jobs run (`is_configured` is false),
-    jobs are assumed to run if the store has data of a source.
+    jobs are assumed to run if the store has data of a source. With `ready_max_age`, a host is not ready while snapshots
+    are late and more than so many seconds old.
     """
 
     def __init__(
@@ -92,22 +103,25 @@ class Monitor:
         clock: Callable[[], datetime],
         *,
         is_configured: bool,
+        ready_max_age: int | None = None,
     ) -> None:
         self._heads = heads
         self._intervals = intervals
         self._clock = clock
         self._is_configured = is_configured
+        self._ready_max_age = ready_max_age
 
     def check(self) -> Status:
         """The status now. An unreachable store is part of it, not an error."""
+        look: Look | None
         try:
-            look = self._heads.last_look()
+            look, reachable = self._heads.last_look(), True
         except (StoreUnavailable, AccessRefused):
-            # Cached answers are still shown, so readers must still learn whether the data is simulated.
-            origins = _sorted(self._heads.origins)
-            return Status(self._clock(), reachable=False, schema_current=False, origins=origins)
+            look, reachable = self._heads.remembered, False
         except AnalyticsError:
             return Status(self._clock(), reachable=True, schema_current=False)
+        if look is None:
+            return Status(self._clock(), reachable=False, schema_current=False, answers=False)
         now, ledger = self._clock(), look.ledger
         has_jobs = self._is_configured or any(origin.spec for origin in ledger.origins)
         intervals = self._intervals() if has_jobs else {}
@@ -117,16 +131,18 @@ class Monitor:
         )
         return Status(
             now,
-            reachable=True,
+            reachable=reachable,
             schema_current=look.schema_current,
+            answers=self._heads.remembered is not None,
             snapshots=snapshots,
-            origins=_sorted(ledger.origins),
+            origins=tuple(sorted(ledger.origins, key=str)),
             withheld=tuple(f"{family} cannot be shown" for family in sorted(self._heads.shown().without)),
         )
 
-
-def _sorted(origins: Iterable[Origin]) -> tuple[Origin, ...]:
-    return tuple(sorted(origins, key=str))
+    def obstacles(self) -> list[str]:
+        """The reasons why this host is not ready, in plain words."""
+        status, most = self.check(), self._ready_max_age
+        return status.obstacles + ([] if most is None else status.late(most))
 
 
 def _snapshot(head: Head | None, family: str, interval: int | None, now: datetime) -> SnapshotStatus:

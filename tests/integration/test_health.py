@@ -16,7 +16,7 @@ NOWHERE = Settings(clickhouse_url="http://127.0.0.1:1")
 PRICES_OF_NOON = Run("prices", NOON, "job", NOON, NOON, 0, "test", 1)
 
 
-def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Settings, store: Store) -> None:
+def test_readiness_needs_a_store_a_schema_and_snapshots(settings: Settings, store: Store) -> None:
     def missing(client: Client) -> str:
         return expect_error(client.simulate_get("/readyz"), 503, "unavailable", "server")
 
@@ -26,11 +26,13 @@ def test_readiness_needs_a_store_a_schema_and_a_fresh_snapshot(settings: Setting
     assert "there is no history yet" in missing(client_of(replace(settings, source="none"), store))
     assert "there is no snapshot of prices yet" in missing(client_of(replace(settings, source="simulated"), store))
     store.insert(LEDGER, ledger_frame([replace(PRICES_OF_NOON, family=job.family) for job in JOBS.values()]))
-    assert client_of(settings, store, NOON + 5 * 60).simulate_get("/readyz").status_code == 200
-    assert "prices" in missing(client_of(settings, store, NOON + 5 * 60 + 1))
+    year_later = NOON + 365 * 86_400
+    assert client_of(settings, store, year_later).simulate_get("/readyz").status_code == 200
+    impatient = replace(settings, ready_max_age=3600)
+    assert client_of(impatient, store, NOON + 3600).simulate_get("/readyz").status_code == 200
+    assert "prices" in missing(client_of(impatient, store, NOON + 3601))
     # Without a source nothing is scheduled, so nothing can be late.
-    idle = client_of(replace(settings, source="none"), store, NOON + 10**6)
-    assert idle.simulate_get("/readyz").status_code == 200
+    assert client_of(replace(impatient, source="none"), store, year_later).simulate_get("/readyz").status_code == 200
 
 
 def test_health_shows_the_store_and_every_family(settings: Settings, store: Store) -> None:

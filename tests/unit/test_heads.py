@@ -274,6 +274,46 @@ def test_a_family_of_which_nothing_can_be_shown_is_a_fault(heads: Heads, store: 
     assert monitor.check().faults == []
 
 
+def test_a_host_answers_from_memory_for_five_minutes_after_its_last_look(
+    heads: Heads, store: LedgerStore, time: Time
+) -> None:
+    """Rule 1.3. Until then, the rest of its health is as it was last."""
+    noon = datetime.fromtimestamp(NOON, UTC)
+    monitor = Monitor(heads, lambda: {"prices": 60}, lambda: noon, is_configured=True)
+    heads.look()
+    store.away = True
+    time.now += 300
+    heads.look()
+    status = monitor.check()
+    assert (status.faults, monitor.obstacles()) == (["the store cannot be reached"], [])
+    assert (status.schema_current, [one.family for one in status.snapshots]) == (True, ["prices", "rates"])
+    time.now += 1
+    assert monitor.obstacles() == ["the store cannot be reached"]
+    assert monitor.check().snapshots == ()
+
+
+def test_late_snapshots_are_a_fault_and_keep_a_host_from_answering_from_an_age_on_if_that_is_set(heads: Heads) -> None:
+    """Prices of a minute are late from 301 s on, rates of two minutes from 601 s on."""
+    heads.look()
+
+    def obstacles(age: int, ready_max_age: int | None) -> list[str]:
+        monitor = Monitor(
+            heads,
+            lambda: {"prices": 60, "rates": 120},
+            lambda: datetime.fromtimestamp(NOON + age, UTC),
+            is_configured=True,
+            ready_max_age=ready_max_age,
+        )
+        assert monitor.check().faults == [f"snapshots of {family} are not fresh" for family in late]
+        return monitor.obstacles()
+
+    late = ["prices"]
+    assert obstacles(301, None) == obstacles(301, 301) == []
+    assert obstacles(301, 60) == ["snapshots of prices are not fresh"]
+    late = ["prices", "rates"]
+    assert obstacles(601, 60) == [f"snapshots of {family} are not fresh" for family in late]
+
+
 # What was read as of a head is accepted unless a rewrite of the family was announced since.
 
 

@@ -47,6 +47,7 @@ WELL_FORMED: dict[str, tuple[str, object]] = {
     "LOG_LEVEL": ("warning", "warning"),
     "LOG_FORMAT": ("json", "json"),
     "ACCESS_LOG": ("true", True),
+    "READY_MAX_AGE": ("3600", 3600),
 }
 ENVIRONMENT = {PREFIX + name: value for name, (value, _) in WELL_FORMED.items()}
 
@@ -142,6 +143,7 @@ MALFORMED = [
     ("LOG_LEVEL", "INFO"),
     ("LOG_FORMAT", "JSON"),
     ("ACCESS_LOG", "yes"),
+    ("READY_MAX_AGE", "0"),
 ]
 
 
