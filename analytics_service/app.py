@@ -138,7 +138,7 @@ def create_app(
     routes += [("/", web_page.WebPage("index", keys=str(asks_for_keys).lower())), *_FILES]
 
     guard = _guard(settings, counts)
-    measuring = Measuring(instruments, logs=settings.access_log)
+    measuring = Measuring(instruments, settings.trusted_proxies or Networks(), logs=settings.access_log)
     origins = CrossOrigin(settings.cors_origins)
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
     app.heads, app.memory, app.any_origin = heads, memory, settings.cors_origins == "*"

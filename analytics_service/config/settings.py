@@ -126,7 +126,8 @@ class Settings:
     trusted_proxies: values.Networks | None = _setting(
         None,
         values.networks,
-        "Proxies (addresses or networks, separated by commas) whose X-Forwarded-For names the client.",
+        "Proxies (addresses or networks, separated by commas) whose X-Forwarded-For names the client. Whoever "
+        "connects to a Unix socket is one.",
     )
     prices_every: int = _setting(60, _interval, "Seconds between snapshots of prices.")
     rates_every: int = _setting(60, _interval, "Seconds between snapshots of lend and borrow rates.")
@@ -145,7 +146,9 @@ class Settings:
     log_format: str = _setting(
         "text", values.log_format, "Form of log lines: text, or json for an object in each line."
     )
-    access_log: bool = _setting(False, values.flag, "Whether each request of the main bind is logged.")
+    access_log: bool = _setting(
+        False, values.flag, "Whether each request of the main bind is logged: client, key, path, status."
+    )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str], **overrides: object) -> "Settings":

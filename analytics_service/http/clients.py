@@ -1,4 +1,4 @@
-"""The client of a request, by address: the connection's, or the one that trusted proxies report."""
+"""The client of a request, by address: the connection's, or the one that proxies report."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -12,25 +12,30 @@ _CLIENT_PREFIX_IPV6 = 64
 
 
 def client_of(req: falcon.Request, trusted: Networks) -> str:
-    """An IPv4 address, or the client's IPv6 network of 64 bits; empty if neither is known.
+    """The client's IPv4 address, or its IPv6 network of 64 bits; empty if neither is known."""
+    address = address_of(req, trusted)
+    if isinstance(address, IPv6Address):
+        return str(ip_network((address, _CLIENT_PREFIX_IPV6), strict=False))
+    return str(address or "")
+
+
+def address_of(req: falcon.Request, trusted: Networks) -> Address | None:
+    """The client's address, if it is known.
 
     It is the last address in X-Forwarded-For that is not in a `trusted` network of proxies. Everything before that, and
-    the whole header if the connection is not from a trusted proxy, is what the client claims.
+    the whole header if the connection is not from a trusted proxy, is what the client claims. Whoever connects to a
+    Unix socket is a trusted proxy.
     """
-    client = _address(req.env.get("REMOTE_ADDR", ""))
+    remote = req.env.get("REMOTE_ADDR")
     claims = (req.get_header("X-Forwarded-For") or "").split(",")
+    # gunicorn's clients at a Unix socket have an empty address.
+    client = _address(claims.pop() if remote == "" else remote or "")
     while client is not None and claims and any(client in network for network in trusted):
         previous = _address(claims.pop())
         if previous is None:
             break
         client = previous
-    return "" if client is None else _client_name(client)
-
-
-def _client_name(address: Address) -> str:
-    if isinstance(address, IPv4Address):
-        return str(address)
-    return str(ip_network((address, _CLIENT_PREFIX_IPV6), strict=False))
+    return client
 
 
 def _address(value: str) -> Address | None:

@@ -23,6 +23,7 @@ from analytics_service.http.envelope import failure, reason
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.measuring import OWN_REQUEST
 from analytics_service.http.request_ids import HEADER
+from analytics_service.http.target import target_for_log
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ def _store_unavailable(req: falcon.Request, resp: falcon.Response, error: Except
     cause = f" ({error.__cause__})" if error.__cause__ else ""
     # No client waits for the requests that a worker sends to itself while it starts.
     level = logging.DEBUG if OWN_REQUEST in req.env else logging.WARNING
-    log.log(level, "%s %s: %s%s", req.method, req.path, error, cause)
+    log.log(level, "%s %s: %s%s", req.method, target_for_log(req), error, cause)
     _answer(resp, "unavailable", _UNAVAILABLE)
 
 
@@ -158,5 +159,5 @@ def _from_falcon(
 
 
 def _unexpected(req: falcon.Request, resp: falcon.Response, error: Exception, params: object) -> None:
-    log.error("%s %s failed", req.method, req.path, exc_info=error)
+    log.error("%s %s failed", req.method, target_for_log(req), exc_info=error)
     _answer(resp, "internal", _MESSAGES["internal"])

@@ -37,6 +37,7 @@ class Guard:
         if req.method == "OPTIONS" or OWN_REQUEST in req.env or not is_guarded(req.path):
             return
         name = self._keys.name_of(_key(req)) if self._keys is not None else None
+        req.context.key = name
         if self._limit is not None:
             # Requests with a wrong key count against their address.
             client = f"address {client_of(req, self._trusted)}" if name is None else f"key {name}"

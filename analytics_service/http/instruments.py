@@ -58,6 +58,9 @@ class Instruments:
         self._bytes = Counter(
             "analytics_response_bytes", "Bytes of bodies of answers, as encoded.", ["route"], registry=self._registry
         )
+        self._by_key = Counter(
+            "analytics_key_requests", "Requests with a valid API key.", ["key", "status"], registry=self._registry
+        )
         self._unreadable = Counter(
             "analytics_unreadable_requests",
             "Requests that the server refused before it knew their path.",
@@ -139,6 +142,10 @@ class Instruments:
             cache.inc()
         if self._answered is not None:
             self._answered.inc()
+
+    def answered_key(self, name: str, status: int) -> None:
+        """The request that was answered had the API key of this name."""
+        self._by_key.labels(name, str(status)).inc()
 
     def unreadable(self, kind: str) -> None:
         """A request was refused with this kind of error, before it had a route."""

@@ -5,7 +5,10 @@ import time
 
 import falcon
 
+from analytics_service.config.values import Networks
+from analytics_service.http.clients import address_of
 from analytics_service.http.instruments import UNKNOWN, Instruments
+from analytics_service.http.target import target_for_log
 from analytics_service.logs import ACCESS, FIELDS
 
 log = logging.getLogger(ACCESS)
@@ -19,8 +22,9 @@ _FIRST_ERROR = 400
 class Measuring:
     """Measures each request, including the time of other middleware. So only RequestIds may come before it."""
 
-    def __init__(self, instruments: Instruments, *, logs: bool) -> None:
+    def __init__(self, instruments: Instruments, trusted: Networks, *, logs: bool) -> None:
         self._instruments = instruments
+        self._trusted = trusted
         self._logs = logs
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -39,11 +43,19 @@ class Measuring:
         status = resp.status_code
         seconds = time.perf_counter() - req.context.begun
         route, size, outcome = req.uri_template or UNKNOWN, _size(req, resp, status), _cache_outcome(req, status)
+        # The guard knows it.
+        key: str | None = getattr(req.context, "key", None)
         self._instruments.answered(route, status, seconds, size, outcome)
+        if key is not None:
+            self._instruments.answered_key(key, status)
         if self._logs:
+            client = address_of(req, self._trusted)
             _log(
                 {
+                    "client": None if client is None else str(client),
+                    "key": key,
                     "method": req.method,
+                    "path": target_for_log(req),
                     "route": route,
                     "status": status,
                     "bytes": size,
@@ -55,8 +67,8 @@ class Measuring:
 
 def _log(fields: dict[str, object]) -> None:
     log.info(
-        "%(method)s %(route)s %(status)s %(bytes)s B %(ms)s ms %(cache)s",
-        {**fields, "cache": fields["cache"] or "-"},
+        "%(client)s %(key)s %(method)s %(path)s %(status)s %(bytes)s B %(ms)s ms %(cache)s",
+        {name: "-" if value is None else value for name, value in fields.items()},
         extra={FIELDS: fields},
     )
 

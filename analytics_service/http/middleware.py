@@ -10,9 +10,8 @@ from analytics_service.http.accept import preferred
 from analytics_service.http.errors import RequestError
 from analytics_service.http.headers import EXPOSED, PROTECTIVE
 from analytics_service.http.resource import ALLOWED, Resource
+from analytics_service.http.target import path_as_sent
 
-# The path within a request target: after the scheme and host, if given, and before the query.
-_PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
 _FORMAT = re.compile(r"(?:^|&)format=")
 
 
@@ -26,7 +25,7 @@ class Negotiation:
         """
         if "HTTP_HOST" not in req.env and req.env["SERVER_PROTOCOL"] == "HTTP/1.1":
             raise RequestError("request_malformed", "The request is malformed: HTTP/1.1 requires a Host header.")
-        path = _path_as_sent(req)
+        path = path_as_sent(req)
         if "//" in path or "%2f" in path.lower():
             raise RequestError(
                 "path_unknown", f"There is nothing at {path[:200]}; no path has double or percent-encoded slashes."
@@ -41,12 +40,6 @@ class Negotiation:
         is reported first."""
         if req.method in ("GET", "HEAD"):
             req.context.media = _negotiated(req, resource.media)
-
-
-def _path_as_sent(req: falcon.Request) -> str:
-    """The path before percent-decoding, which turns %2F into a slash. Of the WSGI servers, gunicorn passes it on."""
-    match = _PATH.match(req.env.get("RAW_URI") or req.path)
-    return match[1] if match else ""
 
 
 def _negotiated(req: falcon.Request, media: tuple[str, ...]) -> str:

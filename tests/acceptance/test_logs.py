@@ -39,6 +39,7 @@ def test_every_line_is_json_and_those_of_a_request_have_its_id(tmp_path: Path) -
         assert request_id(sent(port, get(b"/docs?", b"X-Request-ID: mine.1\r\n"))) == "mine.1"
         unknown = request_id(sent(port, get(b"/nothing")))
         unreadable = request_id(sent(port, b"nonsense\r\n\r\n"))
+        forged = request_id(sent(port, get(b"/a%0Ab")))
         for _ in range(20):
             assert sent(port, get(b"/api/v1/assets")).startswith(b"HTTP/1.1 503 ")
         process.terminate()
@@ -47,9 +48,10 @@ def test_every_line_is_json_and_those_of_a_request_have_its_id(tmp_path: Path) -
     assert all({"time", "level", "logger", "message", "request_id", "exception"} <= event.keys() for event in events)
     assert any(event["logger"] == "gunicorn.error" and "Listening at" in event["message"] for event in events)
     logged = {event["request_id"]: event for event in events if event["logger"] == "analytics_service.access"}
-    shown = ("method", "route", "status", "cache")
-    assert [logged["mine.1"][name] for name in shown] == ["GET", "/docs", 200, None]
-    assert [logged[unknown][name] for name in shown] == ["GET", "unknown", 404, None]
+    shown = ("client", "method", "path", "route", "status", "cache")
+    assert [logged["mine.1"][name] for name in shown] == ["127.0.0.1", "GET", "/docs", "/docs", 200, None]
+    assert [logged[unknown][name] for name in shown] == ["127.0.0.1", "GET", "/nothing", "unknown", 404, None]
+    assert logged[forged]["path"] == "/a%0Ab"
     assert unreadable not in logged
     assert sum(event["route"] == "/api/v1/assets" for event in logged.values()) == 20
     failures = [event["message"] for event in events if event["logger"] == "analytics_service.http.errors"]

@@ -244,7 +244,10 @@ def test_a_key_is_one_client_at_all_addresses_and_wrong_keys_count_for_the_addre
         (None, "2001:db8:2:3:ffff::5", None, "2001:db8:2:3::/64"),
         # A socket for both families.
         ("10.0.0.0/8", "::ffff:10.0.0.1", "198.51.100.7", "198.51.100.7"),
+        # A Unix socket, to which only proxies connect.
         (None, "", None, ""),
+        (None, "", "203.0.113.9, 198.51.100.7", "198.51.100.7"),
+        ("198.51.100.0/24", "", "203.0.113.9, 198.51.100.7", "203.0.113.9"),
     ],
 )
 def test_the_client_is_the_last_address_that_is_no_trusted_proxy(

@@ -2,19 +2,24 @@
 
 import logging
 import re
+from pathlib import Path
+from typing import Any
 
 import falcon.testing
 import pytest
 
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
+from analytics_service.config.values import networks
+from analytics_service.http.api_keys import add_key
 from analytics_service.http.errors import malformed
 from analytics_service.logs import ACCESS, FIELDS, REQUEST_ID, TextFormatter
+from tests.samples import samples
 
 NEW = re.compile(r"[0-9a-f]{16}")
 
 
-def client_of(**settings: bool) -> falcon.testing.TestClient:
+def client_of(**settings: Any) -> falcon.testing.TestClient:
     return falcon.testing.TestClient(create_app(Settings(clickhouse_url="http://127.0.0.1:1", **settings)))
 
 
@@ -72,19 +77,49 @@ def test_lines_of_a_request_have_its_id(client: falcon.testing.TestClient, caplo
 def test_the_access_log_has_a_line_for_each_request(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, ACCESS):
         client = client_of(access_log=True)
-        answer = client.simulate_get("/healthz")
+        answer = client.simulate_get("/healthz", query_string="a=1&API_Key=sesame&b=2", remote_addr="192.0.2.1")
         client.simulate_get("/nothing")
         client.simulate_get("/api/v1/assets")
     records = [record for record in caplog.records if record.name == ACCESS]
     fields = [getattr(record, FIELDS) for record in records]
     took = [line.pop("ms") for line in fields]
     size = len(answer.content)
-    assert fields[0] == {"method": "GET", "route": "/healthz", "status": 200, "bytes": size, "cache": None}
+    assert fields[0] == {
+        "client": "192.0.2.1",
+        "key": None,
+        "method": "GET",
+        "path": "/healthz?a=1&API_Key=***&b=2",
+        "route": "/healthz",
+        "status": 400,
+        "bytes": size,
+        "cache": None,
+    }
     assert [(line["route"], line["status"], line["cache"]) for line in fields[1:]] == [
         ("unknown", 404, None),
         ("/api/v1/assets", 503, None),
     ]
-    assert records[0].getMessage() == f"GET /healthz 200 {size} B {took[0]} ms -"
+    line = f"192.0.2.1 - GET /healthz?a=1&API_Key=***&b=2 400 {size} B {took[0]} ms -"
+    assert records[0].getMessage() == line
+
+
+def test_keys_are_logged_and_counted_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Behind a proxy, with its client; wrong keys have no name."""
+    file = tmp_path / "keys.txt"
+    key = add_key(file, "alice")
+    client = client_of(access_log=True, api_keys_file=file, trusted_proxies=networks("10.0.0.1"))
+    with caplog.at_level(logging.INFO, ACCESS):
+        for bearer in (key, f"{key}x"):
+            headers = {"Authorization": f"Bearer {bearer}", "X-Forwarded-For": "2001:db8::7"}
+            client.simulate_get("/api/v1/nothing", headers=headers, remote_addr="10.0.0.1")
+    fields = [getattr(record, FIELDS) for record in caplog.records if record.name == ACCESS]
+    assert [(line["client"], line["key"], line["status"]) for line in fields] == [
+        ("2001:db8::7", "alice", 404),
+        ("2001:db8::7", None, 401),
+    ]
+    assert key not in caplog.text
+    metrics = samples(falcon.testing.simulate_get(client.app.operators, "/metrics").text)
+    counted = {name: value for name, value in metrics.items() if name.startswith("analytics_key_requests_total")}
+    assert counted == {'analytics_key_requests_total{key="alice",status="404"}': 1}
 
 
 def test_requests_are_logged_only_where_that_is_set(
