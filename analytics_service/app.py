@@ -65,12 +65,12 @@ _FILES: Routes = [(f"{files.ROOT}/{{version}}/{{name}}", web_page.Files())]
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The application, and the objects that its answers come from.
 
-    Requests that arrive at `metrics_port` are answered by `operators` (rule 1.4). Only gunicorn says where a request
-    arrived; under another server `operators` answers nothing.
+    Requests that arrive at `metrics_endpoint` are answered by `operators` (rule 1.4). Only gunicorn says where a
+    request arrived; under another server `operators` answers nothing.
     """
 
     operators: falcon.App[falcon.Request, falcon.Response]
-    metrics_port: int | None
+    metrics_endpoint: int | str | None
     heads: Heads
     memory: Memory
     instruments: Instruments
@@ -83,16 +83,16 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         if env["REQUEST_METHOD"] == "WEBSOCKET":
             env["REQUEST_METHOD"] = "websocket"
         with within(_REQUEST_SECONDS):
-            if self.metrics_port is not None and _listening_port(env) == self.metrics_port:
+            if self.metrics_endpoint is not None and _endpoint(env) == self.metrics_endpoint:
                 return self.operators(env, start_response)
             return super().__call__(env, start_response)
 
 
-def _listening_port(env: dict[str, Any]) -> int | None:
-    """The port that the connection was accepted at. SERVER_PORT may come from a header, behind a Unix socket."""
+def _endpoint(env: dict[str, Any]) -> int | str | None:
+    """The port or path that the connection was accepted at. SERVER_PORT comes from a header at a Unix socket."""
     connection = env.get("gunicorn.socket")
     address = None if connection is None else connection.getsockname()
-    return address[1] if isinstance(address, tuple) else None
+    return address[1] if isinstance(address, tuple) else address
 
 
 def _now() -> datetime:
@@ -142,7 +142,7 @@ def create_app(
     origins = CrossOrigin(settings.cors_origins)
     app = App(middleware=[RequestIds(), measuring, origins, *guard, Negotiation(), Protection()])
     app.heads, app.memory, app.any_origin = heads, memory, settings.cors_origins == "*"
-    app.metrics_port, app.instruments = settings.metrics_port, instruments
+    app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.install(app)
     _add(app, routes)
     scrape = metrics.Metrics(

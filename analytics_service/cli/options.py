@@ -23,7 +23,7 @@ def setting_option(name: str, metavar: str) -> Callable[[_Command], _Command]:
     )
 
 
-bind_option = setting_option("bind", "HOST:PORT")
+bind_option = setting_option("bind", "ADDRESS")
 data_dir_option = setting_option("data_dir", "DIR")
 source_option = setting_option("source", "SPEC")
 workers_option = setting_option("workers", "N")

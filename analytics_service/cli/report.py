@@ -12,7 +12,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attached
 from analytics_service.embedded.folder import DataFolder, Holder
 from analytics_service.errors import AnalyticsError, StoreUnavailable
-from analytics_service.run.address import local_address
+from analytics_service.run.address import connected
 from analytics_service.run.sql_addresses import sql_addresses
 from analytics_service.state.heads import Heads
 from analytics_service.state.health import Monitor
@@ -115,8 +115,9 @@ def _service(settings: Settings) -> Holder | None:
 
 def _status(bind: str, path: str) -> int:
     """The status of the HTTP service's answer; 0 without an answer."""
-    connection = http.client.HTTPConnection(*local_address(bind), timeout=_HTTP_ANSWER)
+    connection = http.client.HTTPConnection("localhost")
     try:
+        connection.sock = connected(bind, _HTTP_ANSWER)
         connection.request("GET", path)
         return connection.getresponse().status
     except (OSError, http.client.HTTPException):

@@ -37,7 +37,9 @@ def _setting(default: Any, parse: Callable[[str], Any], help: str) -> Any:
 class Settings:
     """All settings, parsed. Each is read from ANALYTICS_<NAME>. A SettingError names the variable that is wrong."""
 
-    bind: str = _setting("127.0.0.1:8000", values.host_and_port, "Address the HTTP service listens on.")
+    bind: str = _setting(
+        "127.0.0.1:8000", values.bind, "Address the HTTP service listens on: host:port, or unix:/path."
+    )
     metrics_bind: str = _setting(
         "127.0.0.1:8001",
         values.bind_or_none,
@@ -161,12 +163,12 @@ class Settings:
             parsed[declared[variable].name] = _parse(declared[variable], variable, environ[variable])
         parsed.update({name: value for name, value in overrides.items() if value is not None})
         settings = cls(**parsed)  # type: ignore[arg-type]
-        if values.port_of(settings.bind) == settings.metrics_port:
+        if values.endpoint(settings.bind) == settings.metrics_endpoint:
             raise SettingError(
                 f"ANALYTICS_METRICS_BIND={settings.metrics_bind} is not usable: "
-                f"it needs another port than ANALYTICS_BIND={settings.bind}, or none."
+                f"it needs another port or path than ANALYTICS_BIND={settings.bind}, or none."
             )
-        if settings.sql_port and {settings.sql_port, settings.sql_port + 1} & set(map(values.port_of, settings.binds)):
+        if settings.sql_port and {settings.sql_port, settings.sql_port + 1} & set(map(values.endpoint, settings.binds)):
             raise SettingError(
                 f"ANALYTICS_SQL_PORT={settings.sql_port} is not usable: it and the next port must be other ports than "
                 f"those of {' and '.join(settings.binds)}, where the HTTP service listens."
@@ -179,14 +181,14 @@ class Settings:
         return self.clickhouse_url.split(",") if self.clickhouse_url else []
 
     @property
-    def metrics_port(self) -> int | None:
-        """The port of the operators' paths, which differs from the port of `bind`; None if they are off."""
-        return None if self.metrics_bind == values.NONE else values.port_of(self.metrics_bind)
+    def metrics_endpoint(self) -> int | str | None:
+        """The port or path of the operators' bind, which differs from that of `bind`; None if it is off."""
+        return None if self.metrics_bind == values.NONE else values.endpoint(self.metrics_bind)
 
     @property
     def binds(self) -> tuple[str, ...]:
         """Every address that the HTTP service listens on."""
-        return (self.bind,) if self.metrics_port is None else (self.bind, self.metrics_bind)
+        return (self.bind,) if self.metrics_endpoint is None else (self.bind, self.metrics_bind)
 
     @property
     def client_timeout(self) -> int:

@@ -16,6 +16,9 @@ NONE = "none"
 _LABEL = r"\w(?:[\w-]*\w)?"
 # A host name, which may have underscores, as the names of containers have; or an IP address as URLs have it.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
+_UNIX = "unix:"
+# Linux keeps 107 bytes of a socket's path.
+_SOCKET = re.compile(rf"{_UNIX}/[!-9;-~]{{1,106}}")
 # The path before /api/v1.
 _BASE = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?(?<!/api/v1)(?<!/api/v1/)")
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
@@ -119,27 +122,28 @@ def cluster_name(value: str) -> str:
     return value
 
 
-def host_and_port(value: str) -> str:
-    """`host:port` to listen on; `[::1]:port` for IPv6."""
+def bind(value: str) -> str:
+    """An address to listen on: `host:port`, `[::1]:port` for IPv6, or `unix:/path`."""
     match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):([0-9]{1,5})", value)
-    if not match or not 0 < int(match[1]) < 65536:
-        raise ValueError("must be host:port, such as 127.0.0.1:8000")
+    if not (match and 0 < int(match[1]) < 65536) and not _SOCKET.fullmatch(value):
+        raise ValueError("must be host:port, such as 127.0.0.1:8000, or unix:/path")
     return value
 
 
-def port_of(bind: str) -> int:
-    """The port of `host:port`."""
-    return int(bind.rpartition(":")[2])
+def endpoint(bind: str) -> int | str:
+    """The port of `host:port`, or the path of `unix:/path`."""
+    last = bind.rpartition(":")[2]
+    return last if bind.startswith(_UNIX) else int(last)
 
 
 def bind_or_none(value: str) -> str:
-    """`host:port` to listen on, or `none`."""
+    """An address to listen on, or `none`."""
     if value == NONE:
         return value
     try:
-        return host_and_port(value)
-    except ValueError:
-        raise ValueError("must be host:port, such as 127.0.0.1:8001, or none") from None
+        return bind(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or none") from None
 
 
 def source(value: str) -> str:

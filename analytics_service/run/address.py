@@ -3,10 +3,12 @@
 import errno
 import socket
 import time
+from pathlib import Path
 
 import click
 
 from analytics_service.config.settings import Settings
+from analytics_service.config.values import endpoint
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import is_orphan
 from analytics_service.store.sockets import listening
@@ -16,6 +18,8 @@ _EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - names o
 # Connections that may wait to be accepted; gunicorn's default.
 _BACKLOG = 2048
 _LAST_PORT = 65_535
+# Only the owner and the group, such as that of a proxy, may connect to a Unix socket.
+_SOCKET_MODE = 0o660
 
 
 def split_address(bind: str) -> tuple[str, int]:
@@ -31,9 +35,26 @@ def local_address(bind: str) -> tuple[str, int]:
 
 
 def local_url(bind: str) -> str:
-    """The URL at which this machine reaches an HTTP service that listens on `host:port`."""
+    """The URL at which this machine reaches an HTTP service, for a Unix socket without its path."""
+    if isinstance(endpoint(bind), str):
+        return "http://localhost"
     host, port = local_address(bind)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def connected(bind: str, seconds: float) -> socket.socket:
+    """A connection to the service that listens on an address of this machine. OSError when there is none."""
+    path = endpoint(bind)
+    if not isinstance(path, str):
+        return socket.create_connection(local_address(bind), seconds)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(seconds)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 def require_free(settings: Settings, patience: float = 30.0) -> None:
@@ -46,24 +67,31 @@ def require_free(settings: Settings, patience: float = 30.0) -> None:
 
 
 def listen(bind: str, settings: Settings) -> socket.socket:
-    """A socket that listens on `host:port`. SettingError when that is not possible."""
+    """A socket that listens on an address. SettingError when that is not possible."""
     try:
         return _listening(bind)
     except OSError as error:
         raise _refused(bind, settings, error) from error
 
 
+def release(listener: socket.socket) -> None:
+    """Close a socket of `listen`, and remove its path."""
+    path = listener.getsockname()
+    if isinstance(path, str):
+        Path(path).unlink(missing_ok=True)
+    listener.close()
+
+
 def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
-    _, port = split_address(bind)
     announced, may_become_free = False, True
     while True:
         try:
-            return _listening(bind).close()
+            return release(_listening(bind))
         except OSError as error:
             if not may_become_free or time.monotonic() > deadline:
                 raise _refused(bind, settings, error) from error
         # If no such process is left, a last attempt follows at once: the process may have ended just now.
-        may_become_free = any(is_orphan(pid) for pid in listening(port))
+        may_become_free = any(is_orphan(pid) for pid in listening(endpoint(bind)))
         if not may_become_free:
             continue
         if not announced:
@@ -73,16 +101,48 @@ def _wait_for(bind: str, settings: Settings, deadline: float) -> None:
 
 
 def _listening(bind: str) -> socket.socket:
+    path = endpoint(bind)
+    if isinstance(path, str):
+        return _listening_at(Path(path))
     host, port = split_address(bind)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
     return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
 
 
+def _listening_at(path: Path) -> socket.socket:
+    if _is_abandoned(path):
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+        # Before it listens, nobody can connect.
+        path.chmod(_SOCKET_MODE)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _is_abandoned(path: Path) -> bool:
+    """Whether a path is a socket's whose process was killed."""
+    if not path.is_socket():
+        return False
+    with socket.socket(socket.AF_UNIX) as client:
+        # Connecting to one whose queue is full would block.
+        client.setblocking(False)
+        return client.connect_ex(str(path)) == errno.ECONNREFUSED
+
+
 def _refused(bind: str, settings: Settings, error: OSError) -> SettingError:
     """The error for an address that nothing can listen on. Its message says what to do."""
-    host, port = split_address(bind)
     option = "--bind " if bind == settings.bind else "ANALYTICS_METRICS_BIND="
+    if isinstance(endpoint(bind), str):
+        stop = "Stop what uses it, or name" if error.errno == errno.EADDRINUSE else "Name"
+        advice = f"{stop} another path, in a folder of this user, with {option.strip(' =')}."
+        return SettingError(f"Nothing can listen on {bind}: {error.strerror}. {advice}")
+    host, port = split_address(bind)
     at = f"[{host}]" if ":" in host else host
     another_port = port + 10 if port + 10 <= _LAST_PORT else port - 10
     advice = {

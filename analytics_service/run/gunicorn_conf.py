@@ -64,6 +64,8 @@ forwarder_headers = ""
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 # Long lists of asset ids, percent-encoded.
 limit_request_line = 8190
+# A Unix socket is for its owner and its group.
+umask = 0o117
 
 accesslog = None
 errorlog = "-"
@@ -80,9 +82,11 @@ on_exit = _metrics.on_exit
 def on_starting(server: Any) -> None:
     """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
     end_with_parent()
+    # Sockets that were handed over are their owner's. As with systemd's, gunicorn must not remove their paths.
+    server.systemd = is_supervised()
     # The command of SIGUSR2. By default gunicorn executes its own file, whose folder then hides Python's modules.
     server.START_CTX["args"] = [sys.executable, *sys.orig_argv[1:]]
-    if _settings.metrics_port is not None:
+    if _settings.metrics_endpoint is not None:
         _metrics.on_starting(server)
     # Until a worker installs its own signal handlers, it has the arbiter's. These queue the signal, which the worker
     # never reads, so the arbiter would wait for it until the graceful timeout.

@@ -19,7 +19,7 @@ def variables(listening: Iterable[int], ready: int) -> dict[str, str]:
 
 
 def gunicorn_binds(binds: Sequence[str]) -> list[str]:
-    """gunicorn's `bind`: the sockets that were handed over, or else each `host:port`."""
+    """gunicorn's `bind`: the sockets that were handed over, or else each address."""
     handed_over = os.environ.get(_SOCKETS, "").split()
     if not handed_over or _GUNICORN_SOCKETS in os.environ:
         return list(binds)

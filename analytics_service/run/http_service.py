@@ -17,7 +17,7 @@ from analytics_service.processes.replaceable import Replaceable
 from analytics_service.processes.restarts import Restarts
 from analytics_service.processes.supervisor import Supervisor
 from analytics_service.run import handover
-from analytics_service.run.address import listen
+from analytics_service.run.address import listen, release
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class HttpService(Replaceable):
     def stop(self) -> None:
         """Close the sockets before gunicorn is stopped, so that no connection waits on them afterwards."""
         for listener in self._sockets:
-            listener.close()
+            release(listener)
         super().stop()
 
 

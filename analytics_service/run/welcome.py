@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from analytics_service.config.settings import Settings
+from analytics_service.config.values import endpoint
 from analytics_service.run.address import local_url
 from analytics_service.run.sql_addresses import sql_addresses
 from analytics_service.sources.base import Sample, Source
@@ -26,7 +27,7 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     week = f"start={int((end - timedelta(days=7)).timestamp())}&end={int(end.timestamp())}"
     lines = [
         "",
-        f"The service is up. Open {base}/ in a browser, or try:",
+        f"The service is up. {_invitation(settings.bind)}:",
         "",
         f"  {base}/api/v1/assets",
         f"  {base}/api/v1/assets/prices?with_text=true",
@@ -42,6 +43,14 @@ def welcome(settings: Settings, choice: Choice, newest: datetime | None) -> str:
     if server.data_folder is not None:
         lines += [f"Data  {server.data_folder}"]
     return "\n".join([*lines, "Stop  Ctrl-C", ""])
+
+
+def _invitation(bind: str) -> str:
+    """How to ask it."""
+    path = endpoint(bind)
+    if isinstance(path, str):
+        return f"`curl --unix-socket {path} URL` asks it, for example for"
+    return f"Open {local_url(bind)}/ in a browser, or try"
 
 
 def _source(choice: Choice) -> str:
@@ -60,10 +69,11 @@ def _no_prices(newest: datetime | None) -> list[str]:
 
 def _operations(settings: Settings) -> list[str]:
     """Addresses for operators, unless these are off."""
-    if settings.metrics_port is None:
+    if settings.metrics_endpoint is None:
         return []
     url = local_url(settings.metrics_bind)
-    return [f"Ops   {url}/metrics", f"      {url}/ is a page for people"]
+    at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
+    return [f"Ops   {url}/metrics{at}", f"      {url}/ is a page for people"]
 
 
 def _samples(source: Source | None, base: str) -> list[str]:

@@ -52,11 +52,15 @@ def other_end(connection: socket.socket, seconds: float) -> End:
             raise TimeoutError("the connection was not accepted")
 
 
-def listening(port: int) -> list[int]:
-    """Processes that listen on a port, at whatever address, among those that this user may inspect."""
-    suffix = f":{port:04X}"
-    rows = [*_rows("tcp", suffix), *_rows("tcp6", suffix)]
-    ends = [row.end for row in rows if row.listens and row.local.endswith(suffix)]
+def listening(endpoint: int | str) -> list[int]:
+    """Processes that listen on a port, at whatever address, or on a Unix socket's path, among those that this user may
+    inspect."""
+    if isinstance(endpoint, str):
+        ends = _ends_at(endpoint)
+    else:
+        suffix = f":{endpoint:04X}"
+        rows = [*_rows("tcp", suffix), *_rows("tcp6", suffix)]
+        ends = [row.end for row in rows if row.listens and row.local.endswith(suffix)]
     pids = [int(folder.name) for folder in _PROC.iterdir() if folder.name.isdigit()] if ends else []
     return [pid for pid in pids if any(end.is_open_in(pid) for end in ends)]
 
@@ -77,6 +81,12 @@ def _rows(table: str, part: str) -> Iterator[_Row]:
         if part in line:
             _, local, _, status, _, _, _, uid, _, inode, *_ = line.split()
             yield _Row(local, status == _LISTENS, End(int(uid), int(inode)))
+
+
+def _ends_at(path: str) -> list[End]:
+    """The ends of Unix sockets that have a path. The table does not tell their owners."""
+    lines = (_PROC / "net" / "unix").read_text("utf-8", "replace").splitlines()
+    return [End(-1, int(line.split()[6])) for line in lines if line.endswith(f" {path}")]
 
 
 def _written(host: str, port: int) -> str:

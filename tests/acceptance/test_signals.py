@@ -1,16 +1,18 @@
 """Signals that operators send to a running service: no request fails meanwhile, and none waits for a new worker."""
 
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from analytics_service.run.address import connected
 from tests.acceptance.conftest import Service, stop
 from tests.acceptance.load import load
 from tests.processes import PATIENCE, alive, all_stopped, children, command_line, free_port, until
@@ -64,6 +66,35 @@ def test_serve_beside_a_running_clickhouse_follows_signals_without_a_failed_requ
     assert stop(process) == 0
     assert all_stopped(started)
     assert service.get("/healthz")[0] == 200
+
+
+def test_unix_sockets_stay_until_the_service_stops(service: Service, own: Service, tmp_path: Path) -> None:
+    """Those who connect are proxies, and name the client."""
+    other, path = Service(service.data_dir, started=own.started), tmp_path / "http.sock"
+    other.metrics_bind = f"unix:{tmp_path}/ops.sock"
+    other.environ["ANALYTICS_ACCESS_LOG"] = "true"
+    printed = tmp_path / "printed"
+    with printed.open("w") as file:
+        words = ("serve", "--bind", f"unix:{path}", "--workers", "1")
+        process = other.command(*words, output=file.fileno())
+
+    def status(bind: str, path: str) -> int:
+        connection = http.client.HTTPConnection("localhost")
+        with closing(connection):
+            connection.sock = connected(bind, PATIENCE)
+            connection.request("GET", path, headers={"X-Forwarded-For": "198.51.100.7"})
+            return connection.getresponse().status
+
+    until(lambda: path.exists() and status(f"unix:{path}", "/readyz") == 200)
+    (first,) = gunicorns(process.pid)
+    process.send_signal(signal.SIGHUP)
+    until(lambda: replaced(process.pid, {first}))
+    assert status(f"unix:{path}", "/metrics") == 404
+    assert status(other.metrics_bind, "/metrics") == 200
+    assert "HTTP        ready on unix:" in other.done("status", "--bind", f"unix:{path}")[1]
+    assert stop(process) == 0
+    assert [*tmp_path.glob("*.sock")] == []
+    assert "analytics_service.access: 198.51.100.7 - GET /metrics 404 " in printed.read_text("utf-8")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ import analytics_service
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 from analytics_service.processes.child import Child, start_python
-from analytics_service.run.address import require_free
-from tests.processes import alive, until
+from analytics_service.run.address import listen, require_free
+from tests.processes import alive, free_port, until
 
 # Starts a child of its own, prints its id and waits; neither reacts to SIGTERM.
 _STUBBORN_FAMILY = """
@@ -99,11 +99,13 @@ def test_a_child_stops_when_its_parent_is_killed() -> None:
         until(lambda: not alive(child))
 
 
-def test_a_port_that_a_killed_service_still_uses_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+@pytest.mark.parametrize("at_path", [False, True])
+def test_an_address_that_a_killed_service_still_uses_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], at_path: bool
+) -> None:
+    bind = f"unix:{tmp_path}/http.sock" if at_path else f"127.0.0.1:{free_port()}"
+    with listen(bind, Settings(bind=bind)) as listener:
         child = start_python(["-c", _LINGERS], os.environ, pass_fds=(listener.fileno(),))
-    bind = f"127.0.0.1:{port}"
     settings = Settings(bind=bind, metrics_bind="none")
     try:
         with pytest.raises(SettingError, match=f"Nothing can listen on {bind}"):

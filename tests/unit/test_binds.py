@@ -1,6 +1,9 @@
 """Which paths are on which of the two binds, and the URLs at which this machine reaches them."""
 
 import socket
+import stat
+from contextlib import closing
+from pathlib import Path
 
 import falcon.testing
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.run.address import local_url, require_free
+from analytics_service.run.address import connected, listen, local_url, release, require_free
 from tests.processes import free_port
 
 
@@ -61,6 +64,13 @@ def test_the_main_bind_has_no_metrics(client: falcon.testing.TestClient) -> None
     assert kind(client, "/docs", MAIN) is None
 
 
+def test_a_unix_socket_may_be_the_operators_bind() -> None:
+    settings = Settings(metrics_bind="unix:/run/ops.sock", clickhouse_url="http://127.0.0.1:1")
+    client = falcon.testing.TestClient(create_app(settings))
+    assert kind(client, "/metrics", "/run/ops.sock") is None
+    assert [kind(client, "/metrics", address) for address in ("/run/http.sock", MAIN)] == ["path_unknown"] * 2
+
+
 @pytest.mark.parametrize("address", [None, "/run/service.sock", ("::", 8000, 0, 0)])
 def test_no_header_leads_to_the_metrics(client: falcon.testing.TestClient, address: object) -> None:
     """Neither where the server does not say at which port a request arrived, nor behind a Unix socket."""
@@ -79,6 +89,7 @@ def test_without_the_bind_there_are_no_metrics() -> None:
         ("0.0.0.0:8000", "http://127.0.0.1:8000"),
         ("[::]:8000", "http://[::1]:8000"),
         ("[fd00::2]:8000", "http://[fd00::2]:8000"),
+        ("unix:/run/http.sock", "http://localhost"),
     ],
 )
 def test_the_url_of_a_bind_is_one_at_which_this_machine_reaches_it(bind: str, url: str) -> None:
@@ -110,3 +121,29 @@ def test_a_port_that_is_taken_is_refused_with_another_one_at_the_same_address() 
     message = str(refused.value)
     assert message.startswith(f"Nothing can listen on 127.0.0.1:{port}: Address already in use. Stop what uses it,")
     assert "such as ANALYTICS_METRICS_BIND=127.0.0.1:" in message
+
+
+def test_a_unix_socket_is_for_its_owner_and_group_and_goes_with_the_service(tmp_path: Path) -> None:
+    """One that a killed process has left behind is replaced."""
+    path = tmp_path / "http.sock"
+    settings = Settings(bind=f"unix:{path}", metrics_bind="none")
+    listen(settings.bind, settings).close()
+    require_free(settings)
+    listener = listen(settings.bind, settings)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    with closing(connected(settings.bind, 1)), pytest.raises(SettingError) as refused:
+        require_free(settings)
+    assert str(refused.value) == (
+        f"Nothing can listen on {settings.bind}: Address already in use. "
+        "Stop what uses it, or name another path, in a folder of this user, with --bind."
+    )
+    release(listener)
+    assert not path.exists()
+
+
+def test_a_file_at_the_path_of_a_unix_socket_stays(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("mine")
+    with pytest.raises(SettingError, match="Address already in use"):
+        require_free(Settings(bind=f"unix:{path}", metrics_bind="none"))
+    assert path.read_text() == "mine"

@@ -60,6 +60,10 @@ MALFORMED = [
     ("BIND", "127.0.0.1:\N{SUPERSCRIPT TWO}"),
     ("BIND", "http://127.0.0.1:8000"),
     ("BIND", "::1:8000"),
+    ("BIND", "unix:http.sock"),
+    ("BIND", "unix:/run/a b.sock"),
+    # Longer than the paths of sockets are.
+    ("BIND", f"unix:/{107 * 'a'}"),
     ("METRICS_BIND", "None"),
     ("WORKERS", "0"),
     ("WORKERS", "513"),
@@ -164,6 +168,8 @@ def test_every_setting_is_parsed_from_its_variable() -> None:
     ("name", "value", "parsed"),
     [
         ("METRICS_BIND", "none", "none"),
+        ("METRICS_BIND", "unix:/run/ops.sock", "unix:/run/ops.sock"),
+        ("BIND", f"unix:/{106 * 'a'}", f"unix:/{106 * 'a'}"),
         ("SOURCE", "none", "none"),
         ("SOURCE", "simulated", "simulated"),
         ("SOURCE", "https://host", "https://host"),
